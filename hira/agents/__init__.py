@@ -1,0 +1,1 @@
+"""The one loop, the planner, the coordinator, and the experts it gives subtasks to."""

@@ -1,0 +1,235 @@
+"""HiRA's special tokens: `<|begin_call_subtask|> … <|end_call_subtask|>` and their kin (HiRA, appendix).
+
+The tokens of the paper's tools are kept to the letter; a tool of your own gets `<|begin_NAME_call|>`. A body is the bare
+value where a tool takes one parameter, `name: value` lines where it takes several, or one JSON object.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from hira.dialects.answer import spoken
+from hira.dialects.dialect import Call, Dialect, Parsed
+from hira.untrusted import clean
+from hira.messages import Filled, Message, assistant
+from hira.policy import Completion
+from hira.prompts import Prompt
+from hira.tools.tool import Tool
+
+INSTRUCTIONS = Prompt(__file__, "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """The tokens around one tool's calls (`call`) and results (`result`)."""
+
+    call: str
+    result: str
+
+    @property
+    def begin(self) -> str:
+        return f"<|begin_{self.call}|>"
+
+    @property
+    def end(self) -> str:
+        return f"<|end_{self.call}|>"
+
+    @property
+    def result_begin(self) -> str:
+        return f"<|begin_{self.result}|>"
+
+    @property
+    def result_end(self) -> str:
+        return f"<|end_{self.result}|>"
+
+
+TAGS = {
+    "subtask": Tag("call_subtask", "subtask_result"),
+    "search": Tag("search_query", "search_result"),
+    "browse": Tag("click_link", "click_result"),
+    "python": Tag("code_call", "code_call_result"),
+    "look": Tag("multimodal_call", "multimodal_result"),
+}
+
+_CODE_SPAN = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+_ANY = re.compile(r"<\s*\|?\s*(begin|end)_(\w+?)\s*\|?\s*>", re.IGNORECASE)
+_FENCED = re.compile(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
+
+
+def tag(name: str) -> Tag:
+    return TAGS.get(name) or Tag(f"{name}_call", f"{name}_result")
+
+
+class Tags:
+    name = "tags"
+
+    def instructions(self, tools: Sequence[Tool]) -> Filled:
+        told = [
+            INSTRUCTIONS.fill(
+                name=tool.name,
+                description=tool.description.rstrip("."),
+                begin=Filled(tag(tool.name).begin),
+                body=body_shape(tool),
+                end=Filled(tag(tool.name).end),
+                result_begin=Filled(tag(tool.name).result_begin),
+                result_end=Filled(tag(tool.name).result_end),
+            )
+            for tool in tools
+        ]
+        return Filled("\n\n".join(told))
+
+    def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
+        """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""
+        return tuple(tag(tool.name).end if several == 1 else tag(tool.name).result_begin for tool in tools)[:4]
+
+    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
+        del tools
+        return ()
+
+    def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
+        text = spoken(completion)
+        if not _ANY.search(text) and _ANY.search(completion.reasoning):
+            text = completion.reasoning
+        return _Reader(text, completion, tools).read(several)
+
+    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
+        told = [f"{tag(call.name).result_begin}\n{clean(text)}\n{tag(call.name).result_end}" for call, text in pairs]
+        text = "\n\n".join([*told, notice] if notice else told)
+        return (Message("user", text, prompt="result", values={"results": list(pairs)}),)
+
+    def write(self, call: Call, tool: Tool) -> str:
+        return f"{tag(call.name).begin}{body(call.arguments, tool)}{tag(call.name).end}"
+
+
+class _Reader:
+    """Reads one turn from left to right."""
+
+    def __init__(self, text: str, completion: Completion, tools: Sequence[Tool]) -> None:
+        self.text = text
+        self.completion = completion
+        self.tools = {tag(tool.name).call: tool for tool in tools}
+        self.results = {tag(tool.name).result for tool in tools}
+        self.spans = [match.span() for match in _CODE_SPAN.finditer(text)]
+
+    def read(self, several: int) -> Parsed:
+        calls: list[Call] = []
+        kept, at = "", 0
+        said_until = len(self.text)
+        while len(calls) < several and (begin := self._next_begin(at)):
+            said_until = begin.start() if not calls else said_until
+            name = begin[2].lower()
+            if name in self.results:
+                kept += self.text[at : begin.start()]
+                at = len(self.text)
+                break
+            if (tool := self.tools.get(name)) is None:
+                return self._wrong(f"There is no call <|begin_{name}|> here.{self._available()}")
+            closed = self._close(begin, name)
+            if closed is None:
+                return self._wrong(
+                    f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
+                )
+            inner, end = closed
+            try:
+                calls.append(Call(tool.name, arguments(inner, tool)))
+            except ValueError as error:
+                return self._wrong(f"The body of <|begin_{name}|> cannot be read: {error}")
+            kept += f"{self.text[at : begin.start()]}<|begin_{name}|>{inner}<|end_{name}|>"
+            at = end
+        if not calls:
+            said = self.text[:said_until].strip()
+            return Parsed(said, (), assistant(said))
+        return Parsed(self.text[:said_until].strip(), tuple(calls), assistant(kept))
+
+    def _next_begin(self, at: int) -> "re.Match[str] | None":
+        for match in _ANY.finditer(self.text, at):
+            if match[1].lower() == "begin" and not any(start <= match.start() < end for start, end in self.spans):
+                return match
+        return None
+
+    def _close(self, begin: "re.Match[str]", name: str) -> tuple[str, int] | None:
+        """The body of a call and where it ends. A server may keep the end token, name it, or silently strip it."""
+        for match in _ANY.finditer(self.text, begin.end()):
+            if match[1].lower() == "end" and match[2].lower() == name:
+                return self.text[begin.end() : match.start()], match.end()
+        if self.completion.finish == "length":
+            return None
+        return self.text[begin.end() :], len(self.text)
+
+    def _available(self) -> str:
+        names = ", ".join(f"<|begin_{name}|>" for name in self.tools)
+        return f" Available: {names}." if names else " No tool is available; answer without one."
+
+    def _wrong(self, error: str) -> Parsed:
+        return Parsed(self.text.strip(), (), assistant(clean(self.text)), error)
+
+
+def body_shape(tool: Tool) -> str:
+    """How a body of this tool looks, for the instructions."""
+    if len(tool.fields) == 1:
+        return f"the {tool.fields[0]}"
+    return "\n" + "\n".join(f"{name}: the {name}" for name in tool.fields) + "\n"
+
+
+def body(arguments: Mapping[str, Any], tool: Tool) -> str:
+    """Arguments as a body that `arguments` reads back unchanged."""
+    if len(tool.fields) == 1 and list(arguments) == tool.fields and isinstance(arguments[tool.fields[0]], str):
+        value = str(arguments[tool.fields[0]])
+        if value == value.strip() and value and not value.startswith(("{", "```", "python\n")):
+            return f" {value} "
+    return f" {json.dumps(dict(arguments), ensure_ascii=False)} "
+
+
+def arguments(inner: str, tool: Tool) -> dict[str, Any]:
+    """The arguments in a body: one JSON object, `name: value` lines, or the bare value of the one parameter needed."""
+    inner = inner.strip()
+    if inner.startswith("{") and (record := _record(inner, tool)) is not None:
+        return record
+    fields = tool.fields
+    if len(fields) > 1 and (lines := _lines(fields)).match(inner):
+        parts = lines.split(inner)[1:]
+        return {
+            name.lower(): _typed(value.strip(), tool, name.lower())
+            for name, value in zip(parts[::2], parts[1::2], strict=True)
+        }
+    required = tool.parameters.get("required", fields)
+    if not fields or len(required) > 1:
+        raise ValueError(f"write one line for each of {', '.join(f'{name}:' for name in required)}")
+    if not inner:
+        raise ValueError(f"it is empty; write the {fields[0]} in it")
+    if fields[0] == "code":
+        inner = (fenced[1] if (fenced := _FENCED.match(inner)) else inner).removeprefix("python\n").strip("\n")
+    return {fields[0]: _typed(inner, tool, fields[0])}
+
+
+@cache
+def _pattern(fields: tuple[str, ...]) -> "re.Pattern[str]":
+    return re.compile(r"^\s*(" + "|".join(map(re.escape, fields)) + r")\s*:[ \t]*", re.MULTILINE | re.IGNORECASE)
+
+
+def _lines(fields: Sequence[str]) -> "re.Pattern[str]":
+    return _pattern(tuple(fields))
+
+
+def _record(inner: str, tool: Tool) -> dict[str, Any] | None:
+    try:
+        record = json.loads(inner, strict=False)
+    except json.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) and set(record) <= set(tool.fields) else None
+
+
+def _typed(value: str, tool: Tool, name: str) -> Any:
+    """The value as the schema wants it: text stays text, anything else is read as JSON where it can be."""
+    if tool.parameters.get("properties", {}).get(name, {}).get("type") == "string":
+        return value
+    try:
+        return json.loads(value, strict=False)
+    except json.JSONDecodeError:
+        return value
+
+
+DIALECT: Dialect = Tags()

@@ -1,0 +1,95 @@
+"""Everything hira raises on purpose.
+
+    HiraError
+    ├── UsageError            what the user asked for cannot be done as asked
+    ├── PromptError           a prompt got a value too many or too few
+    ├── EndpointError         the model's endpoint failed
+    │   ├── AccessDenied      key missing, wrong or not allowed
+    │   ├── RateLimited       too many requests, until `retry_after`
+    │   ├── ContextOverflow   the prompt is longer than the model's window
+    │   └── BadReply          the endpoint answered with something that is no completion
+    ├── DialectError          the model wrote a call or a record that cannot be read
+    ├── ToolError             a tool cannot do what the model asked
+    └── Stop                  the run has to end now, with an answer from what is known
+        ├── OutOfBudget
+        └── Interrupted
+
+An error's text goes to one of three readers: `DialectError` and `ToolError` are written for the model, `Stop` for the
+rollout, the others for the person at the terminal: what failed, where, and what to do.
+"""
+
+
+class HiraError(Exception):
+    """`what` failed, `where` it failed, and the `fix`; each one line, the last two may be empty."""
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return "\n".join(line for line in (self.what, self.where, self.fix) if line)
+
+
+class UsageError(HiraError):
+    pass
+
+
+class PromptError(HiraError):
+    pass
+
+
+class EndpointError(HiraError):
+    """`status` is the HTTP status, 0 if there was none; `retryable` if the same request may succeed later."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        fix: str = "",
+        status: int = 0,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class AccessDenied(EndpointError):
+    pass
+
+
+class RateLimited(EndpointError):
+    pass
+
+
+class ContextOverflow(EndpointError):
+    pass
+
+
+class BadReply(EndpointError):
+    pass
+
+
+class DialectError(HiraError):
+    pass
+
+
+class ToolError(HiraError):
+    pass
+
+
+class Stop(HiraError):  # noqa: N818 - it ends a run, it is no fault
+    pass
+
+
+class OutOfBudget(Stop):
+    pass
+
+
+class Interrupted(Stop):
+    pass

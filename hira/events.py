@@ -1,0 +1,134 @@
+"""What anyone may watch of a run: typed events, one stream, many readers."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hira.policy import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened. `at` is seconds since the run began, set when the event is sent."""
+
+    at: float = field(default=0.0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Event):
+    run: str
+    question: str
+    workflow: str
+    models: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(Event):
+    run: str
+    status: str
+    answer: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted(Event):
+    conversation: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnText(Event):
+    conversation: str
+    text: str
+    reasoning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded(Event):
+    conversation: str
+    role: str
+    text: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted(Event):
+    conversation: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded(Event):
+    conversation: str
+    tool: str
+    ok: bool
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskIssued(Event):
+    subtask: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskAssigned(Event):
+    subtask: str
+    expert: str
+    reason: str
+    recalled: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskDone(Event):
+    subtask: str
+    expert: str
+    conclusion: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(Event):
+    channel: str
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRead(Event):
+    source: str
+    kind: str
+    title: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Event):
+    """Something a person should know: a fallback was taken, a limit was reached, an id was dropped."""
+
+    text: str
+
+
+Reader = Callable[[Event], None]
+
+
+class Events:
+    """One run's stream. Readers are called in order, in the run's own thread; they must be quick."""
+
+    def __init__(self, *readers: Reader) -> None:
+        self.readers = list(readers)
+        self._began = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        if self.readers:
+            object.__setattr__(event, "at", round(time.monotonic() - self._began, 3))
+            for reader in self.readers:
+                reader(event)
+
+
+def record(event: Event) -> dict[str, Any]:
+    """The event as one JSON object: its kind first, then its fields."""
+    return {"event": type(event).__name__, **asdict(event)}

@@ -1,0 +1,158 @@
+"""Answers bound to evidence: what was really read, and whether a cited passage says what the answer claims.
+
+A model never writes a URL. It cites `[s3]`; the id is resolved here and the claim is held against the stored text.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from hira.relevance import words
+
+Kind = Literal["page", "hit", "file", "computation", "media"]
+Verdict = Literal["supported", "contradicted", "not found", "unchecked"]
+
+ENOUGH = 0.6
+SAME_STATEMENT = 0.8
+CITED = re.compile(r"\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]")
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NAME = re.compile(r"\b[A-Z][\w'’-]+")
+_QUOTE = re.compile(r"[\"“«]([^\"”»]{8,})[\"”»]")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A page, file or computation that was really read, with its text. `id` is given when it enters the run."""
+
+    location: str
+    title: str
+    text: str
+    kind: Kind = "page"
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One claim of the answer and the source it cites; `quote` is the passage of the source nearest to the claim."""
+
+    source: str
+    claim: str
+    quote: str
+    verdict: Verdict
+
+
+@dataclass(slots=True)
+class Sources:
+    """All sources of one run, by id in the order in which they were first read."""
+
+    read: dict[str, Source] = field(default_factory=dict)
+    _ids: dict[str, str] = field(default_factory=dict)
+
+    def add(self, source: Source) -> Source:
+        """The source under its id. One location keeps one id; text that is new there is added to what is stored."""
+        known = self.read.get(self._ids.get(source.location, ""))
+        if known is None:
+            known = replace(source, id=f"s{len(self.read) + 1}")
+            self._ids[source.location] = known.id
+        elif source.text not in known.text:
+            text = source.text if known.text in source.text else f"{known.text}\n\n{source.text}"
+            known = replace(known, text=text, kind=source.kind, title=known.title or source.title)
+        self.read[known.id] = known
+        return known
+
+    def __contains__(self, source_id: object) -> bool:
+        return source_id in self.read
+
+    def __len__(self) -> int:
+        return len(self.read)
+
+
+def cited(text: str) -> list[str]:
+    """The ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
+    return list(dict.fromkeys(one for match in CITED.finditer(text) for one in re.findall(r"s\d+", match[1])))
+
+
+def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
+    """The text without citations of ids that nobody read, and those ids."""
+    unknown = [one for one in cited(text) if one not in sources]
+
+    def kept(match: re.Match[str]) -> str:
+        ids = [one for one in re.findall(r"s\d+", match[1]) if one in sources]
+        return f"[{', '.join(ids)}]" if ids else ""
+
+    return (re.sub(r"\s+([.,;:])", r"\1", CITED.sub(kept, text)) if unknown else text), unknown
+
+
+def claims(text: str) -> list[tuple[str, list[str]]]:
+    """The statements of a text with the ids that each cites. A mark after the full stop belongs to the sentence before."""
+    found: list[tuple[str, list[str]]] = []
+    joined = re.sub(r"([.!?。！？])\s*(" + CITED.pattern + ")", r" \2\1", text)
+    for sentence in _SENTENCE.split(joined):
+        if ids := cited(sentence):
+            found.append((CITED.sub("", sentence).replace(" .", ".").strip(" -*•\t"), ids))
+    return found
+
+
+def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
+    """Hold every cited claim of the answer against the stored text of its source.
+
+    The question's own words are no evidence: a bare answer ("Jakarta [s1]") is looked for beside them.
+    """
+    return [check(claim, sources.read[one], question) for claim, ids in claims(text) for one in ids if one in sources]
+
+
+def check(claim: str, source: Source, question: str = "") -> Citation:
+    """One claim against one source: an exact quotation, else its numbers and names first, then its words."""
+    passages = _passages(source.text)
+    for quoted in _QUOTE.findall(claim):
+        if (at := _folded(source.text).find(_folded(quoted))) < 0:
+            return Citation(source.id, claim, _nearest(claim, question, passages)[0], "not found")
+        del at
+    quote, share = _nearest(claim, question, passages)
+    if not quote:
+        return Citation(source.id, claim, "", "not found")
+    if missing := [mark for mark in _marks(claim) if mark not in _marks_text(source.text)]:
+        numbers_only = all(mark[0].isdigit() for mark in missing) and bool(_NUMBER.search(quote))
+        verdict: Verdict = "contradicted" if numbers_only and share >= SAME_STATEMENT else "not found"
+        return Citation(source.id, claim, quote, verdict)
+    return Citation(source.id, claim, quote, "supported" if share >= ENOUGH else "not found")
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.replace("’", "'").lower().split())
+
+
+def _marks(claim: str) -> list[str]:
+    """What a claim cannot do without: its numbers and its names."""
+    names = [name.lower() for name in _NAME.findall(claim)[1:]]
+    return [number.replace(",", "") for number in _NUMBER.findall(claim)] + names
+
+
+def _marks_text(text: str) -> str:
+    return re.sub(r"(?<=\d),(?=\d)", "", text).lower()
+
+
+def _passages(text: str) -> list[str]:
+    """Every sentence, and every two that follow each other: what a claim may rest on."""
+    sentences = [part.strip() for part in _SENTENCE.split(text) if part and part.strip()]
+    return sentences + [f"{a} {b}" for a, b in zip(sentences, sentences[1:], strict=False)]
+
+
+def _nearest(claim: str, question: str, passages: Iterable[str]) -> tuple[str, float]:
+    """The passage that holds most of the claim's words, the shortest among equals, and the share it holds."""
+    wanted = set(words(claim))
+    beside = set(words(question)) - wanted
+    best: tuple[float, int, int, str] = (0.0, 0, 0, "")
+    for passage in passages:
+        present = set(words(passage))
+        if share := len(wanted & present) / len(wanted or {""}):
+            best = max(best, (share, len(beside & present), -len(passage), passage))
+    return best[3], best[0]
+
+
+def accepted(citations: Sequence[Citation]) -> bool:
+    """Whether the answer rests on evidence: at least one claim is supported and none is contradicted."""
+    verdicts = {citation.verdict for citation in citations}
+    return "supported" in verdicts and "contradicted" not in verdicts

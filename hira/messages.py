@@ -1,0 +1,92 @@
+"""What is said. A message is immutable and carries its own wire form, made once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+Speaker = Literal["system", "user", "assistant", "tool"]
+
+
+class Filled(str):
+    """A prompt's text that still knows which prompt made it (`prompt`) and from which `values`."""
+
+    __slots__ = ("prompt", "values")
+    prompt: str
+    values: Mapping[str, Any]
+
+    def __new__(cls, text: str, prompt: str = "", values: Mapping[str, Any] | None = None) -> Self:
+        self = super().__new__(cls, text)
+        self.prompt = prompt
+        self.values = values or {}
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A native tool call; `arguments` is the JSON text exactly as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, a sound or a video in a message; `url` is an http(s) URL or a data URI."""
+
+    kind: Literal["image", "audio", "video"]
+    url: str
+    format: str = ""
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        if self.kind == "audio":
+            return {"type": "input_audio", "input_audio": {"data": self.url.partition(",")[2], "format": self.format}}
+        return {"type": f"{self.kind}_url", f"{self.kind}_url": {"url": self.url}}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation, in the shape of the chat API.
+
+    `prompt` and `values` say which prompt made the text and what was filled in (empty for what a model wrote).
+    `wire` is the plain dict that goes to the endpoint.
+    """
+
+    role: Speaker
+    text: str
+    media: tuple[Media, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
+    prompt: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    wire: dict[str, Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, Filled) and not self.prompt:
+            object.__setattr__(self, "prompt", self.text.prompt)
+            object.__setattr__(self, "values", self.text.values)
+        content: Any = self.text
+        if self.media:
+            content = [{"type": "text", "text": str(self.text)}, *(part.wire for part in self.media)]
+        wire: dict[str, Any] = {"role": self.role, "content": content}
+        if self.calls:
+            wire["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in self.calls
+            ]
+        if self.call_id:
+            wire["tool_call_id"] = self.call_id
+        object.__setattr__(self, "wire", wire)
+
+
+def system(text: str) -> Message:
+    return Message("system", text)
+
+
+def user(text: str, *media: Media) -> Message:
+    return Message("user", text, media)
+
+
+def assistant(text: str, calls: tuple[ToolCall, ...] = ()) -> Message:
+    return Message("assistant", text, calls=calls)

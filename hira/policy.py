@@ -1,0 +1,123 @@
+"""Who says it: the seam of the whole project.
+
+A workflow never knows whether an endpoint, the weights in training or a script stands behind a `Policy`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+from hira.messages import Message, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to sample. `None` leaves the endpoint's own default; `max_tokens` counts completion tokens."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call, or many, cost. `cost` is in US dollars, None where no price is known; `seconds` is summed over calls."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            sum(known) if known else None,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The token ids of one turn; `logprobs` of the sampled ids under the sampling distribution. Shapes: (P,), (T,), (T,)."""
+
+    prompt: tuple[int, ...]
+    sampled: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a policy.
+
+    `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow;
+    `continues` asks for the last message, the assistant's own, to be carried on rather than answered;
+    `conversation` names the conversation, so that weights in training can append to its tokens.
+    """
+
+    messages: tuple[Message, ...]
+    sampling: Sampling = Sampling()
+    stop: tuple[str, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    schema: Mapping[str, Any] | None = None
+    continues: bool = False
+    conversation: str = ""
+
+
+Finish = Literal["stop", "length", "calls", "filtered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came back. `text` ends before the stop string; `stop` is the one that fired, where that is known."""
+
+    text: str
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: Finish = "stop"
+    stop: str | None = None
+    usage: Usage = Usage(calls=1)
+    model: str = ""
+    tokens: Tokens | None = None
+
+
+class Delta(NamedTuple):
+    """A piece of a reply as it streams in."""
+
+    text: str
+    reasoning: bool = False
+
+
+Watch = Callable[[Delta], None]
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Answers requests. With `watch` given, pieces are handed to it as they arrive."""
+
+    @property
+    def model(self) -> str: ...
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion: ...
+
+    async def aclose(self) -> None: ...
+
+
+def cut_at_stop(completion: Completion, stops: tuple[str, ...]) -> Completion:
+    """End the text before the first stop string that it holds, whatever the server did with it."""
+    found = [(at, stop) for stop in stops if (at := completion.text.find(stop)) >= 0]
+    if not found:
+        return completion
+    at, stop = min(found)
+    return replace(completion, text=completion.text[:at], stop=stop, finish="stop")

@@ -1,0 +1,181 @@
+"""A team casts roles with policies, gives out conversations, and keeps the record of a run."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from hira.budget import Budget
+from hira.dialects import NATIVE, Dialect
+from hira.errors import Interrupted, OutOfBudget, Stop
+from hira.events import Events, SourceRead, TurnEnded, TurnStarted, TurnText
+from hira.evidence import Source
+from hira.messages import Message, assistant
+from hira.policy import Completion, Delta, Policy, Request, Sampling
+from hira.trajectory import Rollout, Trajectory, Turn
+
+if TYPE_CHECKING:
+    from hira.policy import Watch
+
+T = TypeVar("T")
+Continuation = Literal["turns", "chain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How one role is cast: who speaks, how it samples, how it writes calls, and how its reasoning goes on.
+
+    `turns` puts a tool's result into the next chat message and works everywhere; `chain` carries one reasoning chain
+    on, as the HiRA paper does, and needs an endpoint that continues a message.
+    """
+
+    policy: Policy
+    sampling: Sampling = Sampling()
+    dialect: Dialect = NATIVE
+    continuation: Continuation = "turns"
+
+
+@dataclass(slots=True)
+class Team:
+    """Everything one run works with. Made for each run; a workflow receives it.
+
+    `cast` maps a role to its part; the entry `*` stands for every role that is not named.
+    """
+
+    cast: Mapping[str, Part]
+    rollout: Rollout = field(default_factory=lambda: Rollout("", "", ""))
+    events: Events = field(default_factory=Events)
+    budget: Budget = field(default_factory=Budget)
+    files: tuple[Path, ...] = ()
+    stream: bool = False
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    _reason: Stop | None = None
+
+    def part(self, role: str) -> Part:
+        return self.cast.get(role) or self.cast["*"]
+
+    def conversation(self, role: str, under: str = "") -> "Conversation":
+        """A new, empty conversation of the role; `under` names the subtask it serves, so that names never race."""
+        stem = name = f"{under}/{role}" if under else role
+        again = 1
+        while name in self.rollout.trajectories:
+            again += 1
+            name = f"{stem}.{again}"
+        trajectory = self.rollout.trajectories[name] = Trajectory(name, role)
+        return Conversation(self, trajectory, self.part(role))
+
+    def read(self, source: Source) -> Source:
+        """Enter a source into the run's record and return it with its id."""
+        before = len(self.rollout.sources)
+        source = self.rollout.sources.add(source)
+        if len(self.rollout.sources) > before:
+            self.events(SourceRead(source.id, source.kind, source.title, source.location))
+        return source
+
+    def stop(self, why: Stop | None = None) -> None:
+        """End the run soon: calls in flight are dropped and the planner answers from what is known."""
+        if self._reason is None:
+            self._reason = why or Interrupted("interrupted; answering from what is known")
+            self._stopped.set()
+
+    @property
+    def stopped(self) -> Stop | None:
+        return self._reason
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        """The result of the work; raises the `Stop` that ended the run, with the work cancelled, if that comes first."""
+        task = asyncio.ensure_future(work)
+        bell = asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait(
+                (task, bell), timeout=self.budget.remaining_seconds(), return_when=asyncio.FIRST_COMPLETED
+            )
+            if task.done():
+                return task.result()
+            if self._reason is None:
+                self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
+            assert self._reason is not None  # noqa: S101 - stop() has set it
+            raise self._reason
+        finally:
+            bell.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The messages one role has exchanged, and the only way to its policy. Every turn is recorded."""
+
+    team: Team
+    trajectory: Trajectory
+    part: Part
+    messages: list[Message] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.trajectory.conversation
+
+    def say(self, *messages: Message) -> None:
+        self.messages += messages
+
+    def carry_on(self, text: str) -> None:
+        """Lengthen the assistant's last message, which the next turn continues (`chain`)."""
+        if self.messages and self.messages[-1].role == "assistant":
+            self.messages[-1] = replace(self.messages[-1], text=self.messages[-1].text + text)
+        else:
+            self.say(assistant(text))
+
+    async def turn(
+        self,
+        *,
+        stop: tuple[str, ...] = (),
+        tools: tuple[Mapping[str, Any], ...] = (),
+        schema: Mapping[str, Any] | None = None,
+        last: bool = False,
+    ) -> Completion:
+        """One policy call. `last` is the call that writes the answer: the reserve pays for it and no stop prevents it.
+
+        The reply is recorded but not appended: what enters the conversation is for the dialect to say.
+        """
+        team, part = self.team, self.part
+        if team.stopped and not last:
+            raise team.stopped
+        team.budget.admit(last=last)
+        request = Request(
+            tuple(self.messages),
+            part.sampling,
+            stop,
+            tools,
+            schema,
+            continues=bool(self.messages) and self.messages[-1].role == "assistant",
+            conversation=self.name,
+        )
+        team.events(TurnStarted(self.name, self.trajectory.role))
+        began = time.monotonic()
+        call = part.policy.complete(request, self._watch())
+        completion = await (call if last else team.unless_stopped(call))
+        usage = replace(completion.usage, seconds=time.monotonic() - began)
+        completion = replace(completion, usage=usage)
+        team.budget.charge(usage)
+        self.trajectory.turns.append(Turn(request, completion))
+        team.events(TurnEnded(self.name, self.trajectory.role, completion.text, usage))
+        return completion
+
+    async def reply(self, *messages: Message, last: bool = False) -> str:
+        """Say the messages, take one turn without tools, keep the reply, and return its text."""
+        self.say(*messages)
+        completion = await self.turn(last=last)
+        self.say(assistant(completion.text))
+        return completion.text
+
+    def _watch(self) -> "Watch | None":
+        if not self.team.stream:
+            return None
+
+        def watch(delta: Delta) -> None:
+            self.team.events(TurnText(self.name, delta.text, delta.reasoning))
+
+        return watch

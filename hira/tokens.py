@@ -1,0 +1,58 @@
+"""The only place that counts tokens: tiktoken where its vocabulary already lies on this machine, else an estimate."""
+
+import hashlib
+import os
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+# Fitted against o200k_base on papers, code, JSON and HTML: within 3 % there, 13 % low on long digit runs.
+_PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W0-9A-Za-z_]+|\s+|[^\w\s]+|_+")
+_VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+
+
+@cache
+def _encoding() -> Any:
+    """tiktoken's o200k_base if its file is in the cache already; None otherwise, because nothing is ever downloaded."""
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    cached = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache")
+    if not (cached / hashlib.sha1(_VOCABULARY.encode(), usedforsecurity=False).hexdigest()).exists():
+        return None
+    import tiktoken  # noqa: PLC0415 - loads a large vocabulary
+
+    return tiktoken.get_encoding("o200k_base")
+
+
+def estimate(text: str) -> int:
+    """About how many tokens a modern byte-pair vocabulary makes of the text."""
+    total = 0
+    for match in _PIECE.finditer(text):
+        piece = match[0]
+        size = len(piece)
+        if piece[0].isascii() and piece[0].isalpha():
+            total += 1 if size <= 9 else (size + 5) // 6
+        elif piece.isspace():
+            total += piece != " "
+        elif piece[0].isascii():
+            total += (size + 2) // 3
+        else:
+            total += 1 if size == 1 else (size + 2) // 3
+    return total
+
+
+def count(text: str) -> int:
+    encoding = _encoding()
+    return len(encoding.encode(text, disallowed_special=())) if encoding else estimate(text)
+
+
+def clip(text: str, limit: int, *, middle: bool = False) -> str:
+    """At most about `limit` tokens of the text: its beginning, or beginning and end with the `middle` cut out."""
+    total = count(text)
+    if total <= limit:
+        return text
+    keep = int(len(text) * limit / total)
+    if not middle:
+        return text[:keep] + " […]"
+    return text[: keep // 2] + "\n[… the middle is left out …]\n" + text[len(text) - keep // 2 :]

@@ -1,0 +1,118 @@
+"""What a role may call: a name, a description, a JSON schema, and a function that returns an observation."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, get_type_hints
+
+from hira.errors import ToolError
+from hira.evidence import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a source as the model is shown it; the whole text stays with the source."""
+
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a tool saw: plain `text` (hira's own words or counts) and `passages` of what was read."""
+
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+
+
+Run = Callable[[dict[str, Any]], Awaitable[Observation]]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool. `parameters` is the JSON schema of an object; `run` gets arguments that were checked against it.
+
+    `seconds` bounds one call. `returns` may be "" for tools whose result the workflow itself supplies.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    run: Run
+    seconds: float = 120.0
+    check: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False)
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The function definition of the chat API."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the parameters, required ones first."""
+        names = list(self.parameters.get("properties", {}))
+        return sorted(names, key=lambda name: name not in self.parameters.get("required", ()))
+
+    async def call(self, arguments: Mapping[str, Any]) -> Observation:
+        """Run with these arguments. `ToolError` says, for the model, what was wrong with them or with the call."""
+        checked = self.check(arguments)
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await self.run(checked)
+        except TimeoutError:
+            raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
+
+
+def tool(function: Callable[..., Any] | None = None, *, name: str = "", seconds: float = 120.0) -> Any:
+    """Make a tool of a typed function: its docstring is the description, its signature the schema.
+
+    >>> @tool
+    ... def population(city: str) -> str:
+    ...     "How many people live in a city."
+    ...     return CENSUS[city]
+
+    A plain function runs in a thread and may block. It may return text or an `Observation`.
+    """
+    if function is None:
+        return lambda decorated: tool(decorated, name=name, seconds=seconds)
+    model = _arguments(function)
+    schema = model.model_json_schema()
+    parameters = {"type": "object", "properties": schema.get("properties", {}), "required": schema.get("required", [])}
+    if definitions := schema.get("$defs"):
+        parameters["$defs"] = definitions
+
+    def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
+        from pydantic import ValidationError  # noqa: PLC0415 - only where a tool is called
+
+        try:
+            checked = model.model_validate(dict(arguments))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg'].lower()}" for one in error.errors()
+            )
+            raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
+        return {key: getattr(checked, key) for key in type(checked).model_fields}
+
+    async def run(arguments: dict[str, Any]) -> Observation:
+        if inspect.iscoroutinefunction(function):
+            result = await function(**arguments)
+        else:
+            result = await asyncio.to_thread(function, **arguments)
+        return result if isinstance(result, Observation) else Observation(str(result))
+
+    return Tool(name or function.__name__, inspect.cleandoc(function.__doc__ or ""), parameters, run, seconds, check)
+
+
+def _arguments(function: Callable[..., Any]) -> Any:
+    from pydantic import ConfigDict, create_model  # noqa: PLC0415 - only where a tool is made
+
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for one in inspect.signature(function).parameters.values():
+        if one.name not in hints:
+            raise TypeError(f"tool {function.__name__!r}: parameter {one.name!r} needs a type")
+        fields[one.name] = (hints[one.name], ... if one.default is one.empty else one.default)
+    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)

@@ -1,0 +1,73 @@
+"""What a run leaves: turns, trajectories, and the rollout that holds them all."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hira.evidence import Citation, Sources
+from hira.memory import DualMemory, Fact, Resource
+from hira.policy import Completion, Request, Usage
+
+Status = Literal["answered", "insufficient_evidence", "partial", "interrupted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One policy call: what was asked, what came back."""
+
+    request: Request
+    completion: Completion
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """All turns of one role in one conversation; `conversation` names it, such as `planner` or `2/code`."""
+
+    conversation: str
+    role: str
+    turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((turn.completion.usage for turn in self.turns), Usage())
+
+
+@dataclass(frozen=True, slots=True)
+class Subtask:
+    """What a planner hands out; `id` counts from "1" in the order of issue."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came back for a subtask, distilled. `ok` is False if the expert failed; `conclusion` then says how."""
+
+    subtask: Subtask
+    expert: str
+    reasoning: str
+    conclusion: str
+    facts: tuple[Fact, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    ok: bool = True
+
+
+@dataclass(slots=True)
+class Rollout:
+    """One question's whole way through a workflow. `findings` are what came back from experts, in order."""
+
+    run: str
+    question: str
+    workflow: str
+    trajectories: dict[str, Trajectory] = field(default_factory=dict)
+    memory: DualMemory = field(default_factory=DualMemory)
+    sources: Sources = field(default_factory=Sources)
+    findings: list[Finding] = field(default_factory=list)
+    answer: str = ""
+    citations: list[Citation] = field(default_factory=list)
+    status: Status = "partial"
+    error: str = ""
+
+    @property
+    def usage(self) -> Usage:
+        return sum((trajectory.usage for trajectory in self.trajectories.values()), Usage())
