@@ -124,7 +124,7 @@ class Loop:
         try:
             text = self.show(await team.unless_stopped(called.call(call.arguments)))
         except (ToolError, Stop) as error:
-            text, good = f"{call.name} failed: {error}", False
+            text, good = Filled(f"{call.name} failed: {error}"), False
         team.events(ToolEnded(self.conversation.name, call.name, good, text, round(time.monotonic() - began, 3)))
         return text
 
