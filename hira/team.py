@@ -14,6 +14,7 @@ from hira.events import Events, SourceRead, TurnEnded, TurnStarted, TurnText
 from hira.evidence import Source
 from hira.messages import Message, assistant
 from hira.policy import Completion, Delta, Policy, Request, Sampling
+from hira.tools import Toolbox
 from hira.trajectory import Rollout, Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Team:
     rollout: Rollout = field(default_factory=lambda: Rollout("", "", ""))
     events: Events = field(default_factory=Events)
     budget: Budget = field(default_factory=Budget)
+    tools: Toolbox = field(default_factory=Toolbox)
     files: tuple[Path, ...] = ()
     stream: bool = False
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,0 +1,29 @@
+"""The tools of one run. Experts take what they need from it; what is None cannot be done in this run."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from hira.messages import Media
+from hira.tools.tool import Tool
+
+OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """`python` opens a session for the subtask with that id: variables last as long as the session.
+
+    `media` reads an image, a sound or a video at a path or URL for a model that can take it; raises `ToolError`.
+    `extra` are the tools that the user brings; every expert with a loop is given them.
+    """
+
+    search: Tool | None = None
+    browse: Tool | None = None
+    files: Tool | None = None
+    python: OpenPython | None = None
+    media: Callable[[str], Media] | None = None
+    extra: tuple[Tool, ...] = ()
+
+    def has(self, need: str) -> bool:
+        return getattr(self, need) is not None

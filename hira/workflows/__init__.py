@@ -1,0 +1,1 @@
+"""Async programs over roles, each reading like its paper's algorithm."""

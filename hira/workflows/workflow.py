@@ -1,0 +1,68 @@
+"""What a workflow is, and how one is run to a rollout that never loses what was found."""
+
+import asyncio
+from typing import Protocol
+
+from hira.errors import HiraError, Interrupted, OutOfBudget, Stop
+from hira.events import Notice, RunEnded, RunStarted
+from hira.evidence import accepted, drop_unknown, verify
+from hira.team import Team
+from hira.trajectory import Rollout, Status
+
+
+class Workflow(Protocol):
+    """An async program over roles. The same object serves every run, every policy and training."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def run(self, question: str, team: Team) -> str:
+        """The answer to the question, with its sources cited as `[s1]`."""
+        ...
+
+
+async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
+    """Run the workflow and hold its answer against the sources. A run that fails is a rollout with a status and an error.
+
+    What the run knew when it ended early stays in the rollout and is its answer's last resort.
+    """
+    record = team.rollout
+    record.question, record.workflow = question, workflow.name
+    models = {role: part.policy.model for role, part in team.cast.items()}
+    team.events(RunStarted(record.run, question, workflow.name, models))
+    failed: Status | None = None
+    try:
+        record.answer = await workflow.run(question, team)
+    except HiraError as error:
+        record.error = str(error)
+        failed = _ended(error) if isinstance(error, Stop) else "failed"
+    except asyncio.CancelledError:
+        record.status, record.error = "interrupted", "cancelled"
+        raise
+    if not record.answer:
+        record.answer = known(record)
+    settle(record, team)
+    if team.stopped:
+        record.status = _ended(team.stopped)
+    if failed:
+        record.status = failed
+    team.events(RunEnded(record.run, record.status, record.answer, record.usage))
+    return record
+
+
+def settle(record: Rollout, team: Team) -> None:
+    """Drop citations of what nobody read, check the others, and say whether the answer rests on evidence."""
+    record.answer, unknown = drop_unknown(record.answer, record.sources)
+    if unknown:
+        team.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
+    record.citations = verify(record.answer, record.sources, record.question)
+    record.status = "answered" if accepted(record.citations) else "insufficient_evidence"
+
+
+def known(record: Rollout) -> str:
+    """What the findings say so far, for a run that ended without an answer of its own."""
+    return "\n".join(f"- {finding.conclusion}" for finding in record.findings if finding.ok)
+
+
+def _ended(stop: Stop) -> Status:
+    return "interrupted" if isinstance(stop, Interrupted) else "partial" if isinstance(stop, OutOfBudget) else "failed"
