@@ -1,0 +1,109 @@
+"""The script behind the test doubles: which reply comes next, for whom, and what is left over."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hira.messages import ToolCall
+from hira.policy import Completion, Request, Usage, cut_at_stop
+from hira.tokens import count
+
+Reply = str | Completion | BaseException | Callable[[Request], str | Completion]
+Replies = Callable[[Request], str | Completion] | Iterable[Reply]
+
+_AGAIN = re.compile(r"\.\d+$")
+
+
+class ScriptError(AssertionError):
+    """The run and its script do not fit. No `HiraError`, so that no run can turn it into a polite answer."""
+
+
+def calling(name: str, /, **arguments: Any) -> Completion:
+    """A reply that calls one tool. Several calls are written as a `Completion`; empty ids are filled in."""
+    call = ToolCall("", name, json.dumps(arguments, ensure_ascii=False))
+    return Completion("", calls=(call,), finish="calls")
+
+
+def role_of(conversation: str) -> str:
+    """The role that a conversation's name ends in: "2/code.3" is one of `code`.
+
+    >>> role_of("2/code.3"), role_of("planner")
+    ('code', 'planner')
+    """
+    return _AGAIN.sub("", conversation.rpartition("/")[2])
+
+
+@dataclass(slots=True)
+class Script:
+    """Replies in order. A mapping holds one list for each role, or for one conversation by its full name.
+
+    A function in place of a list answers every turn. `requests` are all requests so far, in order.
+    """
+
+    replies: Mapping[str, Replies] | Replies
+    requests: list[Request] = field(default_factory=list)
+    _waiting: dict[str, list[Reply]] = field(default_factory=dict)
+    _always: dict[str, Callable[[Request], str | Completion]] = field(default_factory=dict)
+    _turns: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        parts = self.replies if isinstance(self.replies, Mapping) else {"*": self.replies}
+        for name, replies in parts.items():
+            if isinstance(replies, str):
+                raise TypeError(f"the script for {name!r} is one text; write a list of replies")
+            if callable(replies):
+                self._always[name] = replies
+            else:
+                self._waiting[name] = list(replies)
+
+    def reply(self, request: Request) -> Completion:
+        """The next completion for this request; raises the exception that stands in its place."""
+        self.requests.append(request)
+        name = request.conversation
+        turn = self._turns[name] = self._turns.get(name, 0) + 1
+        said = self._next(name, turn, request)
+        if isinstance(said, BaseException):
+            raise said
+        if callable(said):
+            said = said(request)
+        completion = said if isinstance(said, Completion) else Completion(said)
+        return _complete(cut_at_stop(completion, request.stop), request, len(self.requests))
+
+    def assert_done(self) -> None:
+        """Fail if replies are left."""
+        left = {name: len(replies) for name, replies in self._waiting.items() if replies}
+        if left:
+            told = ", ".join(f"{number} for {name!r}" for name, number in left.items())
+            raise ScriptError(f"replies were not used: {told}; {len(self.requests)} requests were made")
+
+    def _next(self, name: str, turn: int, request: Request) -> Reply:
+        for key in (name, role_of(name), "*"):
+            if key in self._always:
+                return self._always[key]
+            if key in self._waiting:
+                if self._waiting[key]:
+                    return self._waiting[key].pop(0)
+                break
+        else:
+            key = ""
+        why = f"the script for {key!r} has no reply left" if key else f"the script has no part for {role_of(name)!r}"
+        last = request.messages[-1].text if request.messages else ""
+        raise ScriptError(f"{why}: turn {turn} of conversation {name!r} ended with {last[-300:]!r}")
+
+
+def _complete(completion: Completion, request: Request, number: int) -> Completion:
+    """Fill in ids of calls, the finish they imply, and a counted usage where the reply has none."""
+    if completion.calls:
+        calls = tuple(
+            call if call.id else replace(call, id=f"call_{number}_{index}")
+            for index, call in enumerate(completion.calls, 1)
+        )
+        finish = "calls" if completion.finish == "stop" else completion.finish
+        completion = replace(completion, calls=calls, finish=finish)
+    if not completion.usage.tokens:
+        asked = sum(count(message.text) for message in request.messages)
+        said = count(completion.reasoning + completion.text + "".join(call.arguments for call in completion.calls))
+        completion = replace(completion, usage=Usage(1, asked, said))
+    return completion
