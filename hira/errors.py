@@ -83,7 +83,7 @@ class ToolError(HiraError):
     pass
 
 
-class Stop(HiraError):  # noqa: N818 - it ends a run, it is no fault
+class Stop(HiraError):
     pass
 
 

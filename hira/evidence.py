@@ -6,6 +6,7 @@ A model never writes a URL. It cites `[s3]`; the id is resolved here and the cla
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 from hira.relevance import words
@@ -86,13 +87,13 @@ def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
 
 
 def claims(text: str) -> list[tuple[str, list[str]]]:
-    """The statements of a text with the ids that each cites. A mark after the full stop belongs to the sentence before."""
-    found: list[tuple[str, list[str]]] = []
+    """The statements of a text with the ids each cites. A mark after the full stop belongs to the sentence before."""
     joined = re.sub(r"([.!?。！？])\s*(" + CITED.pattern + ")", r" \2\1", text)
-    for sentence in _SENTENCE.split(joined):
-        if ids := cited(sentence):
-            found.append((CITED.sub("", sentence).replace(" .", ".").strip(" -*•\t"), ids))
-    return found
+    return [
+        (CITED.sub("", sentence).replace(" .", ".").strip(" -*•\t"), ids)
+        for sentence in _SENTENCE.split(joined)
+        if (ids := cited(sentence))
+    ]
 
 
 def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
@@ -137,7 +138,7 @@ def _marks_text(text: str) -> str:
 def _passages(text: str) -> list[str]:
     """Every sentence, and every two that follow each other: what a claim may rest on."""
     sentences = [part.strip() for part in _SENTENCE.split(text) if part and part.strip()]
-    return sentences + [f"{a} {b}" for a, b in zip(sentences, sentences[1:], strict=False)]
+    return sentences + [f"{a} {b}" for a, b in pairwise(sentences)]
 
 
 def _nearest(claim: str, question: str, passages: Iterable[str]) -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with their source, resources with their path."""
+"""The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with sources, resources with paths."""
 
 import re
 from collections.abc import Sequence
@@ -65,12 +65,11 @@ class DualMemory:
     def add_fact(self, fact: Fact) -> bool:
         """Keep the fact; a similar statement from the same source is merged into the older one. True if memory grew."""
         for at, known in enumerate(self.facts):
-            if set(known.sources) & set(fact.sources) or (not known.sources and not fact.sources):
-                if merged := _merge(known.text, fact.text):
-                    sources = tuple(dict.fromkeys((*known.sources, *fact.sources)))
-                    grew = merged != known.text or sources != known.sources
-                    self.facts[at] = replace(known, text=merged, sources=sources)
-                    return grew
+            shared = set(known.sources) & set(fact.sources) or not (known.sources or fact.sources)
+            if shared and (merged := _merge(known.text, fact.text)):
+                sources = tuple(dict.fromkeys((*known.sources, *fact.sources)))
+                self.facts[at] = replace(known, text=merged, sources=sources)
+                return self.facts[at] != known
         self.facts.append(fact)
         return True
 

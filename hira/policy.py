@@ -23,7 +23,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call, or many, cost. `cost` is in US dollars, None where no price is known; `seconds` is summed over calls."""
+    """What calls cost. `cost` is in US dollars, None where no price is known; `seconds` is summed over calls."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -50,7 +50,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The token ids of one turn; `logprobs` of the sampled ids under the sampling distribution. Shapes: (P,), (T,), (T,)."""
+    """The token ids of one turn and the log-probabilities of the sampled ones. Shapes: (P,), (T,), (T,)."""
 
     prompt: tuple[int, ...]
     sampled: tuple[int, ...]

@@ -5,9 +5,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hira.untrusted import clean
 from hira.errors import PromptError
 from hira.messages import Filled
+from hira.untrusted import clean
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
@@ -17,8 +17,8 @@ class Prompt:
 
     >>> Prompt(__file__, "planner").fill(question="…", limit=10)  # reads planner.md beside the module
 
-    A slot without a value and a value without a slot raise `PromptError`; a value is never read for slots itself. Values that
-    hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect.
+    A slot without a value and a value without a slot raise `PromptError`; a value is never read for slots itself.
+    Values that hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect.
     """
 
     def __init__(self, beside: str, name: str) -> None:

@@ -1,6 +1,6 @@
 """Lexical relevance without a network: words of a text and BM25 over a small collection.
 
-Good for memory entries and for passages of one page (up to some ten thousand texts); folders have an index of their own.
+Good for memory entries and for passages of one page (up to ten thousand texts); folders have an index.
 """
 
 import math
@@ -11,10 +11,90 @@ from collections.abc import Sequence
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _STOP = frozenset(
-    """a about all also an and any are as at be been being but by can could did do does for from had has have how i if in
-    into is it its me more most my no nor not of on one or our s same shall should so some such than that the their them
-    then there these they this those to us was we were what when where which while who whom whose why will with would
-    you your""".split()
+    [
+        "a",
+        "about",
+        "all",
+        "also",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "being",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "me",
+        "more",
+        "most",
+        "my",
+        "no",
+        "nor",
+        "not",
+        "of",
+        "on",
+        "one",
+        "or",
+        "our",
+        "s",
+        "same",
+        "shall",
+        "should",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "us",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "whose",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ]
 )
 K1, B = 1.5, 0.75
 

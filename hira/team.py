@@ -87,7 +87,7 @@ class Team:
         return self._reason
 
     async def unless_stopped(self, work: Awaitable[T]) -> T:
-        """The result of the work; raises the `Stop` that ended the run, with the work cancelled, if that comes first."""
+        """The result of the work; if the run is stopped first, the work is cancelled and the `Stop` raised."""
         task = asyncio.ensure_future(work)
         bell = asyncio.ensure_future(self._stopped.wait())
         try:

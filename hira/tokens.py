@@ -20,7 +20,7 @@ def _encoding() -> Any:
     cached = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache")
     if not (cached / hashlib.sha1(_VOCABULARY.encode(), usedforsecurity=False).hexdigest()).exists():
         return None
-    import tiktoken  # noqa: PLC0415 - loads a large vocabulary
+    import tiktoken
 
     return tiktoken.get_encoding("o200k_base")
 

@@ -11,9 +11,38 @@ _ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
-_NAMES = """think thinking answer tool_calls? tool_response tool_results? tool_name tool function_calls? function_results?
-function invoke parameters? use_mcp_tool server_name arguments memory report plan user_input sources? documents?
-results? system user assistant (?:begin|end|start)_\\w+ bos eos s""".split()
+_NAMES = [
+    "think",
+    "thinking",
+    "answer",
+    "tool_calls?",
+    "tool_response",
+    "tool_results?",
+    "tool_name",
+    "tool",
+    "function_calls?",
+    "function_results?",
+    "function",
+    "invoke",
+    "parameters?",
+    "use_mcp_tool",
+    "server_name",
+    "arguments",
+    "memory",
+    "report",
+    "plan",
+    "user_input",
+    "sources?",
+    "documents?",
+    "results?",
+    "system",
+    "user",
+    "assistant",
+    "(?:begin|end|start)_\\w+",
+    "bos",
+    "eos",
+    "s",
+]
 _PIPED = re.compile(r"<\s*/?\s*[|｜][^<>\n]{0,80}?[|｜]\s*>")
 _NAMED = re.compile(r"<\s*/?\s*[|｜]?\s*(?:" + "|".join(_NAMES) + r")(?:\s[^<>]*)?\s*[|｜]?\s*/?\s*>", re.IGNORECASE)
 _HALF = re.compile(r"<(?=\s*/?\s*[|｜])|(?<=[|｜])\s*>")

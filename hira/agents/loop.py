@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hira.dialects import Call, Parsed
 from hira.dialects.answer import final
@@ -18,7 +19,8 @@ from hira.evidence import CITED
 from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.team import Conversation
-from hira.tools.tool import Observation, Tool
+from hira.tools import Observation, Tool
+from hira.untrusted import clean
 
 PASSAGE = Prompt(__file__, "passage")
 REPEATED = Prompt(__file__, "repeated")
@@ -48,13 +50,17 @@ class Step:
 
 @dataclass(slots=True)
 class Loop:
-    """A role at work with tools. `limit` counts accepted calls, `several` how many one turn may hold."""
+    """A role at work with tools. `limit` counts accepted calls, `several` how many one turn may hold.
+
+    `final` marks the role whose answer is the run's: when the run has to stop, only it is asked once more, and the
+    budget's reserve pays for it; the others close with what they wrote last.
+    """
 
     conversation: Conversation
     tools: Sequence[Tool]
     limit: int = 10
     several: int = 1
-    conclude: Prompt = CONCLUDE
+    final: bool = False
     used: int = 0
     repeats: int = 0
     unreadable: int = 0
@@ -82,7 +88,7 @@ class Loop:
             try:
                 parsed = await self._turn(self.several)
             except Stop as stop:
-                return await self.close(stop.what)
+                return await self.close(stop.what) if self.final else self._end(stop)
             if parsed.error:
                 self.unreadable += 1
                 self._tell(parsed, UNREADABLE.fill(error=Filled(parsed.error)))
@@ -98,8 +104,11 @@ class Loop:
     async def close(self, reason: str) -> Step:
         """Ask for the answer from what is known; the reserve of the budget pays for it."""
         self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
-        self.conversation.say(user(self.conclude.fill(reason=reason)))
-        completion = await self.conversation.turn(last=True)
+        self.conversation.say(user(CONCLUDE.fill(reason=reason)))
+        try:
+            completion = await self.conversation.turn(last=self.final)
+        except Stop as stop:
+            return self._end(stop)
         parsed = self.conversation.part.dialect.parse(completion, self.tools, self.several)
         self.conversation.say(parsed.message)
         self.transcript.append(parsed.text)
@@ -116,21 +125,19 @@ class Loop:
             conversation.say(*messages)
 
     async def perform(self, call: Call) -> str:
-        """Run one call and render what it saw. A tool that cannot do it says so to the model; nothing is raised."""
-        team = self.conversation.team
+        """Run one call; what it saw, as the model reads it."""
         called = next(tool for tool in self.tools if tool.name == call.name)
-        team.events(ToolStarted(self.conversation.name, call.name, call.arguments))
-        began, good = time.monotonic(), True
-        try:
-            text = self.show(await team.unless_stopped(called.call(call.arguments)))
-        except (ToolError, Stop) as error:
-            text, good = Filled(f"{call.name} failed: {error}"), False
-        team.events(ToolEnded(self.conversation.name, call.name, good, text, round(time.monotonic() - began, 3)))
-        return text
+        return (await use(self.conversation, called, call.arguments)).text
 
-    def show(self, observation: Observation) -> Filled:
-        """An observation as the model reads it; each passage enters the run's sources and is shown with its id."""
-        return show(observation, self.conversation)
+    @property
+    def account(self) -> str:
+        """All that was said, called and seen, for the distiller."""
+        return "\n\n".join(part for part in self.transcript if part)
+
+    def _end(self, stop: Stop) -> Step:
+        """Close without another call, with what was said last."""
+        said = [message.text for message in self.conversation.messages if message.role == "assistant"]
+        return Step(said[-1] if said else "", forced=stop.what)
 
     async def _turn(self, several: int) -> Parsed:
         part = self.conversation.part
@@ -170,14 +177,40 @@ class Loop:
         return f"{call.name} {_spelled(call.arguments).casefold()}"
 
 
-def show(observation: Observation, conversation: Conversation) -> Filled:
-    shown = [observation.text] if observation.text else []
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a call brought: the tool's observation, and its `text` as the model reads it."""
+
+    observation: Observation
+    text: Filled
+    ok: bool = True
+
+
+async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Seen:
+    """Call a tool for a role. Passages enter the run's sources and are shown with their ids.
+
+    A tool that cannot do it says so in the text, for the model to read; nothing is raised.
+    """
+    team = conversation.team
+    team.events(ToolStarted(conversation.name, tool.name, arguments))
+    began = time.monotonic()
+    try:
+        observation = await team.unless_stopped(tool.call(arguments))
+        seen = Seen(observation, _shown(observation, conversation))
+    except (ToolError, Stop) as error:
+        seen = Seen(Observation(), Filled(f"{tool.name} failed: {error}"), ok=False)
+    took = round(time.monotonic() - began, 3)
+    team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took))
+    return seen
+
+
+def _shown(observation: Observation, conversation: Conversation) -> Filled:
+    shown = [clean(observation.text)] if observation.text else []
     for passage in observation.passages:
         source = conversation.team.read(passage.source)
-        shown.append(
-            PASSAGE.fill(id=source.id, title=source.title, location=source.location, text=CITED.sub("", passage.text))
-        )
-    return Filled("\n\n".join(shown) or "nothing found")
+        text = CITED.sub("", passage.text)
+        shown.append(PASSAGE.fill(id=source.id, title=source.title, location=source.location, text=text))
+    return Filled("\n\n".join(shown) or "Nothing was found.")
 
 
 def _spelled(arguments: Mapping[str, object]) -> str:
@@ -186,5 +219,3 @@ def _spelled(arguments: Mapping[str, object]) -> str:
         if isinstance(value, str):
             return " ".join(value.split())
     return json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str)
-
-

@@ -2,6 +2,7 @@
 
 import re
 
+from hira.evidence import cited
 from hira.policy import Completion
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -17,8 +18,18 @@ def spoken(completion: Completion) -> str:
 
 
 def final(text: str) -> str:
-    """The answer in a closing turn: the last `\\boxed{…}`, else the last `<answer>…</answer>`, else all of it."""
-    return boxed(text) or tagged(text) or text.strip()
+    """The answer in a closing turn: the last `\\boxed{…}`, else the last `<answer>…</answer>`, else all of it.
+
+    A box without citations gets those of its own line, else those of the whole turn.
+    """
+    inner = boxed(text)
+    if not inner:
+        return tagged(text) or text.strip()
+    if cited(inner):
+        return inner
+    line = next((line for line in reversed(text.splitlines()) if "\\boxed{" in line), "")
+    ids = cited(line) or cited(text)
+    return f"{inner} [{', '.join(ids)}]" if ids else inner
 
 
 def boxed(text: str) -> str:

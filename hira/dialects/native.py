@@ -6,11 +6,11 @@ from typing import Any
 
 from hira.dialects.answer import spoken
 from hira.dialects.dialect import Call, Dialect, Parsed
-from hira.untrusted import clean
 from hira.messages import Filled, Message, ToolCall, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
 from hira.tools.tool import Tool
+from hira.untrusted import clean
 
 INSTRUCTIONS = Prompt(__file__, "native_tools")
 

@@ -14,7 +14,7 @@ _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 
 def read(completion: Completion, shape: type[M]) -> M:
     """The record of the pydantic model `shape` in a reply. `DialectError` tells the model what was wrong with it."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only where a record is read
+    from pydantic import TypeAdapter, ValidationError
 
     text = spoken(completion)
     found = _objects(text)

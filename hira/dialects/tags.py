@@ -1,7 +1,7 @@
 """HiRA's special tokens: `<|begin_call_subtask|> … <|end_call_subtask|>` and their kin (HiRA, appendix).
 
-The tokens of the paper's tools are kept to the letter; a tool of your own gets `<|begin_NAME_call|>`. A body is the bare
-value where a tool takes one parameter, `name: value` lines where it takes several, or one JSON object.
+The tokens of the paper's tools are kept to the letter; a tool of your own gets `<|begin_NAME_call|>`. A body is the
+bare value where a tool takes one parameter, `name: value` lines where it takes several, or one JSON object.
 """
 
 import json
@@ -13,11 +13,11 @@ from typing import Any
 
 from hira.dialects.answer import spoken
 from hira.dialects.dialect import Call, Dialect, Parsed
-from hira.untrusted import clean
 from hira.messages import Filled, Message, assistant
 from hira.policy import Completion
 from hira.prompts import Prompt
 from hira.tools.tool import Tool
+from hira.untrusted import clean
 
 INSTRUCTIONS = Prompt(__file__, "tags")
 
@@ -184,7 +184,7 @@ def body(arguments: Mapping[str, Any], tool: Tool) -> str:
 
 
 def arguments(inner: str, tool: Tool) -> dict[str, Any]:
-    """The arguments in a body: one JSON object, `name: value` lines, or the bare value of the one parameter needed."""
+    """The arguments in a body: one JSON object, `name: value` lines, or the bare value of the parameter needed."""
     inner = inner.strip()
     if inner.startswith("{") and (record := _record(inner, tool)) is not None:
         return record

@@ -85,7 +85,7 @@ def tool(function: Callable[..., Any] | None = None, *, name: str = "", seconds:
         parameters["$defs"] = definitions
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        from pydantic import ValidationError  # noqa: PLC0415 - only where a tool is called
+        from pydantic import ValidationError
 
         try:
             checked = model.model_validate(dict(arguments))
@@ -107,7 +107,7 @@ def tool(function: Callable[..., Any] | None = None, *, name: str = "", seconds:
 
 
 def _arguments(function: Callable[..., Any]) -> Any:
-    from pydantic import ConfigDict, create_model  # noqa: PLC0415 - only where a tool is made
+    from pydantic import ConfigDict, create_model
 
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}

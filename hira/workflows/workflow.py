@@ -22,7 +22,7 @@ class Workflow(Protocol):
 
 
 async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
-    """Run the workflow and hold its answer against the sources. A run that fails is a rollout with a status and an error.
+    """Run the workflow and hold its answer against the sources. A failed run is a rollout with a status and an error.
 
     What the run knew when it ended early stays in the rollout and is its answer's last resort.
     """

@@ -1,0 +1,143 @@
+"""The adaptive reasoning coordinator (HiRA): assign → recall → the expert works → distil → remember.
+
+A reply of the coordinator's own model that cannot be used never loses a run: assignment falls back to the words of the
+task, recall to relevance, distillation to the expert's own conclusion.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from hira.agents.distiller import Distillate, distil, taken_as_it_is
+from hira.agents.expert import Account, Expert, Task, attached
+from hira.agents.record import record
+from hira.errors import DialectError, EndpointError, HiraError, Stop
+from hira.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
+from hira.memory import DualMemory, Recall
+from hira.messages import Filled, user
+from hira.prompts import Prompt
+from hira.relevance import BM25
+from hira.team import Team
+from hira.trajectory import Finding, Subtask
+
+ASSIGN = Prompt(__file__, "assign")
+UNKNOWN = Prompt(__file__, "assign_unknown")
+RECALL = Prompt(__file__, "recall")
+
+RECALLED = 5
+CONSIDERED = 12
+
+
+class Assignment(BaseModel):
+    reason: str = ""
+    expert: str
+
+
+class Choice(BaseModel):
+    chosen: list[int]
+
+
+class Coordinator:
+    """Gives subtasks to experts. `transfer` and `remember` switch off the two mechanisms that HiRA's Table 2 removes.
+
+    Without transfer, no model chooses the expert or distils its reasoning for the planner; without remembering, the
+    memory is neither read nor written.
+    """
+
+    def __init__(self, team: Team, experts: Sequence[Expert], *, transfer: bool = True, remember: bool = True) -> None:
+        self.team = team
+        self.experts = sorted(experts, key=lambda expert: expert.cost)
+        self.transfer = transfer
+        self.remember = remember
+
+    async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
+        """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
+        findings = await asyncio.gather(*(self._one(subtask, memory) for subtask in subtasks))
+        for finding in findings:
+            self.team.rollout.findings.append(finding)
+            if self.remember:
+                self._remember(finding, memory)
+        return findings
+
+    async def _one(self, subtask: Subtask, memory: DualMemory) -> Finding:
+        expert, reason = await self.assign(subtask)
+        recall = await self.recall(subtask, memory) if self.remember else Recall()
+        self.team.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
+        try:
+            account = await expert.work(Task(subtask.id, subtask.text, recall, self.team.files), self.team)
+        except HiraError as error:
+            finding = Finding(subtask, expert.name, "", f"{expert.name} could not do it: {error.what}", ok=False)
+        else:
+            finding = self._finding(subtask, expert, account, await self._distil(subtask, account))
+        self.team.events(SubtaskDone(subtask.id, expert.name, finding.conclusion, finding.ok))
+        return finding
+
+    async def assign(self, subtask: Subtask) -> tuple[Expert, str]:
+        """Reasoning transfer: the cheapest expert that suffices, and why (HiRA, A*_k)."""
+        if len(self.experts) == 1 or not self.transfer:
+            return self._by_words(subtask.text), ""
+        named = {expert.name: expert for expert in self.experts}
+        listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in self.experts))
+        message = user(ASSIGN.fill(experts=listed, task=subtask.text, files=attached(self.team.files)))
+
+        def wrong(assignment: Assignment) -> str:
+            if assignment.expert in named:
+                return ""
+            return UNKNOWN.fill(name=repr(assignment.expert), names=", ".join(named))
+
+        try:
+            conversation = self.team.conversation("coordinator", f"{subtask.id}/assign")
+            assignment = await record(conversation, message, Assignment, wrong=wrong)
+        except (DialectError, EndpointError, Stop) as error:
+            self._fell_back("assigned by the words of the task", error)
+            return self._by_words(subtask.text), ""
+        return named[assignment.expert], assignment.reason
+
+    async def recall(self, subtask: Subtask, memory: DualMemory) -> Recall:
+        """At most five entries: ranked by relevance and quality, then chosen by the model where there are more."""
+        candidates = memory.recall(subtask.text, CONSIDERED)
+        if len(candidates) < RECALLED:
+            return candidates
+        notes = "\n".join(f"{at}. {line}" for at, line in enumerate(candidates.lines, 1))
+        message = user(RECALL.fill(most=RECALLED, notes=notes, task=subtask.text))
+        try:
+            choice = await record(self.team.conversation("coordinator", f"{subtask.id}/recall"), message, Choice)
+        except (DialectError, EndpointError, Stop) as error:
+            self._fell_back("recalled by relevance", error)
+            return candidates.take(range(RECALLED))
+        return candidates.take([at - 1 for at in choice.chosen if 1 <= at <= len(candidates)][:RECALLED])
+
+    async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
+        try:
+            conversation = self.team.conversation("coordinator", f"{subtask.id}/distil")
+            return await distil(conversation, subtask.text, account)
+        except (DialectError, EndpointError, Stop) as error:
+            self._fell_back("passed on as the expert wrote it", error)
+            return taken_as_it_is(account)
+
+    def _finding(self, subtask: Subtask, expert: Expert, account: Account, distilled: Distillate) -> Finding:
+        reasoning, conclusion = (
+            (distilled.reasoning, distilled.conclusion) if self.transfer else ("", account.conclusion)
+        )
+        sources = self.team.rollout.sources
+        facts = tuple(fact.resolved(sources, subtask.id) for fact in distilled.facts)
+        resources = tuple(resource.kept(subtask.id) for resource in distilled.resources)
+        return Finding(subtask, expert.name, reasoning, conclusion, facts, resources)
+
+    def _remember(self, finding: Finding, memory: DualMemory) -> None:
+        for fact in finding.facts:
+            if memory.add_fact(fact):
+                self.team.events(Remembered("fact", fact.text, ", ".join(fact.sources)))
+        for resource in finding.resources:
+            if memory.add_resource(resource):
+                self.team.events(Remembered("resource", resource.description, resource.path))
+
+    def _by_words(self, task: str) -> Expert:
+        """The expert whose description shares most with the task, the cheapest if none does."""
+        best = BM25([f"{expert.ability} {expert.description}" for expert in self.experts]).best(task, 1)
+        return self.experts[best[0] if best else 0]
+
+    def _fell_back(self, to: str, error: HiraError) -> None:
+        if not isinstance(error, Stop):
+            self.team.events(Notice(f"coordinator: {to}, because its model's reply was no use ({error.what})"))

@@ -1,0 +1,93 @@
+"""What an expert is: an agent that a planner may be given a subtask for. Adding one is one small file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hira.agents.loop import Loop
+from hira.memory import Recall
+from hira.messages import Filled, user
+from hira.prompts import Prompt
+from hira.team import Conversation, Team
+from hira.tools import Tool
+
+ATTACHED = Prompt(__file__, "attached")
+KNOWN = Prompt(__file__, "known")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A subtask as an expert receives it: with what memory holds for it and the files that came with the question."""
+
+    id: str
+    text: str
+    recall: Recall = Recall()
+    files: tuple[Path, ...] = ()
+
+    @property
+    def known(self) -> Filled:
+        """The recalled notes as a paragraph of a prompt, empty if there are none."""
+        notes = "\n".join(f"- {line}" for line in self.recall.lines)
+        return KNOWN.fill(notes=notes) if notes else Filled("")
+
+    @property
+    def attached(self) -> Filled:
+        return attached(self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an expert did (`reasoning`, all of it, for the distiller) and what it concluded."""
+
+    reasoning: str
+    conclusion: str
+
+
+class Expert(Protocol):
+    """Does subtasks. `cost` orders experts that can do the same, 1 being the cheapest.
+
+    `ability` is the dimension it belongs to (HiRA: search, code or multimodal; your own may be new), `needs` names
+    the tools of the toolbox without which it is not offered.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def ability(self) -> str: ...
+    @property
+    def cost(self) -> int: ...
+    @property
+    def needs(self) -> frozenset[str]: ...
+
+    async def work(self, task: Task, team: Team) -> Account: ...
+
+
+def attached(files: Sequence[Path]) -> Filled:
+    """The attached files as a paragraph of a prompt, empty if there are none."""
+    return ATTACHED.fill(files="\n".join(f"- {path}" for path in files)) if files else Filled("")
+
+
+async def reason(
+    conversation: Conversation, task: Task, prompt: Prompt, tools: Sequence[Tool], *, limit: int = 10
+) -> Account:
+    """Let a role do the task with tools inside its reasoning (HiRA, tool-augmented reasoning of an expert).
+
+    The prompt's slots are `tools`, `limit`, `task`, `files` and `known`; `limit` counts calls.
+    """
+    loop = Loop(conversation, tools, limit=limit)
+    conversation.say(
+        user(
+            prompt.fill(
+                tools=conversation.part.dialect.instructions(tools),
+                limit=limit,
+                task=task.text,
+                files=task.attached,
+                known=task.known,
+            )
+        )
+    )
+    step = await loop.run()
+    return Account(loop.account, step.answer)

@@ -1,0 +1,25 @@
+"""The code expert (HiRA's computational reasoning agent): thinks and runs Python; variables last for one subtask."""
+
+from hira.agents.expert import Account, Task, reason
+from hira.prompts import Prompt
+from hira.team import Team
+
+CODE = Prompt(__file__, "code")
+
+
+class Code:
+    name = "code"
+    description = (
+        "computes with Python: arithmetic, statistics, tables and data files, dates, units, simulations. "
+        "For everything that must be exact"
+    )
+    ability = "code"
+    cost = 2
+    needs = frozenset({"python"})
+
+    async def work(self, task: Task, team: Team) -> Account:
+        toolbox = team.tools
+        assert toolbox.python is not None  # noqa: S101 - `needs` says so
+        async with toolbox.python(task.id) as python:
+            tools = [tool for tool in (python, toolbox.files, *toolbox.extra) if tool]
+            return await reason(team.conversation(self.name, task.id), task, CODE, tools)

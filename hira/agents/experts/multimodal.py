@@ -1,0 +1,48 @@
+"""The multimodal expert (HiRA): a reasoning role whose tool is a model that sees and hears."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from hira.agents.expert import Account, Task, reason
+from hira.evidence import Source
+from hira.messages import user
+from hira.prompts import Prompt
+from hira.team import Team
+from hira.tools import Observation, Passage, Tool
+
+MULTIMODAL = Prompt(__file__, "multimodal")
+LOOK = Prompt(__file__, "look")
+
+
+class Multimodal:
+    name = "multimodal"
+    description = "looks at pictures, listens to sounds, watches videos, and tells what it is asked about them"
+    ability = "multimodal"
+    cost = 2
+    needs = frozenset({"media"})
+
+    async def work(self, task: Task, team: Team) -> Account:
+        conversation = team.conversation(self.name, task.id)
+        return await reason(conversation, task, MULTIMODAL, [look(team, task.id)])
+
+
+def look(team: Team, subtask: str) -> Tool:
+    """The tool that has the role `look` answer one question about one picture, sound or video."""
+
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        read = team.tools.media
+        assert read is not None  # noqa: S101 - `needs` says so
+        path, question = str(arguments["data"]), str(arguments["question"])
+        media = await asyncio.to_thread(read, path)
+        told = await team.conversation("look", subtask).reply(user(LOOK.fill(question=question), media))
+        source = Source(path, PurePath(path).name, f"{question}\n{told}", kind="media")
+        return Observation(passages=(Passage(source, told),))
+
+    parameters = {
+        "type": "object",
+        "properties": {"data": {"type": "string"}, "question": {"type": "string"}},
+        "required": ["data", "question"],
+    }
+    return Tool("look", "ask one question about the picture, sound or video at a path", parameters, run)

@@ -1,0 +1,70 @@
+"""Simple search (HiRA, appendix): plan at most three queries, retrieve once, answer with citations."""
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from hira.agents.expert import Account, Task
+from hira.agents.loop import Seen, use
+from hira.agents.record import record
+from hira.dialects.answer import spoken
+from hira.errors import DialectError
+from hira.messages import Filled, assistant, user
+from hira.prompts import Prompt
+from hira.team import Conversation, Team
+from hira.tools import Tool
+
+PLAN = Prompt(__file__, "simple_search_plan")
+ANSWER = Prompt(__file__, "simple_search_answer")
+QUERIES = 3
+PAGES = 5
+
+
+class Plan(BaseModel):
+    queries: list[str]
+
+
+class SimpleSearch:
+    name = "simple_search"
+    description = (
+        "looks a thing up: a few queries, one reading of what they bring, an answer with sources. "
+        "Quick and cheap; for facts that a page states directly"
+    )
+    ability = "search"
+    cost = 1
+    needs = frozenset({"search"})
+
+    async def work(self, task: Task, team: Team) -> Account:
+        conversation = team.conversation(self.name, task.id)
+        queries = await self._plan(conversation, task)
+        seen = await asyncio.gather(*(self._retrieve(conversation, query) for query in queries))
+        documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
+        conversation.say(user(ANSWER.fill(documents=documents, task=task.text, known=task.known)))
+        completion = await conversation.turn()
+        conversation.say(assistant(completion.text))
+        told = spoken(completion)
+        return Account(f"Searched for: {'; '.join(queries)}\n\n{documents}\n\n{told}", told)
+
+    async def _plan(self, conversation: Conversation, task: Task) -> list[str]:
+        """At most three queries; the task itself where no plan can be read."""
+        message = user(PLAN.fill(most=QUERIES, task=task.text, files=task.attached, known=task.known))
+        try:
+            plan = await record(conversation, message, Plan)
+        except DialectError:
+            return [task.text]
+        return list(dict.fromkeys(query.strip() for query in plan.queries if query.strip()))[:QUERIES] or [task.text]
+
+    async def _retrieve(self, conversation: Conversation, query: str) -> Sequence[Seen]:
+        """What a query brings: passages as they are, and the pages behind the first hits that are mere snippets."""
+        tools = conversation.team.tools
+        assert tools.search is not None  # noqa: S101 - `needs` says so
+        hits = await use(conversation, tools.search, {"query": query})
+        snippets = [one.source.location for one in hits.observation.passages if one.source.kind == "hit"][:PAGES]
+        if tools.browse is None or not snippets:
+            return [hits]
+        pages = await asyncio.gather(*(self._open(conversation, tools.browse, url, query) for url in snippets))
+        return [*(page for page in pages if page.ok), hits] if any(page.ok for page in pages) else [hits]
+
+    async def _open(self, conversation: Conversation, browse: Tool, url: str, query: str) -> Seen:
+        return await use(conversation, browse, {"url": url, "intent": query})

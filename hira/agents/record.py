@@ -1,0 +1,46 @@
+"""Asking a role for a JSON record: validated, asked for once more with the error named, and no further."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+from hira.dialects import record as records
+from hira.errors import DialectError
+from hira.messages import Message, assistant, user
+from hira.prompts import Prompt
+from hira.team import Conversation
+
+AGAIN = Prompt(__file__, "record_again")
+M = TypeVar("M")
+
+
+def _fits(_: object) -> str:
+    return ""
+
+
+async def record(
+    conversation: Conversation, message: Message, shape: type[M], *, wrong: Callable[[M], str] = _fits
+) -> M:
+    """The record of pydantic model `shape` that the role replies with.
+
+    `wrong` may say what a valid record still gets wrong, empty if nothing. Raises `DialectError` after the second
+    reply that cannot be used; the caller then goes on without the model.
+    """
+    conversation.say(message)
+    schema = TypeAdapter(shape).json_schema()
+    again = False
+    while True:
+        completion = await conversation.turn(schema=schema)
+        conversation.say(assistant(completion.text))
+        try:
+            read = records.read(completion, shape)
+            if complaint := wrong(read):
+                raise DialectError(complaint)
+        except DialectError as error:
+            if again:
+                raise
+            again = True
+            conversation.say(user(AGAIN.fill(error=error.what)))
+        else:
+            return read

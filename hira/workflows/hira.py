@@ -1,0 +1,66 @@
+"""HiRA: hierarchical reasoning with decoupled planning and execution (paper 2507.02652).
+
+The planner reasons and hands out subtasks (eq. 1). For each, the coordinator chooses the cheapest expert that will do,
+passes on what memory holds, lets it work, distils what came back and remembers it. The planner goes on with the
+distilled results, reflects and corrects, until it answers (eq. 2) or the limit of subtasks makes it answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hira.agents.coordinator import Coordinator
+from hira.agents.expert import Expert
+from hira.agents.experts import EXPERTS
+from hira.agents.planner import Planner
+from hira.errors import UsageError
+from hira.team import Team
+
+Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
+
+
+@dataclass(frozen=True)
+class HiRA:
+    """Limits are the paper's. `without` removes a mechanism or an ability (Table 2), `describe_experts=False` keeps
+    the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out several subtasks."""
+
+    max_subtasks: int = 10
+    parallel: int = 1
+    without: frozenset[Part] = frozenset()
+    describe_experts: bool = True
+    experts: Sequence[Expert] = field(default=EXPERTS)
+    name: str = "hira"
+
+    async def run(self, question: str, team: Team) -> str:
+        experts, memory = self.available(team), team.rollout.memory
+        planner = Planner(
+            team,
+            limit=self.max_subtasks,
+            several=self.parallel,
+            experts=experts if self.describe_experts else (),
+        )
+        coordinator = Coordinator(
+            team,
+            experts,
+            transfer="reasoning-transfer" not in self.without,
+            remember="memory" not in self.without,
+        )
+        thought = await planner.begin(question)
+        while thought.subtasks:
+            findings = await coordinator.delegate(thought.subtasks, memory)
+            thought = await planner.resume(findings)
+        return thought.answer
+
+    def available(self, team: Team) -> list[Expert]:
+        """The experts that this run has the tools for and that are not removed."""
+        experts = [
+            expert
+            for expert in self.experts
+            if expert.ability not in self.without and all(team.tools.has(need) for need in expert.needs)
+        ]
+        if not experts:
+            raise UsageError(
+                "no expert is left to do the work",
+                fix="give documents (--docs), a search backend (--search) or leave out a --without",
+            )
+        return experts
