@@ -1,0 +1,21 @@
+"""A team for tests: one policy for all roles, in any dialect."""
+
+from typing import Any
+
+from hira.dialects import DIALECTS
+from hira.policy import Policy
+from hira.team import Continuation, Part, Team
+from hira.testing.script import Replies
+from hira.testing.scripted import ScriptedPolicy
+
+
+def team_of(
+    policy: Policy | dict[str, Replies] | list[Any], *, dialect: str = "tags", chain: bool = False, **team: Any
+) -> Team:
+    """A team in which this policy, or a script of replies, plays every role. `team` are fields of `hira.team.Team`.
+
+    >>> team = team_of({"planner": ["The answer is \\\\boxed{42}."]}, tools=Toolbox())
+    """
+    played = policy if isinstance(policy, Policy) else ScriptedPolicy(policy)
+    continuation: Continuation = "chain" if chain else "turns"
+    return Team({"*": Part(played, dialect=DIALECTS[dialect], continuation=continuation)}, **team)

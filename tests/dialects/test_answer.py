@@ -1,0 +1,73 @@
+import pytest
+from pydantic import BaseModel
+
+from hira.dialects.answer import boxed, final, spoken
+from hira.dialects.record import read
+from hira.errors import DialectError
+from hira.policy import Completion
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (r"So \boxed{Indonesia, Myanmar}", "Indonesia, Myanmar"),
+        (r"First \boxed{1}, no: \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{\text{Paris}}", "Paris"),
+        (r"cut \boxed{Par", "Par"),
+        ("<answer> 42 </answer>", "42"),
+        ("It is 42.", "It is 42."),
+        (r"From the page [s1]. \boxed{Paris [s2]}", "Paris [s2]"),
+        (r"So it is \boxed{Paris} as [s1] and [s2] say.", "Paris [s1, s2]"),
+        ("The page [s3] says so.\n\\boxed{Paris}", "Paris [s3]"),
+    ],
+)
+def test_the_final_answer_of_a_turn(text: str, answer: str) -> None:
+    assert final(text) == answer
+
+
+def test_braces_in_a_box_are_balanced() -> None:
+    assert boxed(r"\boxed{{a}{b{c}}}") == "{a}{b{c}}"
+
+
+@pytest.mark.parametrize(
+    ("completion", "text"),
+    [
+        (Completion("<think>no\n</think>\nyes"), "yes"),
+        (Completion("no\n</think>yes"), "yes"),
+        (Completion("<think>only thought"), "<think>only thought"),
+        (Completion("", reasoning="only thought"), "only thought"),
+        (Completion("yes", reasoning="thought"), "yes"),
+    ],
+)
+def test_thought_is_left_out_unless_there_is_nothing_else(completion: Completion, text: str) -> None:
+    assert spoken(completion) == text
+
+
+class Shape(BaseModel):
+    n: int
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"n": 1}',
+        'Sure!\n```json\n{"n": 1}\n```\nAnything else?',
+        'I thought {about} it {"x": 2} and then {"n": 1}',
+        '<think>{"n": 9}</think>{"n": "1"}',
+    ],
+)
+def test_a_record_is_found_wherever_it_stands(text: str) -> None:
+    assert read(Completion(text), Shape).n == 1
+
+
+@pytest.mark.parametrize(
+    ("completion", "says"),
+    [
+        (Completion("no idea"), "no JSON object"),
+        (Completion('{"n": "many"}'), "n: input should be a valid integer"),
+        (Completion('{"n": 1', finish="length"), "cut off"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_told_with_the_reason(completion: Completion, says: str) -> None:
+    with pytest.raises(DialectError, match=says):
+        read(completion, Shape)
