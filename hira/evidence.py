@@ -90,7 +90,7 @@ def claims(text: str) -> list[tuple[str, list[str]]]:
     """The statements of a text with the ids each cites. A mark after the full stop belongs to the sentence before."""
     joined = re.sub(r"([.!?。！？])\s*(" + CITED.pattern + ")", r" \2\1", text)
     return [
-        (CITED.sub("", sentence).replace(" .", ".").strip(" -*•\t"), ids)
+        (CITED.sub("", sentence).strip(" -*•.\t"), ids)
         for sentence in _SENTENCE.split(joined)
         if (ids := cited(sentence))
     ]
@@ -105,34 +105,43 @@ def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
 
 
 def check(claim: str, source: Source, question: str = "") -> Citation:
-    """One claim against one source: an exact quotation, else its numbers and names first, then its words."""
+    """One claim against one source: an exact quotation first, then its numbers and names, then its words.
+
+    The numbers have to stand in the passages that hold the claim's words. A passage that says the same with another
+    number contradicts the claim.
+    """
     passages = _passages(source.text)
-    for quoted in _QUOTE.findall(claim):
-        if (at := _folded(source.text).find(_folded(quoted))) < 0:
-            return Citation(source.id, claim, _nearest(claim, question, passages)[0], "not found")
-        del at
-    quote, share = _nearest(claim, question, passages)
-    if not quote:
-        return Citation(source.id, claim, "", "not found")
-    if missing := [mark for mark in _marks(claim) if mark not in _marks_text(source.text)]:
-        numbers_only = all(mark[0].isdigit() for mark in missing) and bool(_NUMBER.search(quote))
-        verdict: Verdict = "contradicted" if numbers_only and share >= SAME_STATEMENT else "not found"
-        return Citation(source.id, claim, quote, verdict)
-    return Citation(source.id, claim, quote, "supported" if share >= ENOUGH else "not found")
+    nearest = _nearest(claim, question, passages)
+    if any(_folded(quoted) not in _folded(source.text) for quoted in _QUOTE.findall(claim)):
+        return Citation(source.id, claim, nearest, "not found")
+    numbers = _numbers(claim)
+    quote = _holding(numbers, claim, question, passages)
+    named = all(name in f"{source.title} {source.text}".lower() for name in _names(claim))
+    if quote and named and _share(claim, quote) >= ENOUGH and _about(claim, question, quote, source):
+        return Citation(source.id, claim, quote, "supported")
+    verdict: Verdict = "contradicted" if named and _otherwise(claim, numbers, nearest) else "not found"
+    return Citation(source.id, claim, nearest, verdict)
+
+
+def _otherwise(claim: str, numbers: set[str], passage: str) -> bool:
+    """Whether the passage says what the claim says, but with another number."""
+    told = _numbers(passage)
+    rest = set(words(claim)) - numbers
+    held = len(rest & set(words(passage))) / len(rest) if rest else 0.0
+    return bool(numbers and told) and not numbers <= told and held >= SAME_STATEMENT
 
 
 def _folded(text: str) -> str:
     return " ".join(text.replace("’", "'").lower().split())
 
 
-def _marks(claim: str) -> list[str]:
-    """What a claim cannot do without: its numbers and its names."""
-    names = [name.lower() for name in _NAME.findall(claim)[1:]]
-    return [number.replace(",", "") for number in _NUMBER.findall(claim)] + names
+def _numbers(text: str) -> set[str]:
+    return {number.replace(",", "") for number in _NUMBER.findall(text)}
 
 
-def _marks_text(text: str) -> str:
-    return re.sub(r"(?<=\d),(?=\d)", "", text).lower()
+def _names(claim: str) -> list[str]:
+    """Names of the claim in small letters; its first word may be capital for another reason."""
+    return [name.lower() for name in _NAME.findall(claim)[1:]]
 
 
 def _passages(text: str) -> list[str]:
@@ -141,16 +150,44 @@ def _passages(text: str) -> list[str]:
     return sentences + [f"{a} {b}" for a, b in pairwise(sentences)]
 
 
-def _nearest(claim: str, question: str, passages: Iterable[str]) -> tuple[str, float]:
-    """The passage that holds most of the claim's words, the shortest among equals, and the share it holds."""
-    wanted = set(words(claim))
-    beside = set(words(question)) - wanted
-    best: tuple[float, int, int, str] = (0.0, 0, 0, "")
+def _nearest(claim: str, question: str, passages: Iterable[str]) -> str:
+    """The passage that holds most of the claim's words, then most of the question's, the shortest among equals."""
+    wanted, beside = set(words(claim)), set(words(question))
+    best: tuple[int, int, int, str] = (0, 0, 0, "")
     for passage in passages:
         present = set(words(passage))
-        if share := len(wanted & present) / len(wanted or {""}):
-            best = max(best, (share, len(beside & present), -len(passage), passage))
-    return best[3], best[0]
+        if held := len(wanted & present):
+            best = max(best, (held, len(beside & present), -len(passage), passage))
+    return best[3]
+
+
+def _holding(numbers: set[str], claim: str, question: str, passages: Sequence[str]) -> str:
+    """The nearest passage that holds all numbers of the claim, or the few that hold them together; else empty."""
+    chosen: list[str] = []
+    missing = set(numbers)
+    while missing and len(chosen) < 3:
+        able = [passage for passage in passages if missing & _numbers(passage)]
+        most = max((len(missing & _numbers(passage)) for passage in able), default=0)
+        nearest = _nearest(claim, question, [one for one in able if len(missing & _numbers(one)) == most])
+        if not nearest:
+            return ""
+        chosen.append(nearest)
+        missing -= _numbers(nearest)
+    return " … ".join(chosen) if numbers else _nearest(claim, question, passages)
+
+
+def _share(claim: str, passage: str) -> float:
+    """The share of the claim's words that the passage holds, 0 to 1."""
+    wanted = set(words(claim))
+    return len(wanted & set(words(passage))) / len(wanted) if wanted else 0.0
+
+
+def _about(claim: str, question: str, quote: str, source: Source) -> bool:
+    """Whether a bare answer stands in a passage about the question, not just anywhere. A computation is its own."""
+    asked = set(words(question))
+    if len(words(claim)) > 3 or not asked or source.kind == "computation":
+        return True
+    return bool(asked & set(words(f"{source.title} {quote}")))
 
 
 def accepted(citations: Sequence[Citation]) -> bool:

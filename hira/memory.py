@@ -8,6 +8,8 @@ from hira.relevance import BM25, words
 
 SIMILAR = 0.7
 _NEGATED = re.compile(r"\b(?:not?|never|none|without)\b|n['’]t\b", re.IGNORECASE)
+_DIGIT = re.compile(r"\d+(?:[.,]\d+)*")
+_NAME = re.compile(r"(?<!^)\b[A-Z]\w+")
 _FAILED = frozenset(["fail", "error", "unable", "cannot", "timeout"])
 
 
@@ -98,13 +100,17 @@ def _quality(fact: Fact) -> float:
 
 
 def _merge(known: str, new: str) -> str:
-    """Two similar statements as one, nothing lost: the fuller one, or both. Empty if they are not similar."""
+    """Two similar statements as one, nothing lost: the fuller one, or both. Empty if they are not similar.
+
+    Statements that differ in a number, in a name, or in a negation are not similar, however many words they share.
+    """
     ours, theirs = set(words(known)), set(words(new))
-    digits_ours, digits_theirs = ({word for word in side if word[0].isdigit()} for side in (ours, theirs))
-    if not ours or not theirs or not (digits_ours <= digits_theirs or digits_theirs <= digits_ours):
+    if not ours or not theirs or bool(_NEGATED.search(known)) != bool(_NEGATED.search(new)):
         return ""
-    if bool(_NEGATED.search(known)) != bool(_NEGATED.search(new)):
-        return ""
-    if len(ours & theirs) / min(len(ours), len(theirs)) < SIMILAR:
-        return ""
-    return known if theirs <= ours else new if ours < theirs else f"{known}; {new}"
+    for mark in (_DIGIT, _NAME):
+        mine, others = set(mark.findall(known)), set(mark.findall(new))
+        if not (mine <= others or others <= mine):
+            return ""
+    if theirs <= ours or ours < theirs:
+        return known if theirs <= ours else new
+    return f"{known}; {new}" if len(ours & theirs) / max(len(ours), len(theirs)) >= SIMILAR else ""
