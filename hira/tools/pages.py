@@ -8,7 +8,7 @@ page that has much, the furniture was the page: it is read again whole.
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Literal
@@ -17,8 +17,12 @@ from urllib.parse import urljoin, urlsplit
 State = Literal["ok", "blocked", "empty", "script", "paywall"]
 
 DEEPEST = 150
-MAIN_SHARE = 0.75
+MAIN_SHARE = 0.6
+FAIR_SHARE = 0.03
 LITTLE = 1500
+RUNNING = 40
+LINKED = 0.9
+FEW = 200
 LINKS = 2000
 
 
@@ -30,7 +34,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`text` is the readable text, `links` the places to go on to, those within the text first. Only "ok" is content."""
+    """`text` is what can be read, `links` where it leads, those within the text first. Only state "ok" is content."""
 
     title: str
     text: str
@@ -46,29 +50,42 @@ class _Element:
     children: list["_Element | str"] = field(default_factory=list)
     depth: int = 0
     running: int = 0  # characters of running text within, links left out
+    size: int = 0  # characters of text within
+    linked: int = 0  # of these, within links
+    left_out: bool = False
 
 
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_DROPPED = frozenset(
-    "head iframe object embed canvas audio video map datalist select option textarea button dialog".split()
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_LISTING = _set("ul ol div section header p")
+_VOID = _set("area base br col embed hr img input link meta param source track wbr")
+_DROPPED = _set(
+    "script style head iframe object embed canvas audio video datalist select option textarea button dialog"
 )
-_FURNITURE = frozenset("nav footer aside menu figcaption form".split())
-_BLOCKS = frozenset(
+_FURNITURE = _set("nav footer aside menu figcaption")
+_BLOCKS = _set(
     """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3
-    h4 h5 h6 header hgroup hr li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul""".split()
+    h4 h5 h6 header hgroup hr li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul"""
 )
-_CLOSES = {  # an opening tag ends these, up to the nearest of the second set
-    "li": ({"li"}, {"ul", "ol", "menu"}),
-    "dt": ({"dt", "dd"}, {"dl"}),
-    "dd": ({"dt", "dd"}, {"dl"}),
-    "tr": ({"tr", "td", "th"}, {"table"}),
-    "td": ({"td", "th"}, {"tr", "table"}),
-    "th": ({"td", "th"}, {"tr", "table"}),
+_HEADINGS = _set("h1 h2 h3 h4 h5 h6")
+_WHOLE = _set("p td tr li ul ol tbody")  # the main text is never less than these stand in
+_TABLE = _set("table tbody thead tfoot tr td th")
+_INNER = _set("li tr td th dt dd tbody thead tfoot")  # stand without an empty line around them
+_ENDED = {  # an opening tag ends the first, up to the second
+    tag: (_set(ended), _set(bounds))
+    for tag, ended, bounds in (
+        ("li", "li", "ul ol menu"),
+        ("dt", "dt dd", "dl"),
+        ("dd", "dt dd", "dl"),
+        ("tr", "tr td th", "table"),
+        ("td", "td th", "tr table"),
+        ("th", "td th", "tr table"),
+    )
 }
 _UNREAD = re.compile(r"<!--|<(script|style|noscript|template|svg|math)\b", re.IGNORECASE)
-_END = {
-    tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in "script style noscript template svg math".split()
-}
+_END = {tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in _set("script style noscript template svg math")}
 _DECLARATION = re.compile(r"<[!?][^>]*>")
 _HIDDEN = re.compile(
     r"display:none|visibility:(?:hidden|collapse)|font-size:0(?!\.?\d*[1-9])|opacity:0(?!\.?\d*[1-9])"
@@ -76,26 +93,29 @@ _HIDDEN = re.compile(
     re.IGNORECASE,
 )
 _NOISE = re.compile(
-    r"""(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|breadcrumbs?|footer|sidebar|side-?bar|rail|comments?|disqus|respond|shar(?:e|ing)
+    r"""(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|breadcrumbs?|footer|sidebar|side-?bar|rail|comment\w*|disqus|respond|shar(?:e|ing)
     |social\w*|related\w*|recirc\w*|recommend\w*|promo\w*|newsletter\w*|subscri\w+|sign-?up|log-?in|cookies?|consent|gdpr
     |banner|advert\w*|ads?|sponsor\w*|outbrain|taboola|popular|trending|most-?read|read-?more|more-?stories|tags?|tag-?list
     |author-?bio|by-?line|captions?|credits?|copyright|popup|modal|overlay|widgets?|toolbar|pagination|pager|print-?only
     |skip-?link|screen-?reader\w*|sr-only|visually-?hidden|editsection|toc|catlinks|printfooter|noprint)(?:$|[\s_-])""",
     re.IGNORECASE | re.VERBOSE,
 )
-_SPACE = re.compile(r"[^\S\n]+")
+_BODY = re.compile(r"(?:^|\s)(?:article|story|entry|post)[_-]{0,2}(?:body|content|text)(?:$|\s)", re.IGNORECASE)
 _WALL = re.compile(
-    r"""are\ you\ a\ (?:ro)?bot|(?:verify|confirm)\ (?:that\ )?you(?:'|’)?\ ?a?re\ (?:a\ |not\ a\ )?(?:human|robot)|captcha
-    |checking\ your\ browser|unusual\ traffic|access\ (?:to\ this\ page\ (?:has\ been|was)\ )?denied|attention\ required!
+    r"""are\ you\ a\ (?:ro)?bot|(?:verify|confirm)\ (?:that\ )?you(?:['’]|\ a)re\ (?:a\ |not\ a\ )?(?:human|robot)
+    |captcha|checking\ your\ browser|unusual\ traffic|attention\ required!|access\ (?:to\ this\ page\ .{0,20})?denied
     |request\ (?:was\ |has\ been\ )?blocked|you\ have\ been\ blocked|pardon\ our\ interruption|just\ a\ moment\.\.\.
-    |(?:403|401)\s*[:—-]?\s*(?:forbidden|unauthorized)|too\ many\ requests|bot\ detection|ddos\ protection""",
+    |(?:403|401)\s?[:—-]?\s?(?:forbidden|unauthorized)|too\ many\ requests|bot\ detection|ddos\ protection""",
     re.IGNORECASE | re.VERBOSE,
 )
-_NEEDS_SCRIPT = re.compile(r"(?:enable|requires?|turn on|without|activate)\s+(?:\w+\s+){0,3}javascript|javascript\s+(?:is|must|has)", re.IGNORECASE)
+_NEEDS_SCRIPT = re.compile(
+    r"(?:enable|requires?|turn on|without|activate)\s+(?:\w+\s+){0,3}javascript|javascript\s+(?:is|must|has)",
+    re.IGNORECASE,
+)
 _PAYWALL = re.compile(
     r"""(?:subscribe|sign\ in|log\ in|register)(?:\ now|\ today)?\ to\ (?:continue|keep|read|unlock|access|view)
-    |to\ (?:continue|keep)\ reading|(?:article|content|story)\ is\ (?:only\ )?(?:for|available\ to|reserved\ for)\ (?:our\ )?(?:paying\ )?(?:subscribers|members)
-    |subscriber[\s-]only|already\ a\ subscriber\?|free\ articles?\ (?:left|remaining|this\ month)""",
+    |to\ (?:continue|keep)\ reading|subscriber[\s-]only|already\ a\ subscriber\?|free\ articles?\ (?:left|remaining)
+    |(?:article|content|story)\ is\ (?:only\ )?(?:for|available\ to|reserved\ for)\ .{0,12}(?:subscribers|members)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.IGNORECASE)
@@ -110,9 +130,7 @@ def extract(html: str, base_url: str = "") -> Page:
     main, text = _readable(tree.root)
     base = urljoin(base_url, tree.base) if tree.base else base_url
     links = _links(main, tree.root, base, base_url)
-    title = _joined(tree.title) or tree.named or next(
-        (_flat(one) for one in _walk(tree.root) if one.tag == "h1"), ""
-    )
+    title = _joined(tree.title) or tree.named or next((_flat(one) for one in _walk(tree.root) if one.tag == "h1"), "")
     return Page(title, text, links, _state(title, text, scripts))
 
 
@@ -137,7 +155,7 @@ def _without_unread(html: str) -> tuple[str, str]:
     kept.append(html[at:])
     text = "".join(kept)
     last = text.rfind(">") + 1
-    return _DECLARATION.sub("", text[:last]) + text[last:].partition("<")[0], "\n".join(scripts)
+    return _DECLARATION.sub(" ", text[:last]) + text[last:].partition("<")[0], "\n".join(scripts)
 
 
 class _Tree(HTMLParser):
@@ -147,116 +165,161 @@ class _Tree(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = self.at = _Element("html")
         self.open: Counter[str] = Counter()
+        self.flat: Counter[str] = Counter()
         self.title: list[str] = []
         self.named = self.base = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in reversed(attrs)}
-        if tag == "base" and not self.base:
-            self.base = attributes.get("href", "").strip()
+        if tag == "base":
+            self.base = self.base or attributes.get("href", "").strip()
         elif tag == "meta" and attributes.get("property") == "og:title":
             self.named = _joined([attributes.get("content", "")])
+        if tag in _BLOCKS:
+            self.handle_endtag("head")
         if tag in {"html", "body", "meta", "link", "base"}:
             return
         self._end_before(tag)
         one = _Element(tag, attributes, self.at, depth=self.at.depth + 1)
         self.at.children.append(one)
-        if tag not in _VOID and one.depth < DEEPEST:
+        if tag in _VOID:
+            return
+        if one.depth < DEEPEST:
             self.at = one
             self.open[tag] += 1
+        else:
+            self.flat[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
-        if self.open[tag]:
-            while self.at.tag != tag:
-                self._leave()
-            self._leave()
+        """End the nearest such element; a stray end of something inline ends no block, none leaves its table cell."""
+        if self.flat[tag]:
+            self.flat[tag] -= 1
+        elif self.open[tag]:
+            one = self.at
+            while one.tag != tag and one.parent:
+                if tag not in _BLOCKS and one.tag in _BLOCKS and one.tag != "p":
+                    return
+                if one.tag in {"td", "th"} and tag not in _TABLE:
+                    return
+                one = one.parent
+            self._leave(one)
 
     def handle_data(self, data: str) -> None:
-        if self.at.tag == "title" and not self.open["body"]:
-            self.title.append(data)
-        else:
-            self.at.children.append(data)
+        (self.title if self.at.tag == "title" else self.at.children).append(data)
 
     def _end_before(self, tag: str) -> None:
-        if self.open["head"] and tag in _BLOCKS:
-            self.handle_endtag("head")
+        """End what an opening `tag` ends by itself: a paragraph, the list item or table cell before, a link."""
         if tag in _BLOCKS and self.at.tag == "p":
-            self._leave()
-        if tag in _CLOSES and self.open[tag if tag not in {"dt", "dd", "td", "th"} else self.at.tag]:
-            ended, bounds = _CLOSES[tag]
-            one: _Element | None = self.at
-            while one is not None and one.tag not in bounds and one.tag not in ended:
-                one = one.parent
-            while one is not None and one.tag in ended:
-                while self.at is not one:
-                    self._leave()
-                self._leave()
-                one = self.at
+            self._leave(self.at)
+        if tag == "a":
+            self.handle_endtag("a")
+        ended, bounds = _ENDED.get(tag, (frozenset(), frozenset()))
+        one: _Element | None = self.at if ended else None
+        while one and one.tag not in bounds:
+            above = one.parent
+            if one.tag in ended:
+                self._leave(one)
+            one = above
 
-    def _leave(self) -> None:
-        self.open[self.at.tag] -= 1
-        self.at = self.at.parent or self.root
+    def _leave(self, one: _Element) -> None:
+        """Go on beside `one`; all that is open within it ends too."""
+        while True:
+            left, self.at = self.at, self.at.parent or self.root
+            self.open[left.tag] -= 1
+            if left is one:
+                return
 
 
 def _readable(root: _Element) -> tuple[_Element, str]:
-    """The element that is the page's main text, and that text."""
-    strict_main, strict = _main(root, filtered=True)
-    if len(strict) < LITTLE:
-        loose_main, loose = _main(root, filtered=False)
-        if len(loose) > 2 * len(strict):
-            return loose_main, loose
-    return strict_main, strict
+    """The element that is the page's main text, and that text.
+
+    Read strictly first: without furniture and lists of links. Where that leaves too little, less and less is left out.
+    """
+    main, text = _main(root, strictness=2)
+    for strictness, enough in ((1, LITTLE), (0, FEW)):
+        if len(text) < enough:
+            looser, more = _main(root, strictness=strictness)
+            if len(more) > 2 * len(text):
+                main, text = looser, more
+    return main, text
 
 
-def _main(root: _Element, *, filtered: bool) -> tuple[_Element, str]:
-    _measure(root, filtered=filtered)
-    main = root
+def _main(root: _Element, *, strictness: int) -> tuple[_Element, str]:
+    _measure(root, strictness)
+    main = _marked(root) or root
+    enough = MAIN_SHARE * main.running
     while True:
-        inner = [one for one in main.children if isinstance(one, _Element) and one.running > MAIN_SHARE * root.running]
-        if not inner or inner[0].tag in {"p", "td", "tr", "li", "ul", "ol", "tbody"}:
+        inner = [one for one in main.children if isinstance(one, _Element) and one.running > enough]
+        if not inner or inner[0].tag in _WHOLE:
             break
         main = inner[0]
-    writer = _Writer(filtered=filtered)
+    writer = _Writer()
     writer.write(main)
     return main, writer.text
 
 
-def _measure(one: _Element, *, filtered: bool) -> int:
-    one.running = 0
-    if _left_out(one, filtered=filtered) or one.tag == "a":
-        return 0
+def _marked(root: _Element) -> _Element | None:
+    """The one element that the page itself calls its article, if a fair share of the running text stands in it."""
+    marks: tuple[Callable[[_Element], bool], ...] = (_called_body, lambda one: one.tag in {"article", "main"})
+    for is_article in marks:
+        marked = [one for one in _walk(root) if one.running >= max(FEW, FAIR_SHARE * root.running) and is_article(one)]
+        within = set(marked)
+        outer = [one for one in marked if one.parent not in within]
+        if len(outer) == 1:
+            return outer[0]
+    return None
+
+
+def _called_body(one: _Element) -> bool:
+    return one.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(one)))
+
+
+def _names(one: _Element) -> str:
+    return " ".join(one.attributes.get(key, "")[:300] for key in ("class", "id", "role"))
+
+
+def _measure(one: _Element, strictness: int) -> None:
+    """Count the characters of an element and of all that stands within it, and decide whether it is left out."""
+    one.running = one.size = one.linked = 0
+    one.left_out = _unseen(one) or (strictness > 1 and one.depth > 0 and _furniture(one))
+    if one.left_out:
+        return
     for child in one.children:
         if isinstance(child, str):
             size = len(child.strip())
-            one.running += size if size >= 20 else 0
+            one.size += size
+            one.running += size if size >= RUNNING else 0
         else:
-            one.running += _measure(child, filtered=filtered)
-    return one.running
+            _measure(child, strictness)
+            one.size += child.size
+            one.running += child.running
+            one.linked += child.linked
+    if one.tag == "a":
+        one.running, one.linked = 0, one.size
+    elif strictness and one.tag in _LISTING and one.linked > LINKED * one.size and one.running < FEW:
+        one.running = one.size = one.linked = 0
+        one.left_out = True
 
 
-def _left_out(one: _Element, *, filtered: bool) -> bool:
-    if one.tag in _DROPPED or _hidden(one):
-        return True
-    if not filtered or one.depth == 0:
-        return False
-    if one.tag in _FURNITURE:
-        return True
-    names = f"{one.attributes.get('class', '')} {one.attributes.get('id', '')} {one.attributes.get('role', '')}"
-    return one.tag not in {"article", "main"} and bool(_NOISE.search(names))
+def _furniture(one: _Element) -> bool:
+    return one.tag in _FURNITURE or (one.tag not in {"article", "main"} and bool(_NOISE.search(_names(one))))
+
+
+def _unseen(one: _Element) -> bool:
+    return one.tag in _DROPPED or _hidden(one)
 
 
 def _hidden(one: _Element) -> bool:
     if "hidden" in one.attributes or one.attributes.get("aria-hidden", "").lower() == "true":
         return True
     style = one.attributes.get("style")
-    return bool(style and _HIDDEN.search("".join(style.split())))
+    return bool(style and _HIDDEN.search("".join(style[:1000].split())))
 
 
 class _Writer:
     """Writes the text of an element: headings with #, lists with -, table rows between bars."""
 
-    def __init__(self, *, filtered: bool) -> None:
-        self.filtered = filtered
+    def __init__(self) -> None:
         self.lines: list[str] = []
         self.line: list[str] = []
 
@@ -266,12 +329,12 @@ class _Writer:
         return re.sub(r"\n{3,}", "\n\n", "\n".join(self.lines)).strip()
 
     def write(self, one: _Element) -> None:
-        if _left_out(one, filtered=self.filtered):
+        if one.left_out:
             return
         if one.tag == "br":
             self.end()
         elif one.tag == "pre":
-            self.end("")
+            self.end(blank=True)
             self.lines += [*_flat(one, preserve=True).strip("\n").split("\n"), ""]
         elif one.tag == "tr" and not any(part.tag in {"p", "div", "table", "ul"} for part in _walk(one)):
             self.end()
@@ -284,8 +347,8 @@ class _Writer:
     def _block(self, one: _Element) -> None:
         apart = one.tag in _BLOCKS
         if apart:
-            self.end("" if one.tag not in {"li", "tr", "td", "th", "dt", "dd", "tbody"} else None)
-        if one.tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
+            self.end(blank=one.tag not in _INNER)
+        if one.tag in _HEADINGS:
             self.line.append("#" * int(one.tag[1]) + " ")
         elif one.tag == "li":
             self.line.append("- ")
@@ -295,15 +358,16 @@ class _Writer:
             else:
                 self.write(child)
         if apart:
-            self.end("" if one.tag not in {"li", "tr", "td", "th", "dt", "dd", "tbody"} else None)
+            self.end(blank=one.tag not in _INNER)
 
-    def end(self, blank: str | None = None) -> None:
+    def end(self, *, blank: bool = False) -> None:
+        """End the line, `blank` with an empty one after it."""
         line = _joined(self.line)
         if line.strip("#- "):
             self.lines.append(line)
         self.line = []
-        if blank is not None:
-            self.lines.append(blank)
+        if blank:
+            self.lines.append("")
 
 
 def _joined(parts: list[str]) -> str:
@@ -328,7 +392,7 @@ def _flat(one: _Element, *, preserve: bool = False) -> str:
                 parts.append(child)
             elif child.tag == "br":
                 parts.append("\n")
-            elif not _left_out(child, filtered=False):
+            elif not _unseen(child):
                 collect(child)
 
     collect(one)
@@ -354,9 +418,7 @@ def _anchors(root: _Element) -> Iterator[_Element]:
         one = waiting.pop()
         if one.tag in {"a", "area"} and "href" in one.attributes:
             yield one
-        waiting += [
-            child for child in reversed(one.children) if isinstance(child, _Element) and not _left_out(child, filtered=False)
-        ]
+        waiting += [child for child in reversed(one.children) if isinstance(child, _Element) and not _unseen(child)]
 
 
 def _target(href: str, base: str) -> str:
@@ -381,13 +443,20 @@ def _state(title: str, text: str, scripts: str) -> State:
     return "ok" if text else "empty"
 
 
-_CODECS = frozenset(
+_CODECS = _set(
     """utf-8 ascii iso8859-1 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-9 iso8859-10
-    iso8859-11 iso8859-13 iso8859-14 iso8859-15 iso8859-16 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258
-    cp437 cp850 cp852 cp866 cp874 koi8-r koi8-u mac-roman mac-cyrillic tis-620 gb2312 gbk gb18030 big5 big5hkscs euc_jp
-    shift_jis cp932 iso2022_jp euc_kr cp949 johab utf-16 utf-16-le utf-16-be utf-32""".split()
+    iso8859-11 iso8859-13 iso8859-14 iso8859-15 iso8859-16 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257
+    cp1258 cp437 cp850 cp852 cp866 cp874 koi8-r koi8-u mac-roman tis-620 gb2312 gbk gb18030 big5 big5hkscs euc_jp
+    shift_jis cp932 iso2022_jp euc_kr cp949 johab utf-16 utf-16-le utf-16-be utf-32"""
 )
-_WIDER = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
+_WIDER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+}
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -395,7 +464,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_META = re.compile(rb"<(?:meta\b[^>]{0,300}?charset\s*=|\?xml\b[^>]{0,200}?encoding\s*=)\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_META = re.compile(
+    rb"<(?:meta\b[^>]{0,300}?charset\s*=|\?xml\b[^>]{0,200}?encoding\s*=)\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+)
 
 
 def decode(body: bytes, content_type: str = "") -> str:
@@ -407,9 +478,9 @@ def decode(body: bytes, content_type: str = "") -> str:
         if body.startswith(mark):
             return body.decode(name, "replace")
     header, meta = _CHARSET.search(content_type), _META.search(body[:4096])
-    for told in (header[1] if header else "", meta[1].decode("ascii", "ignore") if meta else ""):
-        if name := _codec(told):
-            return body.decode(name, "replace")
+    own = _codec(meta[1].decode("ascii", "ignore")) if meta else ""
+    if name := _codec(header[1] if header else "") or ("utf-8" if own.startswith("utf-") else own):
+        return body.decode(name, "replace")  # a meta that could be read as ASCII stands in no UTF-16
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
@@ -427,7 +498,7 @@ def _codec(told: str) -> str:
 
 def _guessed(body: bytes) -> str:
     try:
-        from charset_normalizer import from_bytes  # noqa: PLC0415 - optional
+        from charset_normalizer import from_bytes
     except ImportError:
         return "cp1252"
     best = from_bytes(body[:50_000]).best()

@@ -1,0 +1,199 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hira.tools.pages import Link, decode, extract
+
+BODY = (
+    "The river Kama is 1,805 kilometres long and joins the Volga below Kazan, as every traveller on it will tell you. "
+)
+ARTICLE = f"""<html><head><title>Kama &amp; Volga</title><style>p {{color: red}}</style></head><body>
+<nav><ul><li><a href="/home">Home</a><li><a href="/news">News</a></ul></nav>
+<div id="main"><h1>The Kama</h1>
+<p>{BODY * 4}<a href="/volga?x=1&amp;y=2#mouth">Volga</a></p>
+<h2>Towns</h2><ul><li>Perm, with its opera <li>Berezniki, with its salt</ul>
+<table><tr><th>Town<th>People</tr><tr><td>Perm<td>1 034 002</tr><tr><td>Chistopol</td><td><a href="c.html">61 000</a></td></tr></table>
+<pre>depth  =  4
+width  =  9</pre>
+<p>{BODY * 8}</p></div>
+<div class="sidebar related-posts"><p>{BODY.replace("Kama", "Lena")}</p></div>
+<footer>All rights reserved by somebody who wants them all <a href="mailto:a@b.c">write</a></footer>
+<script>var SECRETSCRIPT = "<p>no text</p>";</script></body></html>"""
+
+
+def test_a_page_becomes_its_title_and_running_text_without_furniture():
+    page = extract(ARTICLE, "http://rivers.example/kama/index.html")
+    assert page.title == "Kama & Volga"
+    assert page.state == "ok"
+    assert page.text.startswith("# The Kama\n\nThe river Kama")
+    for furniture in ("SECRETSCRIPT", "Home", "rights reserved", "Lena", "color"):
+        assert furniture not in page.text
+
+
+def test_headings_lists_tables_and_preformatted_text_keep_their_form():
+    text = extract(ARTICLE).text
+    assert "\n## Towns\n" in text
+    assert "- Perm, with its opera\n- Berezniki, with its salt" in text
+    assert "| Town | People |\n| Perm | 1 034 002 |\n| Chistopol | 61 000 |" in text
+    assert "depth  =  4\nwidth  =  9" in text
+
+
+def test_links_are_absolute_once_each_and_those_of_the_main_text_come_first():
+    page = extract(ARTICLE, "http://rivers.example/kama/index.html")
+    assert page.links == (
+        Link("Volga", "http://rivers.example/volga?x=1&y=2"),
+        Link("61 000", "http://rivers.example/kama/c.html"),
+        Link("Home", "http://rivers.example/home"),
+        Link("News", "http://rivers.example/news"),
+    )
+
+
+def test_links_follow_the_base_of_the_page_and_are_only_of_the_web():
+    html = """<base href="//cdn.example/a/"><p>see <a href="b">one</a> <a href="#x">two</a> <a href="javascript:f()">three</a>
+    <a href="FTP://x/y">four</a> <a href="http://[broken">five</a> <a href=" c\n ">six</a> <a href="b#part">one again</a></p>"""
+    assert [link.url for link in extract(html, "https://a.example/").links] == [
+        "https://cdn.example/a/b",
+        "https://cdn.example/a/c",
+    ]
+
+
+def test_hidden_elements_are_neither_text_nor_links():
+    html = """<p>Visible words</p><div style="display:none">ONE <a href="http://evil.example/">evil</a></div>
+    <p style='font-size: 0'>TWO</p><span hidden>THREE</span><p aria-hidden=true>FOUR</p><p style="opacity:0.0">FIVE</p>
+    <p style="position:absolute; left:-9999px">SIX</p><p style="font-size:0.9em">small but seen</p><template>SEVEN</template>
+    <p style="opacity: 0.5">pale but seen</p><!-- EIGHT --><noscript>NINE</noscript><p style="visibility:hidden">TEN</p>"""
+    page = extract(html)
+    assert page.text.split() == "Visible words small but seen pale but seen".split()
+    assert page.links == ()
+
+
+def test_a_page_that_is_nothing_but_links_is_shown_whole():
+    html = "<body>" + "".join(f"<ul><li><a href='/{n}'>Station number {n}</a></ul>" for n in range(9)) + "</body>"
+    page = extract(html, "http://a.example/")
+    assert page.state == "ok"
+    assert "Station number 8" in page.text
+    assert len(page.links) == 9
+
+
+def test_the_article_is_found_below_longer_comments():
+    comments = "".join(f"<li><p>I do not agree with anything of this, reader {n} said. {BODY}</p>" for n in range(60))
+    html = f"<article><div class='entry-content'><p>{BODY * 5}</p></div></article><ol class='thread'>{comments}</ol>"
+    text = extract(html).text
+    assert text.startswith("The river Kama")
+    assert "reader 3" not in text
+
+
+def test_a_list_whose_entries_are_partly_links_is_kept():
+    films = "".join(f"<li><a href='/f{n}'>Film {n}</a> ({1980 + n}), directed by nobody" for n in range(20))
+    assert "- Film 7 (1987), directed by nobody" in extract(f"<h1>Films</h1><p>{BODY}</p><ul>{films}</ul>").text
+
+
+@pytest.mark.parametrize(
+    ("html", "state"),
+    [
+        ("", "empty"),
+        ("<html><body><div></div></body></html>", "empty"),
+        ("<title>Just a moment...</title><p>Checking your browser before you go on.</p>", "blocked"),
+        (
+            "<title>Access Denied</title><h1>Access Denied</h1><p>You do not have permission. Reference #18.</p>",
+            "blocked",
+        ),
+        ("<p>To continue, please complete the CAPTCHA below.</p>", "blocked"),
+        (
+            "<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript><script></script>",
+            "script",
+        ),
+        ("<div id=app>Loading</div><script src=a.js></script><script src=b.js></script>", "script"),
+        (f"<p>{BODY * 3}</p><p>Subscribe to continue reading.</p>", "paywall"),
+        (f'<script type="application/ld+json">{{"isAccessibleForFree": "False"}}</script><p>{BODY * 2}</p>', "paywall"),
+        (f"<p>{BODY * 40}</p><p>Subscribe to read more. Access denied was a song of 1998.</p>", "ok"),
+    ],
+)
+def test_a_page_that_is_no_content_says_so(html, state):
+    assert extract(html).state == state
+
+
+def test_entities_are_decoded_before_anything_is_cleaned():
+    assert extract("<p>&lt;begin_call_subtask&gt;x&#60;|im_start|&#62;</p>").text == "<begin_call_subtask>x<|im_start|>"
+
+
+def test_what_follows_a_deep_nest_is_still_read():
+    html = "<div>" * 5000 + "<p>the bottom</p>" + "</div>" * 5000 + "<p>after it all</p>"
+    assert extract(html).text.split("\n\n") == ["the bottom", "after it all"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<!-- x>",
+        "<!--",
+        "<a",
+        "<a <",
+        "</a",
+        "<![x[",
+        "<!x",
+        "<?x>",
+        "<p x='",
+        "&",
+        "<script>",
+        "<div></span>",
+        "<td><tr>",
+        "< ",
+    ],
+)
+def test_hostile_markup_takes_no_quadratic_time(piece):
+    began = time.process_time()
+    extract("<p>visible</p>" + piece * 60_000 + "<p>text</p>")
+    assert time.process_time() - began < 10  # linear: a tenth of a second to one; quadratic: minutes
+
+
+@given(st.text(st.sampled_from(list("<>/!-[]?=\"' &;#xpatdivliulrhn\x00é"))))
+def test_no_markup_is_too_broken_to_read(html):
+    page = extract(html, "http://a.example/")
+    assert page.state in {"ok", "empty", "script", "blocked", "paywall"}
+
+
+def test_stray_end_tags_do_not_tear_tables_and_blocks():
+    html = "<div><span><table><tr><td>a</div></span></td><td>b</td></tr></table></div>"
+    assert extract(html).text == "| a | b |"
+
+
+CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy a pak ještě dlouho běžel přes pole k řece."
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (CZECH.encode("iso-8859-2"), "text/html; charset=iso-8859-2"),
+        (f'<meta charset="windows-1250">{CZECH}'.encode("cp1250"), "text/html"),
+        (f'<meta http-equiv=Content-Type content="text/html; charset=windows-1250">{CZECH}'.encode("cp1250"), ""),
+        (CZECH.encode(), "text/html; charset=klingon"),
+        (CZECH.encode(), "text/html; charset=rot13"),
+        (CZECH.encode("utf-16"), "text/html"),
+        (CZECH.encode("utf-32"), "text/html; charset=utf-8"),
+        (b"\xef\xbb\xbf" + CZECH.encode(), "text/html; charset=latin1"),
+        (f'<meta charset="utf-16">{CZECH}'.encode(), ""),
+        (f'<?xml version="1.0" encoding="ISO-8859-2"?>{CZECH}'.encode("iso-8859-2"), ""),
+        (CZECH.encode(), ""),
+    ],
+)
+def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, content_type):
+    assert "žluťoučký kůň" in decode(body, content_type)
+
+
+@pytest.mark.parametrize("codec", ["shift_jis", "gb2312", "cp1251", "euc_kr", "big5"])
+def test_older_encodings_are_read_as_the_header_names_them(codec):
+    text = {
+        "shift_jis": "吾輩は猫である",
+        "gb2312": "汉字",
+        "cp1251": "Привет",
+        "euc_kr": "안녕하세요",
+        "big5": "漢字",
+    }[codec]
+    assert decode(text.encode(codec), f"text/html; charset={codec}") == text
+
+
+def test_bytes_that_say_nothing_and_are_no_utf_8_are_guessed():
+    assert decode("Ein schöner Grüß für die Straße, die größte dort".encode("cp1252")).startswith("Ein sch")
