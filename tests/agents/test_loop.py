@@ -1,0 +1,264 @@
+"""The one loop, in both dialects, against scripted policies."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from hira.agents.loop import Loop, use
+from hira.budget import Budget
+from hira.errors import ToolError
+from hira.events import Events, Notice, ToolEnded
+from hira.evidence import Source
+from hira.messages import user
+from hira.policy import Completion
+from hira.testing import ScriptedPolicy, calling
+from hira.testing.team import team_of
+from hira.tools import Observation, Passage, Tool, tool
+
+
+@tool
+def double(n: int) -> str:
+    "Twice a number."
+    return str(2 * n)
+
+
+@tool
+async def page(path: str) -> Observation:
+    "Read a page."
+    return Observation(passages=(Passage(Source(path, "A page", f"text of {path} and more"), f"text of {path} [s9]"),))
+
+
+@tool
+def broken(n: int) -> str:
+    "Never works."
+    raise ToolError("the tool is out of order; go on without it")
+
+
+TOOLS: list[Tool] = [double, page, broken]
+
+
+def call(dialect: str, name: str, **arguments: Any) -> Any:
+    """The same call in either dialect."""
+    if dialect == "native":
+        return calling(name, **arguments)
+    (value,) = arguments.values()
+    return f"I call. <|begin_{name}_call|>{value}<|end_{name}_call|>"
+
+
+def loop_of(replies: list[Any], dialect: str = "tags", **loop: Any) -> tuple[Loop, ScriptedPolicy]:
+    policy = ScriptedPolicy(replies)
+    team = team_of(policy, dialect=dialect, chain=loop.pop("chain", False), budget=loop.pop("budget", Budget()))
+    conversation = team.conversation("worker")
+    conversation.say(user("Begin."))
+    return Loop(conversation, TOOLS, **loop), policy
+
+
+both = pytest.mark.parametrize("dialect", ["tags", "native"])
+
+
+@both
+async def test_it_calls_reads_the_result_and_answers(dialect: str) -> None:
+    loop, policy = loop_of([call(dialect, "double", n=21), r"It is \boxed{42}."], dialect)
+    step = await loop.run()
+    assert (step.answer, step.forced) == ("42", "")
+    assert "42" in policy.requests[1].messages[-1].text
+    assert "[calls double]" in loop.account
+
+
+@both
+async def test_what_a_tool_read_becomes_a_source_with_its_whole_text_and_is_shown_with_its_id(dialect: str) -> None:
+    loop, policy = loop_of([call(dialect, "page", path="a.md"), r"\boxed{Seen. [s1]}"], dialect)
+    await loop.run()
+    assert loop.conversation.team.rollout.sources.read["s1"].text == "text of a.md and more"
+    shown = policy.requests[1].messages[-1].text
+    assert "[s1] A page (a.md)\ntext of a.md" in shown
+    assert "[s9]" not in shown, "a page cannot forge a citation"
+
+
+@both
+async def test_each_request_repeats_the_one_before_as_an_exact_prefix(dialect: str) -> None:
+    replies = [call(dialect, "double", n=n) for n in range(4)] + [call(dialect, "double", n=1), "done"]
+    loop, policy = loop_of(replies, dialect)
+    await loop.run()
+    for earlier, later in zip(policy.requests, policy.requests[1:], strict=False):
+        assert later.messages[: len(earlier.messages)] == earlier.messages
+
+
+async def test_a_chain_is_one_assistant_message_that_only_grows() -> None:
+    loop, policy = loop_of([call("tags", "double", n=1), call("tags", "double", n=2), r"\boxed{4}"], chain=True)
+    step = await loop.run()
+    assert step.answer == "4"
+    texts = [request.messages[-1].text for request in policy.requests[1:]]
+    assert [len(request.messages) for request in policy.requests] == [1, 2, 2]
+    assert texts[1].startswith(texts[0])
+    assert all(request.continues for request in policy.requests[1:])
+
+
+@both
+async def test_at_the_limit_the_last_result_is_read_and_the_answer_asked_for(dialect: str) -> None:
+    loop, policy = loop_of(
+        [call(dialect, "double", n=1), call(dialect, "double", n=2), r"\boxed{2 and 4}"], dialect, limit=2
+    )
+    step = await loop.run()
+    assert (step.answer, step.forced) == ("2 and 4", "all 2 calls are used")
+    last = [message.text for message in policy.requests[-1].messages[-2:]]
+    assert "4" in last[0]
+    assert "all 2 calls are used" in last[1]
+
+
+async def test_the_box_in_our_own_warning_is_never_taken_for_the_answer() -> None:
+    loop, _ = loop_of([call("tags", "double", n=1), ""], limit=1)
+    assert (await loop.run()).answer == ""
+
+
+async def test_a_call_after_the_limit_is_not_made() -> None:
+    loop, policy = loop_of(
+        [call("tags", "double", n=1), "Once more. <|begin_double_call|>2<|end_double_call|>"], limit=1
+    )
+    step = await loop.run()
+    assert (step.calls, step.text) == ((), "Once more.")
+    policy.assert_done()
+
+
+@both
+async def test_a_repeated_call_is_not_made_again_and_the_model_is_told(dialect: str) -> None:
+    loop, policy = loop_of([call(dialect, "double", n=1), call(dialect, "double", n=1), "fine: 2"], dialect)
+    step = await loop.run()
+    assert step.answer == "fine: 2"
+    assert loop.used == 1
+    assert "not made again" in policy.requests[2].messages[-1].text
+
+
+async def test_the_third_repeat_ends_in_a_forced_answer_not_in_nothing() -> None:
+    loop, _ = loop_of([*[call("tags", "double", n=1)] * 4, r"\boxed{2}"])
+    step = await loop.run()
+    assert (step.answer, step.forced) == ("2", "the same call was repeated")
+
+
+@both
+async def test_a_call_that_cannot_be_read_costs_no_call_and_is_told(dialect: str) -> None:
+    bad = Completion("<|begin_nothing|>", finish="length") if dialect == "tags" else calling("nothing")
+    loop, policy = loop_of([bad, call(dialect, "double", n=3), "6"], dialect)
+    step = await loop.run()
+    assert (step.answer, loop.used) == ("6", 1)
+    assert "Nothing was called" in policy.requests[1].messages[-1].text
+
+
+async def test_two_unreadable_turns_in_a_row_end_in_a_forced_answer() -> None:
+    loop, _ = loop_of(["<|begin_x_call|>", "<|begin_y_call|>", "well, 6"])
+    step = await loop.run()
+    assert (step.answer, step.forced) == ("well, 6", "your calls could not be read")
+
+
+async def test_an_empty_reply_is_asked_for_again() -> None:
+    loop, policy = loop_of(["", "42"])
+    assert (await loop.run()).answer == "42"
+    assert "empty" in policy.requests[1].messages[-1].text
+
+
+@both
+async def test_a_tool_that_fails_and_arguments_that_do_not_fit_are_told_to_the_model(dialect: str) -> None:
+    loop, policy = loop_of([call(dialect, "broken", n=1), call(dialect, "double", n="many"), "never mind"], dialect)
+    await loop.run()
+    assert "out of order; go on without it" in policy.requests[1].messages[-1].text
+    assert "n: input should be a valid integer" in policy.requests[2].messages[-1].text
+
+
+async def test_a_tool_that_hangs_is_ended_and_said_so() -> None:
+    @tool(seconds=0.05)
+    async def sleepy(n: int) -> str:
+        "Sleeps."
+        await asyncio.sleep(60)
+        return str(n)
+
+    loop, _ = loop_of([])
+    seen = await use(loop.conversation, sleepy, {"n": 1})
+    assert (seen.ok, seen.text) == (False, "sleepy failed: sleepy did not finish within 0.05 seconds")
+
+
+async def test_several_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
+    running, most = 0, 0
+
+    @tool
+    def blocking(n: int) -> str:
+        "Blocks its thread."
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        time.sleep(0.2 - n * 0.05)
+        running -= 1
+        return f"done {n}"
+
+    text = "".join(f"<|begin_blocking_call|>{n}<|end_blocking_call|>" for n in range(3))
+    policy = ScriptedPolicy([text, "all done"])
+    conversation = team_of(policy).conversation("worker")
+    await Loop(conversation, [blocking], several=3).run()
+    assert most == 3
+    results = policy.requests[1].messages[-1].text
+    assert results.index("done 0") < results.index("done 1") < results.index("done 2")
+
+
+async def test_a_stop_ends_an_experts_loop_without_another_call() -> None:
+    loop, policy = loop_of([call("tags", "double", n=1)])
+    loop.conversation.team.events = Events(
+        lambda event: loop.conversation.team.stop() if isinstance(event, ToolEnded) else None
+    )
+    step = await loop.run()
+    assert step.text.startswith("I call.")
+    assert "interrupted" in step.forced
+    assert len(policy.requests) == 1
+
+
+async def test_a_stop_gives_the_final_role_one_more_call_for_the_answer() -> None:
+    loop, policy = loop_of([call("tags", "double", n=1), r"\boxed{2 so far}"], final=True)
+    loop.conversation.team.events = Events(
+        lambda event: loop.conversation.team.stop() if isinstance(event, ToolEnded) else None
+    )
+    step = await loop.run()
+    assert (step.answer, len(policy.requests)) == ("2 so far", 2)
+
+
+async def test_the_budgets_reserve_pays_for_the_answer_of_the_final_role() -> None:
+    loop, policy = loop_of([call("tags", "double", n=1), r"\boxed{2}"], final=True, budget=Budget(calls=2))
+    step = await loop.run()
+    assert step.answer == "2"
+    assert "budget of 2 calls" in step.forced
+    policy.assert_done()
+
+
+async def test_a_call_in_flight_is_dropped_when_the_run_is_stopped() -> None:
+    dropped = asyncio.Event()
+
+    class Slow:
+        model = "slow"
+
+        async def complete(self, request: Any, watch: Any = None) -> Completion:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                dropped.set()
+                raise
+            return Completion("never")
+
+        async def aclose(self) -> None: ...
+
+    conversation = team_of(Slow()).conversation("worker")
+    conversation.say(user("Begin."))
+    running = asyncio.create_task(Loop(conversation, TOOLS).run())
+    await asyncio.sleep(0.01)
+    conversation.team.stop()
+    step = await running
+    assert dropped.is_set()
+    assert step.forced.startswith("interrupted")
+
+
+async def test_a_limit_is_announced_to_whoever_watches() -> None:
+    loop, _ = loop_of([call("tags", "double", n=1), "ok"], limit=1)
+    heard: list[str] = []
+    loop.conversation.team.events.readers.append(
+        lambda event: heard.append(event.text) if isinstance(event, Notice) else None
+    )
+    await loop.run()
+    assert heard == ["worker: all 1 calls are used; asking for the answer"]
