@@ -1,0 +1,139 @@
+"""Office files and books are zip archives of XML. Opened here, within bounds, without entities.
+
+A few kilobytes can unpack to gigabytes, by compression or by XML entities, so sizes are counted while unpacking and a
+document type declaration, which no office program writes, is refused.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from xml.etree.ElementTree import Element, ParseError, fromstring
+from xml.parsers.expat import ExpatError, ParserCreate
+
+from hira.errors import ToolError
+
+MEMBER = 64 * 1024 * 1024
+TOTAL = 256 * 1024 * 1024
+RATIO = 300
+_RATIO_FROM = 4 * 1024 * 1024
+_ENTRIES = 20_000
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
+
+
+@dataclass(slots=True)
+class Archive:
+    """An open zip; `read` unpacks a member (at most 64 MB each, 256 MB together)."""
+
+    path: Path
+    zip: zipfile.ZipFile
+    unpacked: int = 0
+    names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = frozenset(self.zip.namelist())
+        if len(self.names) > _ENTRIES:
+            raise ToolError(f"{self.path.name} holds more than {_ENTRIES} entries; it is not read")
+
+    def read(self, name: str) -> bytes:
+        try:
+            with self.zip.open(name) as member:
+                info = self.zip.getinfo(name)
+                limit = min(MEMBER, TOTAL - self.unpacked, max(_RATIO_FROM, RATIO * info.compress_size))
+                data = member.read(limit + 1)
+        except RuntimeError:
+            raise ToolError(f"{self.path.name} is protected by a password") from None
+        except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError):
+            raise ToolError(f"{self.path.name} is damaged: {name!r} in it cannot be unpacked") from None
+        if len(data) > limit:
+            raise ToolError(f"{self.path.name} unpacks to far too much ({name!r}); it is not read")
+        self.unpacked += len(data)
+        return data
+
+    def xml(self, name: str) -> Element:
+        """The root of a member; raises `ToolError` for a declared document type and for what is no XML."""
+        data = self.checked(name)
+        try:
+            return fromstring(data)  # noqa: S314 - `checked` has refused every declaration of entities
+        except ParseError:
+            raise ToolError(f"{self.path.name} is damaged: {name!r} in it is not valid XML") from None
+
+    def checked(self, name: str) -> bytes:
+        """The bytes of an XML member that declares no document type, and so no entities."""
+        data = self.read(name)
+        refuse_doctype(data, f"{self.path.name}: {name!r}")
+        return data
+
+    def relations(self, name: str) -> dict[str, tuple[str, str]]:
+        """What a member refers to: id → (last word of the type, target), targets as member names."""
+        place = PurePosixPath(name)
+        rels = f"{place.parent}/_rels/{place.name}.rels".removeprefix("./")
+        if rels not in self.names:
+            return {}
+        return {
+            one.get("Id", ""): (one.get("Type", "").rpartition("/")[2], _target(place, one.get("Target", "")))
+            for one in self.xml(rels).iter(_RELATIONS)
+            if one.get("TargetMode") != "External"
+        }
+
+    def title(self) -> str:
+        """The title that the document's properties give, "" if none."""
+        if "docProps/core.xml" not in self.names:
+            return ""
+        return self.xml("docProps/core.xml").findtext("{http://purl.org/dc/elements/1.1/}title") or ""
+
+
+def _target(place: PurePosixPath, target: str) -> str:
+    """A target as a member's name: absolute ones start at the archive's root, others beside the member."""
+    parts: list[str] = []
+    for step in (target if target.startswith("/") else f"{place.parent}/{target}").split("/"):
+        if step == "..":
+            parts = parts[:-1]
+        elif step not in ("", "."):
+            parts.append(step)
+    return "/".join(parts)
+
+
+class _PrologEnded(Exception):
+    pass
+
+
+def refuse_doctype(data: bytes, what: str) -> None:
+    """Raise `ToolError` if the XML declares a document type. Only the part before the first element is parsed."""
+    parser = ParserCreate()
+
+    def declared(*_: object) -> None:
+        raise ToolError(f"{what} declares a document type (entities); it is not read")
+
+    def ended(*_: object) -> None:
+        raise _PrologEnded
+
+    parser.StartDoctypeDeclHandler = declared
+    parser.StartElementHandler = ended
+    try:
+        parser.Parse(data, True)  # noqa: FBT003 - the parser takes it by position
+    except _PrologEnded:
+        return
+    except ExpatError:
+        raise ToolError(f"{what} is not valid XML") from None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Archive]:
+    """The archive. `ToolError` says what else it is: protected by a password, in the old format, damaged."""
+    with path.open("rb") as file:
+        if file.read(8) == _OLE:
+            locked = _ENCRYPTED in file.read()
+            why = "is protected by a password" if locked else "is in an old Office format; save it in the new one"
+            raise ToolError(f"{path.name} {why}")
+        try:
+            with zipfile.ZipFile(file) as inside:
+                yield Archive(path, inside)
+        except (zipfile.BadZipFile, NotImplementedError):
+            raise ToolError(
+                f"{path.name} is damaged or no {path.suffix or 'zip'} file: it cannot be unpacked"
+            ) from None

@@ -1,0 +1,158 @@
+"""An index of the documents that a person named: made once, kept up to date by what changed, safe to share."""
+
+import asyncio
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hira.errors import ToolError
+from hira.tools.documents.passages import cut
+from hira.tools.documents.read import NoText, read_file
+from hira.tools.documents.store import Entry, Hit, Stamp, Store, open_store
+from hira.tools.documents.walk import roots_of, walk
+
+__all__ = ["Hit", "Index"]
+
+Progress = Callable[[int, int], None]
+
+# part of the file's name: a change of the readers, the passages or the tables makes a new index
+_EDITION = 1
+_BATCH = 1_000
+_FRESH = 2_000_000_000
+_NAMED = 3
+
+
+class Index:
+    """The documents below `paths`, searchable.
+
+    `cache` is the folder in which the index is kept between runs, None keeps it in memory. Every set of paths has a
+    file of its own there, which several processes may use at once. `warnings` has one line for every file that could
+    not be read; reading goes on without it. Work is done in threads, never on the event loop.
+    """
+
+    def __init__(self, paths: Sequence[Path], cache: Path | None = None, *, store: Store | None = None) -> None:
+        self.paths = tuple(paths)
+        roots = roots_of(self.paths)
+        identity = hashlib.blake2b("\0".join(map(str, roots)).encode(), digest_size=12).hexdigest()
+        file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
+        self._store, self._trouble = (store, "") if store else open_store(file)
+        self.warnings: list[str] = []
+        self._ready = False
+        self._turn = threading.Lock()
+        self._stopped = threading.Event()
+
+    async def refresh(self, on_progress: Progress | None = None) -> None:
+        """Bring the index up to date. `on_progress(done, total)` counts changed files, and is called in a thread."""
+        self._stopped.clear()
+        try:
+            await asyncio.to_thread(self._refresh, on_progress)
+        except asyncio.CancelledError:
+            self._stopped.set()
+            raise
+
+    async def search(self, question: str, top: int = 10) -> list[Hit]:
+        """The passages that fit a question best. The first search brings the index up to date."""
+        await self._made()
+        return await asyncio.to_thread(self._store.search, question, top)
+
+    async def open(self, name: str) -> Entry | None:
+        """The document that is shown under this name, with its passages in order."""
+        await self._made()
+        return await asyncio.to_thread(self._store.entry, name)
+
+    async def names(self) -> list[str]:
+        """The documents as they are shown, in order."""
+        await self._made()
+        return await asyncio.to_thread(self._store.names)
+
+    def close(self) -> None:
+        self._stopped.set()
+        with self._turn:
+            self._store.close()
+
+    async def _made(self) -> None:
+        if not self._ready:
+            await self.refresh()
+
+    def _refresh(self, on_progress: Progress | None) -> None:
+        with self._turn:
+            # what is known is asked first: a file that another process adds during the walk must not look removed
+            known = self._store.known()
+            found = walk(self.paths)
+            if gone := known.keys() - {str(path) for path in found.files.values()}:
+                self._store.drop(sorted(gone))
+            unread = self._read(self._changed(found.files, known), on_progress)
+            trouble = [self._trouble] if self._trouble else []
+            self.warnings = [*trouble, *found.warnings, *unread, *self._store.notes()]
+            self._ready = not self._stopped.is_set()
+
+    def _changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:
+        """The files whose size or time differs from what is known, or that changed too lately for it to tell."""
+        fresh = time.time_ns() - _FRESH
+        changed: list[tuple[str, Path, Stamp | None]] = []
+        for name, path in files.items():
+            before = known.get(str(path))
+            try:
+                about = path.stat()
+            except OSError:  # it went away since the walk; reading it will say so
+                changed.append((name, path, before))
+                continue
+            if before is None or before[:2] != (about.st_size, about.st_mtime_ns) or about.st_mtime_ns > fresh:
+                changed.append((name, path, before))
+        return changed
+
+    def _read(self, changed: list[tuple[str, Path, Stamp | None]], on_progress: Progress | None) -> list[str]:
+        """Read and put what changed, in batches; returns what could not be read."""
+        unread: list[str] = []
+        textless: list[str] = []
+        batch: list[Entry] = []
+        same: dict[str, Stamp] = {}
+        for done, (name, path, before) in enumerate(changed, 1):
+            if self._stopped.is_set():
+                break
+            try:
+                stamp = _stamp(path)
+                if before and before.digest == stamp.digest:
+                    same[str(path)] = stamp
+                else:
+                    batch.append(_entry(name, path, stamp))
+            except NoText:
+                textless.append(name)
+            except ToolError as error:
+                unread.append(f"{name}: {error}" if path.name not in str(error) else str(error))
+            if sum(len(entry.pieces) + 1 for entry in batch) >= _BATCH:
+                self._store.put(batch)
+                batch = []
+            if on_progress:
+                on_progress(done, len(changed))
+        if batch:
+            self._store.put(batch)
+        if same:
+            self._store.stamp(same)
+        return unread + _textless(textless)
+
+
+def _textless(names: list[str]) -> list[str]:
+    if not names:
+        return []
+    shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    return [f"{len(names)} {'file holds' if len(names) == 1 else 'files hold'} no text and cannot be searched: {shown}"]
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        with path.open("rb") as file:
+            about = path.stat()
+            return Stamp(about.st_size, about.st_mtime_ns, hashlib.file_digest(file, "sha256").digest())
+    except OSError as error:
+        raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
+
+
+def _entry(name: str, path: Path, stamp: Stamp) -> Entry:
+    document = read_file(path)
+    unread = document.unread
+    shown = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
+    note = f"{name}: no text in {shown}; the multimodal expert can look at it" if unread else ""
+    return Entry(str(path), name, stamp, document.title, note, tuple(cut(document)))

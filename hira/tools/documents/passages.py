@@ -1,0 +1,119 @@
+"""A document cut into passages of about 120 to 200 words, at the borders of paragraphs and rows."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hira.tools.documents.document import Document
+
+ENOUGH, MOST = 120, 200
+CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]")
+_HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_BLANK = re.compile(r"\n[ \t]*\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A passage of a document: where it stands, the headings above it ("Results › Sales"), and its own text."""
+
+    place: str
+    heading: str
+    text: str
+
+    @property
+    def full(self) -> str:
+        """The text below its headings: a claim may rest on both."""
+        return "\n".join(line for line in (self.heading, self.text) if line)
+
+
+def words_in(text: str) -> int:
+    """The length in words; two Chinese, Japanese or Korean characters count as one."""
+    return len(text.split()) + len(CJK.findall(text)) // 2
+
+
+def cut(document: Document) -> list[Piece]:
+    """The passages of a document in order. A passage never crosses a part or a heading."""
+    return [piece for part in document.parts for piece in _cut(part.text, part.place)]
+
+
+def _cut(text: str, place: str) -> Iterator[Piece]:
+    headings: list[tuple[int, str]] = []
+    gathered: list[str] = []
+    length = 0
+    bare = False  # the last heading has nothing below it yet
+    for level, block in _blocks(text):
+        size = words_in(block)
+        if gathered and (level or (length + size > MOST and length >= ENOUGH)):
+            yield _piece(place, headings, gathered)
+            gathered, length = [], 0
+        if not level:
+            gathered.append(block)
+            length += size
+            bare = False
+            continue
+        if bare and level <= headings[-1][0]:
+            yield _piece(place, headings, [])
+        headings = [above for above in headings if above[0] < level] + [(level, block.lstrip("# ").strip())]
+        bare = True
+    if gathered or bare:
+        yield _piece(place, headings, gathered)
+
+
+def _piece(place: str, headings: list[tuple[int, str]], gathered: list[str]) -> Piece:
+    return Piece(place, " › ".join(title for _, title in headings), "".join(gathered).strip("\n"))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Headings with their level; else level 0 and a paragraph, or a line of one that is too long, or a sentence."""
+    for paragraph in _paragraphs(text):
+        if heading := _HEADING.fullmatch(paragraph.strip()):
+            yield len(heading[1]), paragraph.strip()
+        elif words_in(paragraph) <= MOST:
+            yield 0, f"{paragraph}\n\n"
+        else:
+            for line in paragraph.split("\n"):
+                yield from ((0, piece) for piece in _lines(line))
+            yield 0, "\n"
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Runs between empty lines; a heading is one by itself; inside a code fence nothing is a heading."""
+    fenced = False
+    for run in _BLANK.split(text):
+        lines: list[str] = []
+        for line in run.split("\n"):
+            fenced ^= bool(_FENCE.match(line))
+            if not fenced and _HEADING.fullmatch(line):
+                if lines:
+                    yield "\n".join(lines)
+                yield line
+                lines = []
+            else:
+                lines.append(line)
+        if any(line.strip() for line in lines):
+            yield "\n".join(lines)
+
+
+def _lines(line: str) -> Iterator[str]:
+    """A line as one block; one that is longer than a passage in sentences, and a sentence that is, in words."""
+    if words_in(line) <= MOST:
+        yield f"{line}\n"
+        return
+    for sentence in _SENTENCE.split(line):
+        if words_in(sentence) <= MOST:
+            yield f"{sentence} "
+        else:
+            yield from _words(sentence)
+    yield "\n"
+
+
+def _words(sentence: str) -> Iterator[str]:
+    step = MOST * 2 if len(CJK.findall(sentence)) > len(sentence) / 4 else MOST * 8
+    at = 0
+    while at < len(sentence):
+        end = sentence.rfind(" ", at + step // 2, at + step) + 1 or at + step
+        yield sentence[at:end]
+        at = end
+    yield " "

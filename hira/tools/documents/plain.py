@@ -1,0 +1,107 @@
+"""Text files: prose, tables (CSV), data (JSON), notebooks, and whatever else can be read as text."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hira.tools.documents.document import Document, Part, titled
+from hira.tools.documents.prose import reflow
+from hira.tools.documents.tables import read_csv
+
+PROSE = frozenset(["", ".txt", ".text", ".md", ".markdown", ".rst"])
+_WHOLE = 5_000
+
+
+def read_prose(path: Path, text: str) -> Document:
+    return titled(path, (Part(reflow(text)),))
+
+
+def read_code(path: Path, text: str) -> Document:
+    """Programs, settings, logs: the text as it stands."""
+    return Document(path, path.name, (Part(text),))
+
+
+def read_table(path: Path, text: str) -> Document:
+    return Document(path, path.stem, (Part(read_csv(text, "\t" if path.suffix.lower() == ".tsv" else "")),))
+
+
+def read_json(path: Path, text: str) -> Document:
+    """Each record of a list, and each value elsewhere, becomes a line that names where it stands.
+
+    Text that is no JSON after all, or nested beyond sense, stays as it is.
+    """
+    try:
+        value = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        shown = "\n".join(_records(value))
+    except (ValueError, RecursionError):
+        shown = text
+    return Document(path, path.stem, (Part(shown),))
+
+
+def read_jsonl(path: Path, text: str) -> Document:
+    lines = []
+    for line in text.splitlines():
+        try:
+            lines.append(_record(json.loads(line, parse_int=str, parse_float=str, parse_constant=str)))
+        except (ValueError, RecursionError):
+            lines.append(line)
+    return Document(path, path.stem, (Part("\n".join(line for line in lines if line.strip())),))
+
+
+def read_notebook(path: Path, text: str) -> Document:
+    """The cells of a Jupyter notebook with the text that they printed."""
+    try:
+        cells = json.loads(text)["cells"]
+        blocks = [block for cell in cells for block in _cell(cell)]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return read_json(path, text)
+    return titled(path, (Part("\n\n".join(block for block in blocks if block.strip())),))
+
+
+def _cell(cell: dict[str, Any]) -> Iterator[str]:
+    source = "".join(cell.get("source", ""))
+    yield source if cell.get("cell_type") == "markdown" else f"```\n{source}\n```"
+    for output in cell.get("outputs", ()):
+        printed = output.get("text") or output.get("data", {}).get("text/plain", "")
+        if text := "".join(printed)[:_WHOLE]:
+            yield f"Output:\n{text}"
+
+
+def _records(value: Any) -> Iterator[str]:
+    """One line a record where a list holds records; elsewhere one line a value."""
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        name, one = waiting.pop()
+        if isinstance(one, dict) and one and any(isinstance(child, dict | list) for child in one.values()):
+            waiting += reversed([(f"{name}.{key}" if name else str(key), child) for key, child in one.items()])
+        elif isinstance(one, list) and any(isinstance(child, dict | list) for child in one):
+            if name:
+                yield f"\n## {name}\n"
+            yield from (_record(child) for child in one)
+        else:
+            yield f"{name}: {_record(one)}" if name else _record(one)
+
+
+def _record(value: Any) -> str:
+    """A value on one line: "name: Ada | address.city: London | tags: a, b"."""
+    if not isinstance(value, dict | list):
+        return _scalar(value)
+    found: list[str] = []
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        name, one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += reversed([(f"{name}.{key}" if name else str(key), child) for key, child in one.items()])
+        elif isinstance(one, list) and any(isinstance(child, dict | list) for child in one):
+            waiting += reversed([(f"{name}[{at}]", child) for at, child in enumerate(one, 1)])
+        else:
+            shown = ", ".join(map(_scalar, one)) if isinstance(one, list) else _scalar(one)
+            found.append(f"{name}: {shown}" if name else shown)
+    return " | ".join(found)
+
+
+def _scalar(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return " ".join(str(value).split())

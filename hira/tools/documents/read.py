@@ -1,0 +1,130 @@
+"""One file, whatever it is, as a `Document`. The content decides, the name only where content says nothing."""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from hira.errors import ToolError
+from hira.tools.documents import plain
+from hira.tools.documents.archive import opened
+from hira.tools.documents.book import read_epub
+from hira.tools.documents.charset import decode
+from hira.tools.documents.document import Document, Part
+from hira.tools.documents.sheets import read_xlsx
+from hira.tools.documents.slides import read_pptx
+from hira.tools.documents.web import read_html
+from hira.tools.documents.word import read_docx
+
+LIMIT = 200 * 1024 * 1024
+MEDIA = frozenset(
+    [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
+    + [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus", ".mp4", ".mov", ".mkv", ".avi", ".webm"]
+)
+_OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
+
+
+class NoText(ToolError):
+    """The file is of a kind that holds no text, such as an image or a program."""
+
+
+def read_file(path: Path, *, limit: int = LIMIT) -> Document:
+    """Read a file of at most `limit` bytes. Raises `ToolError` with one line that says why it cannot be read."""
+    try:
+        about = path.stat()
+        if stat.S_ISDIR(about.st_mode):
+            raise ToolError(f"{path.name or path} is a folder, not a file")
+        if not stat.S_ISREG(about.st_mode):
+            raise ToolError(f"{path.name} is no regular file")
+        if about.st_size > limit:
+            raise ToolError(
+                f"{path.name} is too big to read: {about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
+            )
+        return _reader(path)(path)
+    except FileNotFoundError:
+        raise ToolError(f"{path} does not exist") from None
+    except PermissionError:
+        raise ToolError(f"{path.name} may not be read: permission denied") from None
+    except OSError as error:
+        raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
+    except (MemoryError, RecursionError):
+        raise ToolError(f"{path.name} is too big or nested too deeply to read") from None
+
+
+def _reader(path: Path) -> Callable[[Path], Document]:
+    """The reader that the name asks for, unless the first bytes say otherwise."""
+    suffix = path.suffix.lower()
+    if suffix in MEDIA:
+        raise NoText(f"{path.name} holds no text; it is for the multimodal expert to look at or listen to")
+    if suffix in _OLD:
+        raise ToolError(f"{path.name} is in an old Office format; save it as {_OLD[suffix]}")
+    with path.open("rb") as file:
+        start = file.read(1024)
+    if b"%PDF-" in start:
+        return _pdf
+    if suffix in _BINARY:
+        return _BINARY[suffix]
+    if start.startswith(b"PK\x03\x04"):
+        return _zipped
+    return _text
+
+
+def _pdf(path: Path) -> Document:
+    from hira.tools.documents.pdf import read_pdf
+
+    return read_pdf(path)
+
+
+def _text(path: Path) -> Document:
+    text = decode(path.read_bytes())
+    if text is None:
+        raise NoText(f"{path.name} is binary, of no kind that can be read as text")
+    if text.startswith("{\\rtf"):
+        raise ToolError(f"{path.name} is in Rich Text Format; save it as .docx or .txt")
+    suffix = path.suffix.lower()
+    if suffix in _TEXT:
+        return _TEXT[suffix](path, text)
+    return plain.read_prose(path, text) if suffix in plain.PROSE else plain.read_code(path, text)
+
+
+def _zipped(path: Path) -> Document:
+    """An office file under another name, else the list of what the archive holds."""
+    with opened(path) as archive:
+        for mark, read in _INSIDE.items():
+            if mark in archive.names:
+                return read(path)
+        listed = [
+            f"{one.filename} | {one.file_size} bytes | {'-'.join(f'{part:02d}' for part in one.date_time[:3])}"
+            for one in archive.zip.infolist()
+            if not one.is_dir()
+        ]
+    return Document(path, path.name, (Part("\n".join([f"This archive holds {len(listed)} files:", *listed])),))
+
+
+_BINARY: dict[str, Callable[[Path], Document]] = {
+    ".pdf": _pdf,
+    ".docx": read_docx,
+    ".docm": read_docx,
+    ".pptx": read_pptx,
+    ".pptm": read_pptx,
+    ".xlsx": read_xlsx,
+    ".xlsm": read_xlsx,
+    ".epub": read_epub,
+    ".zip": _zipped,
+}
+_INSIDE: dict[str, Callable[[Path], Document]] = {
+    "word/document.xml": read_docx,
+    "ppt/presentation.xml": read_pptx,
+    "xl/workbook.xml": read_xlsx,
+    "META-INF/container.xml": read_epub,
+}
+_TEXT: dict[str, Callable[[Path, str], Document]] = {
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".csv": plain.read_table,
+    ".tsv": plain.read_table,
+    ".json": plain.read_json,
+    ".jsonl": plain.read_jsonl,
+    ".ndjson": plain.read_jsonl,
+    ".ipynb": plain.read_notebook,
+}

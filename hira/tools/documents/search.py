@@ -1,0 +1,131 @@
+"""The two tools made of an index: `search` finds passages, `browse` opens a document that was found."""
+
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import Annotated
+
+from hira import tokens
+from hira.errors import ToolError
+from hira.evidence import Source
+from hira.relevance import BM25
+from hira.tools.documents.index import Hit, Index
+from hira.tools.documents.passages import Piece
+from hira.tools.documents.store import Entry
+from hira.tools.tool import Observation, Passage, Tool, tool
+
+LONG = 3_000
+_NEAR = 5
+
+
+def search_documents(index: Index, *, top: int = 10) -> Tool:
+    """The tool "search": at most `top` passages of the indexed documents, best first, each with its file as source."""
+    from pydantic import Field
+
+    async def search(
+        query: Annotated[str, Field(description="what to look for: a question or its key words")],
+    ) -> Observation:
+        """Search the local documents. Returns the passages that fit the query best, each with the file it stands in."""
+        hits = await index.search(query, top)
+        if not hits:
+            count = len(await index.names())
+            return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
+        return Observation(passages=tuple(map(_passage, hits)))
+
+    made: Tool = tool(search)
+    return made
+
+
+def _passage(hit: Hit) -> Passage:
+    text = hit.piece.full
+    place = f"({hit.piece.place})\n" if hit.piece.place else ""
+    return Passage(Source(hit.name, hit.title, text, "file"), place + text)
+
+
+def browse_documents(index: Index) -> Tool:
+    """The tool "browse": a document of the index, whole, or what of a long one matters for the intent."""
+    from pydantic import Field
+
+    async def browse(
+        url: Annotated[str, Field(description="the path of a document, as the search shows it")],
+        intent: Annotated[str, Field(description="what you want to know from it")] = "",
+    ) -> Observation:
+        """Open a local document. Of a long one you are shown the passages that matter for your intent."""
+        entry = await index.open(url) or await index.open(await _meant(index, url))
+        if entry is None or not entry.pieces:
+            raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
+        return show(entry, intent)
+
+    made: Tool = tool(browse)
+    return replace(made, seconds=300.0)
+
+
+async def _meant(index: Index, url: str) -> str:
+    """The one document that a path means: exactly, but for quotes, case, "./" and folders left out at its front."""
+    names = await index.names()
+    wanted = url.strip().strip("\"'`<>").removeprefix("file://").removeprefix("./").replace("\\", "/").casefold()
+    paths = [name for name in names if name.casefold() == wanted]
+    paths = paths or [name for name in names if name.casefold().endswith("/" + wanted)]
+    if len(paths) == 1:
+        return paths[0]
+    by_name = {name.casefold(): name for name in names}
+    last = {PurePosixPath(name).name.casefold(): name for name in names}
+    near = paths or [by_name[one] for one in get_close_matches(wanted, by_name, _NEAR, 0.5)]
+    near += [last[one] for one in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)]
+    listed = ", ".join(list(dict.fromkeys(near or names))[:_NEAR])
+    raise ToolError(f"{url!r} is none of the documents; did you mean: {listed}" if listed else "there are no documents")
+
+
+def show(entry: Entry, intent: str) -> Observation:
+    """A document of at most about 3,000 tokens whole, else its passages that matter for the intent, in their order."""
+    chosen, why = choose([piece.full for piece in entry.pieces], intent, LONG)
+    pieces = [entry.pieces[at] for at in chosen]
+    source = Source(entry.name, entry.title, "\n\n".join(piece.full for piece in pieces), "file")
+    text = f"{len(chosen)} of {len(entry.pieces)} passages are shown: {why}" if why else ""
+    return Observation(text, (Passage(source, _written(entry.pieces, chosen)),))
+
+
+def choose(texts: list[str], intent: str, limit: int) -> tuple[list[int], str]:
+    """Which texts to show within `limit` tokens, in their order, and why these; "" if they are all.
+
+    With an intent the best by BM25, each with the text before and after it; else the beginning.
+    """
+    sizes = [tokens.count(text) for text in texts]
+    if sum(sizes) <= limit:
+        return list(range(len(texts))), ""
+    best = BM25(texts).best(intent, len(texts))
+    wanted = [near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)]
+    chosen: set[int] = set()
+    left = limit
+    for at in dict.fromkeys(wanted or range(len(texts))):
+        if sizes[at] > left and chosen:
+            break
+        chosen.add(at)
+        left -= sizes[at]
+    if best:
+        return sorted(chosen), "those nearest to your intent; open it again with another intent to see others"
+    why = "nothing in it matches your intent, so this is its beginning" if intent.strip() else "this is its beginning"
+    return sorted(chosen), f"{why}; open it again and say what you want to know from it"
+
+
+def _written(pieces: tuple[Piece, ...], chosen: list[int]) -> str:
+    """The chosen pieces with their places and headings where these change, and marks where pieces are left out."""
+    lines: list[str] = []
+    before, last = Piece("", "", ""), -1
+    for at in chosen:
+        piece = pieces[at]
+        if at > last + 1:
+            lines.append(f"[… {_count(at - last - 1)} left out …]")
+        if piece.place != before.place:
+            lines.append(f"[{piece.place}]")
+        if piece.heading != before.heading and piece.heading:
+            lines.append(f"## {piece.heading}")
+        lines.append(piece.text)
+        before, last = piece, at
+    if last + 1 < len(pieces):
+        lines.append(f"[… {_count(len(pieces) - last - 1)} left out …]")
+    return "\n\n".join(line for line in lines if line)
+
+
+def _count(number: int) -> str:
+    return "1 passage" if number == 1 else f"{number} passages"

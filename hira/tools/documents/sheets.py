@@ -1,0 +1,196 @@
+"""Excel workbooks (.xlsx, .xlsm): one part a sheet; each row with its number, the columns' names, and formulas.
+
+A value is the one the file keeps; a formula is shown beside it, so that a model can check or redo the computation.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+from xml.etree.ElementTree import Element, ParseError, iterparse
+
+from hira.errors import ToolError
+from hira.tools.documents.archive import Archive, opened
+from hira.tools.documents.document import Document, Part, titled
+from hira.tools.documents.tables import Row, blocks, header_of, named_line
+
+S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_MAIN = "xl/workbook.xml"
+_DATES = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])
+_PERCENT = frozenset([9, 10])
+_QUOTED = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.')
+_CELL = re.compile(r"([A-Z]+)(\d+)")
+_LAST_DAY = 2_958_466
+_HEADER_WITHIN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Book:
+    """What the cells refer to: shared texts, the kind of number each style shows, the day that dates count from."""
+
+    texts: list[str]
+    kinds: list[str]
+    epoch: datetime
+
+
+def read_xlsx(path: Path) -> Document:
+    with opened(path) as archive:
+        if _MAIN not in archive.names:
+            raise ToolError(f"{path.name} is no Excel workbook: it holds no sheets")
+        root, targets = archive.xml(_MAIN), archive.relations(_MAIN)
+        settings = root.find(f"{S}workbookPr")
+        from_1904 = settings is not None and settings.get("date1904") in ("1", "true")
+        epoch = datetime(1904, 1, 1) if from_1904 else datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet knows no zone
+        book = _Book(_texts(archive), _kinds(archive), epoch)
+        parts = []
+        for sheet in root.iter(f"{S}sheet"):
+            kind, target = targets.get(sheet.get(f"{R}id", ""), ("", ""))
+            if kind == "worksheet" and target in archive.names:
+                hidden = ", hidden" if sheet.get("state", "visible") != "visible" else ""
+                text = "\n".join(_lines(_cells(archive, target, book)))
+                parts.append(Part(text, f"sheet {sheet.get('name', '')}{hidden}"))
+        return titled(path, tuple(parts), archive.title())
+
+
+def _texts(archive: Archive) -> list[str]:
+    name = "xl/sharedStrings.xml"
+    return [_string(one) for one in archive.xml(name).iter(f"{S}si")] if name in archive.names else []
+
+
+def _string(element: Element) -> str:
+    """A text in runs, without the readings that Japanese sheets keep beside it."""
+    runs = [one for child in element if child.tag in (f"{S}r", f"{S}t") for one in child.iter(f"{S}t")]
+    return "".join(run.text or "" for run in runs)
+
+
+def _kinds(archive: Archive) -> list[str]:
+    """What each cell style makes of a number: "date", "percent" or ""."""
+    if "xl/styles.xml" not in archive.names:
+        return []
+    root = archive.xml("xl/styles.xml")
+    own = {one.get("numFmtId", ""): one.get("formatCode", "") for one in root.iter(f"{S}numFmt")}
+    styles = root.find(f"{S}cellXfs")
+    return [_kind(style.get("numFmtId", "0"), own) for style in styles] if styles is not None else []
+
+
+def _kind(number: str, own: dict[str, str]) -> str:
+    code = _QUOTED.sub("", own.get(number, "")).partition(";")[0].lower()
+    if (number.isdigit() and int(number) in _DATES) or re.search(r"[ymdhs]", code.replace("general", "")):
+        return "date"
+    return "percent" if (number.isdigit() and int(number) in _PERCENT) or "%" in code else ""
+
+
+def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict[int, str]]]:
+    """The rows that hold anything: row number → column number → text. Read piece by piece, to bound the memory."""
+    data = archive.checked(name)
+    try:
+        number = 0
+        for _, element in iterparse(BytesIO(data)):  # noqa: S314 - `checked` has refused every declaration of entities
+            if element.tag != f"{S}row":
+                continue
+            given = element.get("r", "")
+            number = int(given) if given.isdigit() else number + 1
+            row: dict[int, str] = {}
+            for cell in element.iter(f"{S}c"):
+                place = _CELL.fullmatch(cell.get("r", ""))
+                column = _column(place[1]) if place else max(row, default=0) + 1
+                if text := _value(cell, book):
+                    row[column] = text
+            element.clear()
+            yield number, row
+    except ParseError:
+        raise ToolError(f"{archive.path.name} is damaged: {name!r} in it is not valid XML") from None
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
+def _letters(column: int) -> str:
+    letters = ""
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+def _value(cell: Element, book: _Book) -> str:
+    """A cell's text with the formula behind it: `700 (=SUM(D2:D6))`."""
+    kind, raw = cell.get("t", "n"), cell.findtext(f"{S}v") or ""
+    if kind == "s":
+        shown = book.texts[int(raw)] if raw.isdigit() and int(raw) < len(book.texts) else raw
+    elif kind == "inlineStr":
+        inline = cell.find(f"{S}is")
+        shown = "" if inline is None else _string(inline)
+    elif kind == "b":
+        shown = {"1": "TRUE", "0": "FALSE"}.get(raw, raw)
+    else:
+        shown = _number(raw, cell.get("s", "0"), book) if kind == "n" else raw
+    shown = " ".join(shown.split())
+    formula = cell.find(f"{S}f")
+    if formula is None or not formula.text:
+        return shown
+    shared = f", likewise in {formula.get('ref')}" if formula.get("t") == "shared" else ""
+    return f"{shown or 'not computed'} (={formula.text}{shared})"
+
+
+def _number(raw: str, style: str, book: _Book) -> str:
+    kind = book.kinds[int(style)] if style.isdigit() and int(style) < len(book.kinds) else ""
+    try:
+        value = float(raw)
+    except ValueError:
+        return raw
+    if kind == "date" and 0 <= value < _LAST_DAY:
+        moment = book.epoch + timedelta(seconds=round(value * 86_400))
+        if value < 1:
+            return moment.strftime("%H:%M:%S")
+        return moment.strftime("%Y-%m-%d" if value == int(value) else "%Y-%m-%d %H:%M:%S")
+    # a spreadsheet computes with 15 digits: 0.1 + 0.2 is kept as 0.30000000000000004 and means 0.3
+    return f"{value * 100:.12g}%" if kind == "percent" else f"{value:.15g}"
+
+
+def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
+    """The sheet as lines: of each table first "columns: A = Region, …", then "row 2: Region: North | …"."""
+    kept = list(rows)
+    columns = sorted({column for _, row in kept for column in row})
+    numbers: list[int] = []
+    dense: list[list[str]] = []
+    for number, row in kept:
+        if numbers and number > numbers[-1] + 1:
+            numbers.append(number - 1)
+            dense.append([])
+        numbers.append(number)
+        dense.append([row.get(column, "") for column in columns])
+    at = 0
+    for table in blocks(dense):
+        while not any(dense[at]):
+            at += 1
+        yield from _table(table, numbers[at : at + len(table)], columns)
+        at += len(table)
+
+
+def _table(table: Sequence[Row], numbers: list[int], columns: list[int]) -> Iterator[str]:
+    used = [at for at in range(len(columns)) if any(row[at] for row in table)]
+    rows = [[row[at] for at in used] for row in table]
+    # titles and remarks may stand above the header
+    for start in range(min(_HEADER_WITHIN, len(rows) - 1)):
+        if header := header_of(rows[start:]):
+            break
+    else:
+        start, header = -1, None
+    for number, row in zip(numbers[: start if header else 0], rows, strict=False):
+        yield f"row {number}: " + " | ".join(cell for cell in row if cell)
+    if header:
+        yield "columns: " + ", ".join(
+            f"{_letters(columns[at])} = {name or '(no name)'}" for at, name in zip(used, header, strict=True)
+        )
+    else:
+        header = [_letters(columns[at]) for at in used]
+    for number, row in zip(numbers[start + 1 :], rows[start + 1 :], strict=True):
+        yield f"row {number}: {named_line(header, row)}"

@@ -1,0 +1,281 @@
+"""Where the passages of an index lie: a SQLite file with full-text search, or plain memory where SQLite has none."""
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from hira.errors import ToolError
+from hira.relevance import BM25
+from hira.tools.documents.passages import Piece
+from hira.tools.documents.terms import beside, query_of
+
+_WAIT = 30.0
+# title, headings, text, pairs of characters: a word in a title says more about a passage than one within it
+_RANK = "bm25(1.0, 2.0, 1.0, 1.0)"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS files (
+  id INTEGER PRIMARY KEY, path TEXT UNIQUE, name TEXT, size INTEGER, changed INTEGER, digest BLOB, title TEXT,
+  note TEXT, first INTEGER, count INTEGER
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
+  title, heading, text, beside, place UNINDEXED, file UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+"""
+
+
+class Stamp(NamedTuple):
+    """How a change of a file shows: `size` in bytes, time of `changed` in nanoseconds, `digest` of the content."""
+
+    size: int
+    changed: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file as it is indexed. `name` is how it is shown, `note` what a person should know about it."""
+
+    path: str
+    name: str
+    stamp: Stamp
+    title: str
+    note: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found; `name` is its file as it is shown, a higher `score` is better."""
+
+    name: str
+    title: str
+    piece: Piece
+    score: float
+
+
+class Store(Protocol):
+    """What an index needs. `entries` come with their pieces only from `entry`."""
+
+    def known(self) -> dict[str, Stamp]: ...
+    def put(self, entries: Sequence[Entry]) -> None: ...
+    def stamp(self, stamps: Mapping[str, Stamp]) -> None: ...
+    def drop(self, paths: Iterable[str]) -> None: ...
+    def search(self, question: str, top: int) -> list[Hit]: ...
+    def names(self) -> list[str]: ...
+    def notes(self) -> list[str]: ...
+    def entry(self, name: str) -> Entry | None: ...
+    def close(self) -> None: ...
+
+
+def open_store(file: Path | None) -> tuple[Store, str]:
+    """The store in this file (None: in memory), and a warning if something else had to be used.
+
+    A file that is damaged is made anew: everything in it can be read again from the documents.
+    """
+    if file is None:
+        return _in_memory(), ""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return SqliteStore(file), ""
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
+                file.with_name(name).unlink(missing_ok=True)
+            return SqliteStore(file), ""
+    except (OSError, sqlite3.Error) as error:
+        return _in_memory(), f"the index cannot be kept in {file} ({error}); it is made in memory, for this run"
+
+
+def _in_memory() -> Store:
+    try:
+        return SqliteStore(None)
+    except sqlite3.OperationalError:  # this SQLite was built without FTS5
+        return PlainStore()
+
+
+class SqliteStore:
+    """SQLite FTS5. Several processes may use one file, several threads one store.
+
+    The passages of a file stand in one run of row ids, `first` and `count` in `files`.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self.where = str(file) if file else "in memory"
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(
+            str(file) if file else ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False
+        )
+        try:
+            # two processes may switch a new file over at once; the one that loses finds it switched
+            with suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            with self._writing() as db:
+                for statement in _SCHEMA.split(";"):
+                    db.execute(statement)
+                db.execute("INSERT INTO passages (passages, rank) VALUES ('rank', ?)", (_RANK,))
+        except sqlite3.Error:
+            self._db.close()
+            raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, begun as a writer, so that it waits for other processes here and nowhere else."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def _rows(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        try:
+            with self._lock:
+                return self._db.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise ToolError(f"the index of the documents ({self.where}) cannot be read: {error}") from None
+
+    def known(self) -> dict[str, Stamp]:
+        return {row[0]: Stamp(*row[1:]) for row in self._rows("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
+
+    def put(self, entries: Sequence[Entry]) -> None:
+        """Replace these files. One that another process has put meanwhile, with the same content, stays."""
+        with self._writing() as db:
+            for entry in entries:
+                before = db.execute("SELECT digest, name FROM files WHERE path = ?", (entry.path,)).fetchone()
+                if before != (entry.stamp.digest, entry.name):
+                    _delete(db, entry.path)
+                    _insert(db, entry)
+
+    def stamp(self, stamps: Mapping[str, Stamp]) -> None:
+        with self._writing() as db:
+            rows = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in stamps.items()]
+            db.executemany("UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?", rows)
+
+    def drop(self, paths: Iterable[str]) -> None:
+        with self._writing() as db:
+            for path in paths:
+                _delete(db, path)
+
+    def search(self, question: str, top: int) -> list[Hit]:
+        query = query_of(question)
+        if not query:
+            return []
+        rows = self._rows(
+            "SELECT f.name, f.title, p.place, p.heading, p.text, -p.rank FROM passages p JOIN files f ON f.id = p.file"
+            " WHERE passages MATCH ? ORDER BY p.rank LIMIT ?",
+            query,
+            top,
+        )
+        return [Hit(row[0], row[1], Piece(*row[2:5]), row[5]) for row in rows]  # type: ignore[arg-type]
+
+    def names(self) -> list[str]:
+        return [str(row[0]) for row in self._rows("SELECT name FROM files ORDER BY name")]
+
+    def notes(self) -> list[str]:
+        return [str(row[0]) for row in self._rows("SELECT note FROM files WHERE note <> '' ORDER BY name")]
+
+    def entry(self, name: str) -> Entry | None:
+        rows = self._rows(
+            "SELECT f.path, f.size, f.changed, f.digest, f.title, f.note, p.place, p.heading, p.text FROM files f"
+            " LEFT JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1"
+            " WHERE f.name = ? ORDER BY p.rowid",
+            name,
+        )
+        if not rows:
+            return None
+        path, size, changed, digest, title, note = rows[0][:6]
+        pieces = tuple(Piece(*row[6:]) for row in rows if row[8] is not None)  # type: ignore[arg-type]
+        return Entry(path, name, Stamp(size, changed, digest), title, note, pieces)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+
+def _delete(db: sqlite3.Connection, path: str) -> None:
+    for identity, first, count in db.execute("SELECT id, first, count FROM files WHERE path = ?", (path,)).fetchall():
+        db.execute("DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (first, first + count - 1))
+        db.execute("DELETE FROM files WHERE id = ?", (identity,))
+
+
+def _insert(db: sqlite3.Connection, entry: Entry) -> None:
+    first = db.execute("SELECT coalesce(max(first + count), 1) FROM files").fetchone()[0]
+    values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces))
+    file = db.execute(
+        "INSERT INTO files (path, name, size, changed, digest, title, note, first, count) VALUES (?,?,?,?,?,?,?,?,?)",
+        values,
+    ).lastrowid
+    title = _title(entry)
+    db.executemany(
+        "INSERT INTO passages (rowid, title, heading, text, beside, place, file) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (first + at, title, piece.heading, piece.text, beside(f"{title}\n{piece.full}"), piece.place, file)
+            for at, piece in enumerate(entry.pieces)
+        ),
+    )
+
+
+def _title(entry: Entry) -> str:
+    """What a document is called: its title, and its file's name if that says something else."""
+    stem = Path(entry.name).stem
+    return entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
+
+
+class PlainStore:
+    """The same in plain memory, ranked by `hira.relevance.BM25`; good for some ten thousand passages."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._ranked: tuple[BM25, list[tuple[Entry, Piece]]] | None = None
+        self._lock = threading.Lock()
+
+    def known(self) -> dict[str, Stamp]:
+        return {path: entry.stamp for path, entry in self._entries.items()}
+
+    def put(self, entries: Sequence[Entry]) -> None:
+        with self._lock:
+            self._entries |= {entry.path: entry for entry in entries}
+            self._ranked = None
+
+    def stamp(self, stamps: Mapping[str, Stamp]) -> None:
+        with self._lock:
+            for path, stamp in stamps.items():
+                old = self._entries[path]
+                self._entries[path] = Entry(path, old.name, stamp, old.title, old.note, old.pieces)
+
+    def drop(self, paths: Iterable[str]) -> None:
+        with self._lock:
+            for path in paths:
+                del self._entries[path]
+            self._ranked = None
+
+    def search(self, question: str, top: int) -> list[Hit]:
+        with self._lock:
+            if self._ranked is None:
+                all_ = [(entry, piece) for entry in self._entries.values() for piece in entry.pieces]
+                self._ranked = BM25([f"{_title(entry)}\n{piece.full}" for entry, piece in all_]), all_
+            ranks, all_ = self._ranked
+        scores = ranks.scores(question)
+        best = sorted((at for at, score in enumerate(scores) if score > 0), key=lambda at: -scores[at])[:top]
+        return [Hit(all_[at][0].name, all_[at][0].title, all_[at][1], scores[at]) for at in best]
+
+    def names(self) -> list[str]:
+        return sorted(entry.name for entry in self._entries.values())
+
+    def notes(self) -> list[str]:
+        return [entry.note for entry in sorted(self._entries.values(), key=lambda one: one.name) if entry.note]
+
+    def entry(self, name: str) -> Entry | None:
+        return next((entry for entry in self._entries.values() if entry.name == name), None)
+
+    def close(self) -> None:
+        self._entries.clear()
