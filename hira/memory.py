@@ -83,15 +83,16 @@ class DualMemory:
         return True
 
     def recall(self, task: str, n: int) -> Recall:
-        """The at most `n` entries most relevant to the task: BM25, weighted by quality."""
+        """The at most `n` entries most relevant to the task: BM25, weighted by quality.
+
+        Entries that share no word with the task are left out, unless all entries fit into `n` anyway.
+        """
         everything = Recall(tuple(self.facts), tuple(self.resources))
-        if len(everything) <= n:
-            return everything
         lines = everything.lines
         quality = [*map(_quality, self.facts), *(1.0 for _ in self.resources)]
         scores = [score * worth for score, worth in zip(BM25(lines).scores(task), quality, strict=True)]
         order = sorted(range(len(lines)), key=lambda at: -scores[at])
-        return everything.take([at for at in order if scores[at] > 0][:n])
+        return everything.take(order if len(lines) <= n else [at for at in order if scores[at] > 0][:n])
 
 
 def _quality(fact: Fact) -> float:

@@ -1,0 +1,250 @@
+"""Assign, recall, work, distil, remember: and what happens when the coordinator's model is no use."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.agents.coordinator import Coordinator
+from hira.agents.expert import Account, Task, reason
+from hira.agents.experts import Code, DeepSearch, SimpleSearch
+from hira.errors import EndpointError
+from hira.events import Notice, SubtaskAssigned
+from hira.evidence import Source
+from hira.memory import Fact, Resource
+from hira.prompts import Prompt
+from hira.team import Team
+from hira.testing import ScriptedPolicy
+from hira.testing.team import team_of
+from hira.trajectory import Subtask
+
+
+class Told:
+    """An expert that says what it was told to say, and keeps the tasks it was given."""
+
+    ability = "search"
+    needs: frozenset[str] = frozenset()
+
+    def __init__(self, name: str, description: str, cost: int, says: str = "It is 31 m high [s1].") -> None:
+        self.name, self.description, self.cost, self.says = name, description, cost, says
+        self.tasks: list[Task] = []
+
+    async def work(self, task: Task, team: Team) -> Account:
+        self.tasks.append(task)
+        team.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
+        return Account(f"I looked at towers.md [s1]. {self.says}", self.says)
+
+
+def assigned(expert: str, reason: str = "it suffices") -> str:
+    return json.dumps({"reason": reason, "expert": expert})
+
+
+def distilled(conclusion: str = "31 m [s1]", **more: Any) -> str:
+    return json.dumps({"reasoning": "Looked it up.", "conclusion": conclusion, **more})
+
+
+CHEAP, DEAR = ("quick", "looks a fact up"), ("deep", "explores many pages at length")
+
+
+def coordinator(replies: Any, **switches: bool) -> tuple[Coordinator, ScriptedPolicy, list[Told], list[Any]]:
+    policy = ScriptedPolicy({"coordinator": replies})
+    team = team_of(policy, files=(Path("data/plan.csv"),))
+    heard: list[Any] = []
+    team.events.readers.append(heard.append)
+    experts = [Told(*DEAR, 3), Told(*CHEAP, 1)]
+    return Coordinator(team, experts, **switches), policy, experts, heard
+
+
+TASK = Subtask("1", "How high is the tower?")
+
+
+async def test_the_expert_is_chosen_with_a_reason_and_the_finding_is_distilled() -> None:
+    facts = [{"text": "The tower is 31 m high.", "sources": "s1"}]
+    resources = [{"description": "all towers", "path": "towers.md"}]
+    coord, policy, experts, heard = coordinator([assigned("deep"), distilled(facts=facts, resources=resources)])
+    memory = coord.team.rollout.memory
+    (finding,) = await coord.delegate([TASK], memory)
+    assert (finding.expert, finding.reasoning, finding.conclusion) == ("deep", "Looked it up.", "31 m [s1]")
+    assert memory.facts == [Fact("The tower is 31 m high.", ("s1",), "1")]
+    assert memory.resources == [Resource("all towers", "towers.md", "1")]
+    assert next(one for one in heard if isinstance(one, SubtaskAssigned)).reason == "it suffices"
+    listed = policy.requests[0].messages[0].text
+    assert listed.index("quick:") < listed.index("deep:"), "the cheapest stands first"
+    assert experts[0].tasks[0].files == (Path("data/plan.csv"),)
+    policy.assert_done()
+
+
+async def test_an_unknown_expert_is_asked_about_once_more_and_never_taken_silently() -> None:
+    coord, policy, _, _ = coordinator([assigned("wizard"), assigned("quick"), distilled()])
+    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    assert finding.expert == "quick"
+    assert "no expert named 'wizard'. The names are: quick, deep" in policy.requests[1].messages[-1].text
+
+
+async def test_a_choice_that_stays_unusable_falls_back_to_the_words_of_the_task_and_says_so() -> None:
+    coord, _, _, heard = coordinator(["I would say: deep", "deep!", distilled()])
+    (finding,) = await coord.delegate([Subtask("1", "Explore many pages about towers")], coord.team.rollout.memory)
+    assert finding.expert == "deep"
+    assert "assigned by the words of the task" in next(one.text for one in heard if isinstance(one, Notice))
+
+
+async def test_one_expert_needs_no_choice() -> None:
+    policy = ScriptedPolicy({"coordinator": [distilled()]})
+    coord = Coordinator(team_of(policy), [Told(*CHEAP, 1)])
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    policy.assert_done()
+
+
+async def test_a_malformed_distillation_is_asked_for_once_more_with_the_error() -> None:
+    coord, policy, _, _ = coordinator([assigned("quick"), '{"reasoning": "x"}', distilled("31 m [s1]")])
+    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    assert finding.conclusion == "31 m [s1]"
+    assert "conclusion: field required" in policy.requests[2].messages[-1].text
+
+
+async def test_a_distillation_that_stays_malformed_loses_nothing_the_experts_words_go_on() -> None:
+    coord, _, _, _ = coordinator([assigned("quick"), "not json", "still not json"])
+    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    assert (finding.conclusion, finding.ok) == ("It is 31 m high [s1].", True)
+
+
+async def test_an_expert_that_fails_is_a_finding_that_says_so_and_the_others_go_on() -> None:
+    class Failing(Told):
+        async def work(self, task: Task, team: Team) -> Account:
+            raise EndpointError("the model cannot see pictures")
+
+    policy = ScriptedPolicy({"coordinator": [distilled()]})
+    team = team_of(policy)
+    coord = Coordinator(
+        team, [Failing("eye", "looks at pictures", 1), Told("quick", "looks a fact up", 1)], transfer=False
+    )
+    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], team.rollout.memory)
+    assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
+    assert "cannot see pictures" in findings[0].conclusion
+
+
+async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() -> None:
+    facts = [
+        {"text": "by id", "sources": ["s1"]},
+        {"text": "by place", "sources": ["towers.md"]},
+        {"text": "made up", "sources": ["s77", "https://nowhere.example"]},
+        {"text": "said in the text [s1]"},
+    ]
+    coord, _, _, _ = coordinator([assigned("quick"), distilled(facts=facts)])
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    assert [fact.sources for fact in coord.team.rollout.findings[0].facts] == [("s1",), ("s1",), (), ("s1",)]
+
+
+async def test_memory_grows_in_the_order_of_the_subtasks_whoever_is_done_first() -> None:
+    class Timed(Told):
+        async def work(self, task: Task, team: Team) -> Account:
+            await asyncio.sleep(0.03 if task.id == "1" else 0)
+            return await super().work(task, team)
+
+    def distil(request: Any) -> str:
+        number = request.conversation.split("/")[0]
+        return distilled(facts=[{"text": f"Fact of subtask number {number} alone.", "sources": "s1"}])
+
+    policy = ScriptedPolicy({"coordinator": distil})
+    coord = Coordinator(team_of(policy), [Timed(*CHEAP, 1)])
+    memory = coord.team.rollout.memory
+    await coord.delegate([Subtask("1", "slow"), Subtask("2", "fast")], memory)
+    assert [fact.subtask for fact in memory.facts] == ["1", "2"]
+
+
+def filled(coord: Coordinator, n: int) -> None:
+    for at in range(n):
+        coord.team.rollout.memory.add_fact(Fact(f"Tower {at} is {at} m high.", (f"s{at}",)))
+
+
+async def test_up_to_four_entries_are_recalled_without_asking_the_model() -> None:
+    coord, policy, experts, _ = coordinator([assigned("quick"), distilled()])
+    filled(coord, 4)
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    assert len(experts[1].tasks[0].recall) == 4
+    policy.assert_done()
+
+
+async def test_above_that_the_model_chooses_and_never_more_than_five() -> None:
+    coord, policy, experts, _ = coordinator(
+        [assigned("quick"), json.dumps({"chosen": [3, 1, 99, 2, 4, 5, 6]}), distilled()]
+    )
+    filled(coord, 8)
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    recall = experts[1].tasks[0].recall
+    assert len(recall) == 5
+    assert f"3. {recall.lines[0]}" in policy.requests[1].messages[0].text
+
+
+async def test_a_choice_of_memory_that_cannot_be_read_falls_back_to_relevance() -> None:
+    coord, _, experts, _ = coordinator([assigned("quick"), "all of them", "really", distilled()])
+    filled(coord, 8)
+    await coord.delegate([Subtask("1", "Tower 7")], coord.team.rollout.memory)
+    recall = experts[1].tasks[0].recall
+    assert len(recall) == 5
+    assert recall.lines[0].startswith("Tower 7")
+
+
+async def test_without_memory_nothing_is_recalled_or_kept() -> None:
+    facts = [{"text": "kept nowhere", "sources": ["s1"]}]
+    coord, _, experts, _ = coordinator([assigned("quick"), distilled(facts=facts)], remember=False)
+    filled(coord, 3)
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    assert len(experts[1].tasks[0].recall) == 0
+    assert len(coord.team.rollout.memory.facts) == 3
+
+
+async def test_without_transfer_no_model_chooses_and_the_planner_reads_the_raw_conclusion() -> None:
+    coord, policy, _, _ = coordinator([distilled("distilled", facts=[{"text": "A fact."}])], transfer=False)
+    (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.team.rollout.memory)
+    assert (finding.expert, finding.reasoning, finding.conclusion) == ("quick", "", "It is 31 m high [s1].")
+    assert [fact.text for fact in coord.team.rollout.memory.facts] == ["A fact."], "memory is a mechanism of its own"
+    policy.assert_done()
+
+
+RECALLED = [Fact("The tower of Arnis is 31 m high.", ("s1",))]
+
+
+@pytest.mark.parametrize("expert", [SimpleSearch(), DeepSearch(), Code()])
+async def test_what_is_recalled_and_the_attached_paths_really_reach_the_experts_prompt(expert: Any) -> None:
+    """The published HiRA code computes memory and gives it to nobody."""
+    from contextlib import asynccontextmanager
+
+    from hira.memory import Recall
+    from hira.tools import Observation, Tool, Toolbox
+
+    async def nothing(_: Any) -> Observation:
+        return Observation("nothing")
+
+    def named(name: str) -> Tool:
+        return Tool(name, name, {"type": "object", "properties": {"query": {"type": "string"}}}, nothing)
+
+    @asynccontextmanager
+    async def python(_: str) -> Any:
+        yield named("python")
+
+    policy = ScriptedPolicy({"*": lambda _: '{"queries": ["q"]} done'})
+    team = team_of(policy, tools=Toolbox(search=named("search"), python=python), files=(Path("data/plan.csv"),))
+    recall = Recall(tuple(RECALLED), (Resource("heights", "data/heights.csv"),))
+    await expert.work(Task("1", "How high is it?", recall, team.files), team)
+    prompt = policy.requests[0].messages[0].text
+    assert "The tower of Arnis is 31 m high. (source: s1)" in prompt
+    assert "heights: data/heights.csv" in prompt
+    assert "data/plan.csv" in prompt
+
+
+async def test_an_expert_is_one_small_file(tmp_path: Path) -> None:
+    """`reason` gives a role tools inside its reasoning; the rest of an expert is its name and its prompt."""
+    (tmp_path / "poet.md").write_text("{{tools}}{{limit}}{{task}}{{files}}{{known}}", encoding="utf-8")
+    prompt = Prompt(str(tmp_path / "poet.py"), "poet")
+
+    class Poet(Told):
+        async def work(self, task: Task, team: Team) -> Account:
+            return await reason(team.conversation(self.name, task.id), task, prompt, [])
+
+    policy = ScriptedPolicy({"poet": [r"\boxed{A verse.}"], "coordinator": [distilled("A verse.")]})
+    coord = Coordinator(team_of(policy), [Poet("poet", "writes verse", 1)])
+    (finding,) = await coord.delegate([Subtask("1", "Write a verse.")], coord.team.rollout.memory)
+    assert finding.conclusion == "A verse."
