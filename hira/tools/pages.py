@@ -17,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 State = Literal["ok", "blocked", "empty", "script", "paywall"]
 
 DEEPEST = 150
+ELEMENTS = 100_000
 MAIN_SHARE = 0.6
 FAIR_SHARE = 0.03
 LITTLE = 1500
@@ -69,6 +70,7 @@ _BLOCKS = _set(
     """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3
     h4 h5 h6 header hgroup hr li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul"""
 )
+_READ = _set("href class id role style hidden aria-hidden aria-label title itemprop")
 _HEADINGS = _set("h1 h2 h3 h4 h5 h6")
 _WHOLE = _set("p td tr li ul ol tbody")  # the main text is never less than these stand in
 _TABLE = _set("table tbody thead tfoot tr td th")
@@ -159,26 +161,28 @@ def _without_unread(html: str) -> tuple[str, str]:
 
 
 class _Tree(HTMLParser):
-    """Builds the tree. Deeper than `DEEPEST` it stays flat, so that no page can make us recurse too far."""
+    """Builds the tree. Deeper than `DEEPEST` it stays flat and past `ELEMENTS` it grows no more, whatever a page holds."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.root = self.at = _Element("html")
         self.open: Counter[str] = Counter()
         self.flat: Counter[str] = Counter()
+        self.elements = 0
         self.title: list[str] = []
         self.named = self.base = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in reversed(attrs)}
+        attributes = {name: value or "" for name, value in reversed(attrs) if name in _READ}
         if tag == "base":
             self.base = self.base or attributes.get("href", "").strip()
-        elif tag == "meta" and attributes.get("property") == "og:title":
-            self.named = _joined([attributes.get("content", "")])
+        elif tag == "meta" and ("property", "og:title") in attrs:
+            self.named = _joined([dict(attrs).get("content") or ""])
         if tag in _BLOCKS:
             self.handle_endtag("head")
-        if tag in {"html", "body", "meta", "link", "base"}:
+        if tag in {"html", "body", "meta", "link", "base"} or self.elements >= ELEMENTS:
             return
+        self.elements += 1
         self._end_before(tag)
         one = _Element(tag, attributes, self.at, depth=self.at.depth + 1)
         self.at.children.append(one)
