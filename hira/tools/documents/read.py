@@ -16,10 +16,9 @@ from hira.tools.documents.web import read_html
 from hira.tools.documents.word import read_docx
 
 LIMIT = 200 * 1024 * 1024
-MEDIA = frozenset(
-    [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
-    + [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus", ".mp4", ".mov", ".mkv", ".avi", ".webm"]
-)
+_PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
+_SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
+MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 

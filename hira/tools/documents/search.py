@@ -1,5 +1,6 @@
 """The two tools made of an index: `search` finds passages, `browse` opens a document that was found."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import PurePosixPath
@@ -78,34 +79,37 @@ async def _meant(index: Index, url: str) -> str:
 
 def show(entry: Entry, intent: str) -> Observation:
     """A document of at most about 3,000 tokens whole, else its passages that matter for the intent, in their order."""
-    chosen, why = choose([piece.full for piece in entry.pieces], intent, LONG)
-    pieces = [entry.pieces[at] for at in chosen]
-    source = Source(entry.name, entry.title, "\n\n".join(piece.full for piece in pieces), "file")
-    text = f"{len(chosen)} of {len(entry.pieces)} passages are shown: {why}" if why else ""
-    return Observation(text, (Passage(source, _written(entry.pieces, chosen)),))
-
-
-def choose(texts: list[str], intent: str, limit: int) -> tuple[list[int], str]:
-    """Which texts to show within `limit` tokens, in their order, and why these; "" if they are all.
-
-    With an intent the best by BM25, each with the text before and after it; else the beginning.
-    """
+    texts = [piece.full for piece in entry.pieces]
     sizes = [tokens.count(text) for text in texts]
-    if sum(sizes) <= limit:
-        return list(range(len(texts))), ""
+    order, text = list(range(len(texts))), ""
+    if sum(sizes) > LONG:
+        near = nearest(texts, intent)
+        order = within(sizes, near or order, LONG)
+        again = "open it again with another intent to see others"
+        why = f"those nearest to your intent; {again}" if near else f"its beginning; {again}"
+        if intent.strip() and not near:
+            why = f"its beginning, as nothing in it matches your intent; {again}"
+        text = f"{len(order)} of {len(texts)} passages are shown: {why}"
+    source = Source(entry.name, entry.title, "\n\n".join(texts[at] for at in order), "file")
+    return Observation(text, (Passage(source, _written(entry.pieces, order)),))
+
+
+def nearest(texts: list[str], intent: str) -> list[int]:
+    """Indexes of the texts that share a word with the intent, best first, each with the text after and before it."""
     best = BM25(texts).best(intent, len(texts))
-    wanted = [near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)]
-    chosen: set[int] = set()
+    return list(dict.fromkeys(near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)))
+
+
+def within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
+    """As many of `order`, from its front, as fit into the limit, at least one; sorted."""
+    chosen: list[int] = []
     left = limit
-    for at in dict.fromkeys(wanted or range(len(texts))):
+    for at in order:
         if sizes[at] > left and chosen:
             break
-        chosen.add(at)
+        chosen.append(at)
         left -= sizes[at]
-    if best:
-        return sorted(chosen), "those nearest to your intent; open it again with another intent to see others"
-    why = "nothing in it matches your intent, so this is its beginning" if intent.strip() else "this is its beginning"
-    return sorted(chosen), f"{why}; open it again and say what you want to know from it"
+    return sorted(chosen)
 
 
 def _written(pieces: tuple[Piece, ...], chosen: list[int]) -> str:

@@ -1,0 +1,158 @@
+"""The tool "files": the files that the user attached to the question, and no others."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+from hira import tokens
+from hira.errors import ToolError, UsageError
+from hira.evidence import Source
+from hira.tools.documents.document import Document
+from hira.tools.documents.passages import Piece, cut
+from hira.tools.documents.read import read_file
+from hira.tools.documents.search import LONG, nearest, within
+from hira.tools.tool import Observation, Passage, Tool, tool
+
+_LISTED = 80
+_FIRST_WORDS = 60
+_RANGE = re.compile(r"(\D*)(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A part of a document as the model asks for it: "page 3", "sheet Sales", "part 2 of 7"."""
+
+    name: str
+    text: str
+
+
+def files_tool(files: Sequence[Path]) -> Tool:
+    """The tool "files", which reads these files. Raises `UsageError` for one that does not exist."""
+    from pydantic import Field
+
+    for file in files:
+        if not file.expanduser().is_file():
+            raise UsageError(f"no such file: {str(file)!r}", fix="attach files that exist")
+    attached = {str(file): file.expanduser() for file in files}
+    read: dict[Path, tuple[int, Document]] = {}
+
+    def opened(path: Path) -> Document:
+        changed = path.stat().st_mtime_ns if path.exists() else 0
+        if path not in read or read[path][0] != changed:
+            read[path] = (changed, read_file(path))
+        return read[path][1]
+
+    async def read_attached(
+        path: Annotated[str, Field(description="the path of an attached file")],
+        part: Annotated[
+            str, Field(description="the part to read of a long file, such as 'page 3' or 'pages 3-5'")
+        ] = "",
+    ) -> Observation:
+        """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
+        name = _meant(attached, path)
+        return await asyncio.to_thread(lambda: show(name, opened(attached[name]), part))
+
+    made: Tool = tool(read_attached, name="files", seconds=300.0)
+    listed = ", ".join(attached) or "none"
+    return replace(made, description=f"{made.description} The attached files: {listed}.")
+
+
+def _meant(attached: dict[str, Path], path: str) -> str:
+    """The attached file that a path means: as it was given, in full, or by its name alone."""
+    wanted = path.strip().strip("\"'`").removeprefix("./")
+    for spelled in (lambda name: name.removeprefix("./"), lambda name: str(attached[name].resolve()), _name):
+        if len(found := [name for name in attached if spelled(name).casefold() == wanted.casefold()]) == 1:
+            return found[0]
+    raise ToolError(f"{path!r} is not among the attached files: {', '.join(attached) or 'there are none'}")
+
+
+def _name(path: str) -> str:
+    return Path(path).name
+
+
+def show(name: str, document: Document, part: str) -> Observation:
+    """The document whole if it is short, a part of it, or the list of its parts."""
+    pieces = cut(document)
+    sections = _sections(pieces)
+    unread = f"no text in {', '.join(document.unread)}: that is for the multimodal expert" if document.unread else ""
+    if not sections:
+        raise ToolError(f"{name!r} holds no text" + (f"; {unread}" if unread else ""))
+    if part.strip():
+        text = _part(sections, pieces, part)
+    elif tokens.count(document.text) <= LONG:
+        text = document.text
+    else:
+        return Observation("\n".join([_listing(name, sections), unread]).strip())
+    return Observation(unread, (Passage(Source(name, document.title, text, "file"), text),))
+
+
+def _sections(pieces: Sequence[Piece]) -> list[_Section]:
+    """The document in parts of at most about 3,000 tokens: by its places, and these, if they are longer, in numbers."""
+    found: list[_Section] = []
+    for place, group in groupby(pieces, key=lambda piece: piece.place):
+        texts = _filled(list(group))
+        for number, text in enumerate(texts, 1):
+            part = f"part {number} of {len(texts)}" if len(texts) > 1 or not place else ""
+            found.append(_Section(", ".join(name for name in (place, part) if name), text))
+    return found
+
+
+def _filled(pieces: list[Piece]) -> list[str]:
+    texts: list[str] = []
+    room, heading = 0, ""
+    for piece in pieces:
+        text = piece.full if piece.heading != heading else piece.text
+        size = tokens.count(text)
+        if not texts or size > room:
+            texts.append(piece.full)
+            room = LONG
+        else:
+            texts[-1] += f"\n\n{text}"
+        room -= size
+        heading = piece.heading
+    return texts
+
+
+def _listing(name: str, sections: list[_Section]) -> str:
+    lines = [f"{name} is long. Ask for one of its {len(sections)} parts:"]
+    lines += [f"- {one.name}: {' '.join(one.text[:200].split())[:_FIRST_WORDS]} …" for one in sections[:_LISTED]]
+    if len(sections) > _LISTED:
+        lines.append(f"- and so on to {sections[-1].name}")
+    return "\n".join(lines)
+
+
+def _part(sections: list[_Section], pieces: Sequence[Piece], part: str) -> str:
+    """The parts that are asked for: by name, number or range; else the passages that have to do with the words."""
+    wanted = " ".join(part.casefold().split())
+    chosen = [one for one in sections if wanted == one.name.casefold() or one.name.casefold().startswith(f"{wanted}, ")]
+    if not chosen and (span := _RANGE.fullmatch(wanted)):
+        numbers = range(int(span[2]), int(span[3]) + 1)
+        kind = span[1].strip().removesuffix("s")
+        chosen = [one for one in sections if _numbered(one.name, kind) in numbers]
+    if not chosen:
+        chosen = [one for one in sections if wanted in (one.name.casefold().partition(" ")[2], _short(one.name))]
+    if chosen:
+        text = "\n\n".join(f"[{one.name}]\n{one.text}" for one in chosen)
+        if len(chosen) > 1 and tokens.count(text) > LONG:
+            raise ToolError(f"{part!r} is too long to read at once; ask for: {', '.join(one.name for one in chosen)}")
+        return text
+    texts = [piece.full for piece in pieces]
+    near = nearest(texts, part)
+    if not near:
+        raise ToolError(f"no part {part!r}; the parts are: {', '.join(one.name for one in sections[:_LISTED])}")
+    return "\n\n[…]\n\n".join(texts[at] for at in within([tokens.count(text) for text in texts], near, LONG))
+
+
+def _numbered(name: str, kind: str) -> int:
+    """The number in "page 3" or "part 3 of 7" if it is a part of that kind, else -1."""
+    match = re.match(r"(\D+) (\d+)", name.casefold())
+    return int(match[2]) if match and (not kind or match[1] == kind) else -1
+
+
+def _short(name: str) -> str:
+    """ "part 3 of 7" may be asked for as "part 3"."""
+    return name.casefold().partition(" of ")[0]
