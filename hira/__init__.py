@@ -1,0 +1,62 @@
+"""hira: ask hard questions of any model, get answers bound to evidence, and train the agents you run.
+
+    >>> from hira import Hira
+    >>> answer = Hira(model="gpt-5", docs="papers/").ask_sync("…")
+
+Nothing is loaded before it is used: `import hira` costs a few milliseconds.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hira.api import Answer, Hira, ask, ask_sync
+    from hira.errors import HiraError
+    from hira.events import Event
+    from hira.policy import Policy
+    from hira.settings import Settings
+    from hira.tools.tool import Tool, tool
+    from hira.trajectory import Rollout
+    from hira.workflows.workflow import Workflow
+
+__version__ = "0.1.0"
+__all__ = [
+    "Answer",
+    "Event",
+    "Hira",
+    "HiraError",
+    "Policy",
+    "Rollout",
+    "Settings",
+    "Tool",
+    "Workflow",
+    "__version__",
+    "ask",
+    "ask_sync",
+    "tool",
+]
+
+_HOMES = {
+    "Answer": "api",
+    "Event": "events",
+    "Hira": "api",
+    "HiraError": "errors",
+    "Policy": "policy",
+    "Rollout": "trajectory",
+    "Settings": "settings",
+    "Tool": "tools.tool",
+    "Workflow": "workflows.workflow",
+    "ask": "api",
+    "ask_sync": "api",
+    "tool": "tools.tool",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hira' has no attribute {name!r}")
+    return getattr(import_module(f"hira.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

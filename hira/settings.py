@@ -1,0 +1,300 @@
+"""What hira is to work with: read once, at the edge, from flags, environment and files, each value with its origin.
+
+    flags > environment > ./hira.toml > $XDG_CONFIG_HOME/hira/hira.toml > defaults
+
+A model is not chosen here: `model == ""` asks `hira.casting` for a server of this machine, then for `offline`.
+
+    model = "qwen3-32b"
+    base_url = "http://127.0.0.1:8000/v1"
+    docs = ["papers"]
+
+    [roles.planner]
+    model = "gpt-5"
+    base_url = "https://api.openai.com/v1"
+
+    [search_keys]
+    serper = "…"
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
+
+from hira.errors import UsageError
+
+FILE = "hira.toml"
+Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
+
+# Where a web search's key is found, in the order in which the services are preferred.
+SEARCH_KEYS: Mapping[str, str] = {
+    "serper": "SERPER_API_KEY",
+    "tavily": "TAVILY_API_KEY",
+    "brave": "BRAVE_API_KEY",
+    "exa": "EXA_API_KEY",
+    "serpapi": "SERPAPI_API_KEY",
+    "jina": "JINA_API_KEY",
+}
+_LISTS = {"docs": os.pathsep, "without": ","}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that `name` was probably meant to be, empty if none is near."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What to do about a name that is not known, as one line."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"did you mean {near!r}?" if near else f"known are: {', '.join(names)}"
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, values: Any) -> Any:
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise UsageError(f"unknown setting {key!r}", fix=did_you_mean(str(key), cls.model_fields))
+        return values
+
+
+class RoleSettings(_Checked):
+    """What one role does differently from the others; None and "" mean: as all of them."""
+
+    model: str = ""
+    base_url: str = ""
+    api_key: SecretStr = SecretStr("")
+    temperature: float | None = Field(None, ge=0)
+    top_p: float | None = Field(None, gt=0, le=1)
+    top_k: int | None = Field(None, ge=1)
+    dialect: Literal["native", "tags"] | None = None
+    continuation: Literal["turns", "chain"] | None = None
+
+
+class Settings(_Checked):
+    """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
+    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars) and `max_time` (seconds) bound one run; `cache`
+    is the folder in which indexes of documents are kept, None keeps them in memory.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    api_key: SecretStr = SecretStr("")
+    workflow: str = "hira"
+    roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
+    docs: tuple[Path, ...] = ()
+    search: str = ""
+    search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
+    searxng_url: str = ""
+    temperature: float = Field(0.7, ge=0)
+    top_p: float = Field(0.95, gt=0, le=1)
+    top_k: int | None = Field(None, ge=1)
+    dialect: Literal["native", "tags"] = "native"
+    continuation: Literal["turns", "chain"] = "turns"
+    without: frozenset[Part] = frozenset()
+    max_subtasks: int = Field(10, ge=1)
+    parallel: int = Field(1, ge=1)
+    max_tokens: int | None = Field(None, ge=1)
+    max_cost: float | None = Field(None, gt=0)
+    max_time: float | None = Field(None, gt=0)
+    cache: Path | None = None
+    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _withheld: tuple[str, ...] = PrivateAttr(default=())
+
+    def origin(self, name: str) -> str:
+        """Where the value of a setting came from; "default" if nobody set it."""
+        return self._origins.get(
+            name, "default" if name not in self.model_fields_set or name == "cache" else "Settings(…)"
+        )
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """What was set but is not used in this run, and why; one line each."""
+        return self._withheld
+
+    def changed(self, values: Mapping[str, Any], origin: str) -> Self:
+        """These settings with other values, which came from `origin`."""
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        changed = type(self)(**{**kept, **values})
+        return changed.told({**self._origins, **dict.fromkeys(values, origin)}, self._withheld)
+
+    def told(self, origins: Mapping[str, str], withheld: Iterable[str] = ()) -> Self:
+        """The same settings, knowing where more of their values came from."""
+        same = self.model_copy()
+        same._origins = {**self._origins, **origins}  # noqa: SLF001 - an object of this class
+        same._withheld = (*self._withheld, *withheld)  # noqa: SLF001 - an object of this class
+        return same
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One place that settings come from. `origins` names it for each key."""
+
+    kind: Literal["flags", "environment", "project", "user"]
+    values: Mapping[str, Any]
+    origins: Mapping[str, str]
+
+
+def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, home: Path) -> Settings:
+    """The settings of one run. `flags` are named as the fields are; `folder` may hold a hira.toml, and so may the
+    user's configuration under `home`. Raises `UsageError` that names the value's origin, never a key itself.
+    """
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
+    layers = [
+        _Layer("flags", flags, {key: f"--{key.replace('_', '-')}" for key in flags}),
+        _environment(environ),
+        _file("project", folder / FILE),
+        _file("user", config),
+    ]
+    values, origins = _merged(layers)
+    if "cache" not in values:
+        values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
+    withheld = [*_paired_key(layers, values, origins), *_documents_alone(layers, values, origins)]
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise _invalid(error, origins) from None
+    return settings.told(origins, withheld)
+
+
+def _environment(environ: Mapping[str, str]) -> _Layer:
+    """HIRA_<SETTING> for every plain setting, then the names that other programs use as well."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    plain = {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in ("roles", "search_keys")}
+    for variable, value in environ.items():
+        if variable in plain and value:
+            name = plain[variable]
+            values[name] = _listed(value, _LISTS[name]) if name in _LISTS else value
+            origins[name] = variable
+        elif variable.startswith("HIRA_") and variable not in plain and (near := nearest(variable, plain)):
+            raise UsageError(f"unknown environment variable {variable}", fix=f"did you mean {near}?")
+    for name, variable in (
+        ("api_key", "OPENAI_API_KEY"),
+        ("base_url", "OPENAI_BASE_URL"),
+        ("searxng_url", "SEARXNG_BASE_URL"),
+    ):
+        if environ.get(variable) and name not in values:
+            values[name], origins[name] = environ[variable], variable
+    keys = {service: variable for service, variable in SEARCH_KEYS.items() if environ.get(variable)}
+    if keys:
+        values["search_keys"] = {service: environ[variable] for service, variable in keys.items()}
+        origins |= {f"search_keys.{service}": variable for service, variable in keys.items()}
+    return _Layer("environment", values, origins)
+
+
+def _listed(value: str, separator: str) -> list[str]:
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
+    """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return _Layer(kind, {}, {})
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{FILE} is no valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
+    _known(values, Settings, path)
+    for role in _table(values, "roles", path).values():
+        _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
+    _table(values, "search_keys", path)
+    if "docs" in values:
+        named = [values["docs"]] if isinstance(values["docs"], str) else values["docs"]
+        values["docs"] = [path.parent / Path(str(one)).expanduser() for one in named]
+    return _Layer(kind, values, {key: str(path) for key in values})
+
+
+def _known(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:
+    for key in values:
+        if key not in model.model_fields:
+            fix = did_you_mean(key, model.model_fields)
+            raise UsageError(f"unknown key {key!r} in {FILE}", where=f"in {path}", fix=fix)
+
+
+def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
+    table = values.get(name, {})
+    if not isinstance(table, Mapping):
+        raise UsageError(f"{name} in {FILE} is no table", where=f"in {path}", fix=f"write [{name}]")
+    return table
+
+
+def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The first layer that sets a value wins; `roles` and `search_keys` are merged entry by entry."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for layer in reversed(list(layers)):
+        for key, value in layer.values.items():
+            if key == "roles":
+                known = values.get("roles", {})
+                values["roles"] = {**known, **{role: _role(known.get(role, {}), value[role]) for role in value}}
+            elif key == "search_keys":
+                values[key] = {**values.get(key, {}), **value}
+            else:
+                values[key] = [value] if key == "docs" and isinstance(value, str | Path) else value
+        origins |= layer.origins
+    return values, origins
+
+
+def _role(known: Mapping[str, Any], closer: Mapping[str, Any]) -> dict[str, Any]:
+    """A role's settings of two layers. A base URL that is set closer is not given the key of the one it replaces."""
+    kept = {key: value for key, value in known.items() if not (key == "api_key" and "base_url" in closer)}
+    return {**kept, **closer}
+
+
+def _paired_key(layers: Iterable[_Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
+    """A key belongs to an endpoint: see that it is sent to no other.
+
+    The key of a file goes with that file's base URL. A base URL that a project's file names is given no key that was
+    meant for another endpoint, because whoever wrote that file would receive it; HIRA_API_KEY is meant for hira.
+    """
+    file = next((layer for layer in layers if "base_url" in layer.values), None)
+    if file is None or file.kind not in ("project", "user") or origins.get("api_key") == "HIRA_API_KEY":
+        return []
+    if "api_key" in file.values:
+        values["api_key"], origins["api_key"] = file.values["api_key"], file.origins["api_key"]
+    elif file.kind == "project" and "api_key" in values:
+        kept = origins.pop("api_key")
+        del values["api_key"]
+        return [f"the key from {kept} is not sent to the base URL of {file.origins['base_url']}; HIRA_API_KEY would be"]
+    return []
+
+
+def _documents_alone(layers: Iterable[_Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
+    """Documents that are named closer to the question than a web search leave it out: `--docs` stays off the web."""
+    for layer in layers:
+        if "search" in layer.values:
+            return []
+        if "docs" in layer.values and values.get("search"):
+            kept, name = origins.pop("search"), values.pop("search")
+            where = layer.origins["docs"]
+            return [f"search {name!r} from {kept} is off because {where} names documents; --search {name} turns it on"]
+    return []
+
+
+def _invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
+    first = error.errors(include_input=False)[0]
+    path = [str(part) for part in first["loc"]]
+    where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
+    says = first["msg"].lower().removeprefix("value error, ")
+    fix = did_you_mean(str(error.errors()[0]["input"]), _choices(path)) if first["type"] == "literal_error" else ""
+    return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
+
+
+def _choices(path: list[str]) -> tuple[str, ...]:
+    fields = {"without": Part, "dialect": Literal["native", "tags"], "continuation": Literal["turns", "chain"]}
+    name = next((part for part in reversed(path) if part in fields), "without")
+    return tuple(fields[name].__args__)  # type: ignore[attr-defined]

@@ -1,0 +1,181 @@
+"""Where settings come from, which of them wins, and what is said when one is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from hira.errors import UsageError
+from hira.settings import Settings, load
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "project"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home" / ".config" / "hira").mkdir(parents=True)
+    return tmp_path / "home"
+
+
+def config(home: Path, text: str) -> Path:
+    path = home / ".config" / "hira" / "hira.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def project(folder: Path, text: str) -> Path:
+    path = folder / "hira.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_each_place_wins_over_the_ones_below_it(folder: Path, home: Path) -> None:
+    user_file = config(home, 'model = "user"\nparallel = 2\nmax_subtasks = 3\ntop_k = 7')
+    project_file = project(folder, 'model = "project"\nparallel = 4\nmax_subtasks = 5')
+    settings = load({"model": "flag"}, {"HIRA_MODEL": "environment", "HIRA_PARALLEL": "6"}, folder, home)
+    found = {name: (getattr(settings, name), settings.origin(name)) for name in ("model", "parallel", "max_subtasks")}
+    assert found == {
+        "model": ("flag", "--model"),
+        "parallel": (6, "HIRA_PARALLEL"),
+        "max_subtasks": (5, str(project_file)),
+    }
+    assert (settings.top_k, settings.origin("top_k")) == (7, str(user_file))
+    assert (settings.temperature, settings.top_p, settings.origin("temperature")) == (0.7, 0.95, "default")
+
+
+def test_the_user_configuration_is_looked_for_where_xdg_says(folder: Path, home: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "xdg" / "hira"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "hira.toml").write_text('model = "there"', encoding="utf-8")
+    assert load({}, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, folder, home).model == "there"
+
+
+def test_hiras_own_variables_win_over_those_of_other_programs(folder: Path, home: Path) -> None:
+    environ = {"OPENAI_API_KEY": "general", "OPENAI_BASE_URL": "http://general/v1", "HIRA_API_KEY": "own"}
+    settings = load({}, environ, folder, home)
+    assert settings.api_key.get_secret_value() == "own"
+    assert settings.origin("api_key") == "HIRA_API_KEY"
+    assert settings.base_url == "http://general/v1"
+
+
+def test_a_key_is_never_shown(folder: Path, home: Path) -> None:
+    settings = load({}, {"OPENAI_API_KEY": "sk-secret", "SERPER_API_KEY": "sp-secret"}, folder, home)
+    assert "secret" not in repr(settings) + str(settings) + settings.model_dump_json()
+    with pytest.raises(UsageError) as error:
+        load({"parallel": "many"}, {"OPENAI_API_KEY": "sk-secret"}, folder, home)
+    assert "secret" not in str(error.value)
+
+
+def test_an_unknown_key_of_a_file_is_an_error_that_names_the_nearest_one(folder: Path, home: Path) -> None:
+    path = project(folder, 'modle = "x"')
+    with pytest.raises(UsageError) as error:
+        load({}, {}, folder, home)
+    assert str(error.value) == f"unknown key 'modle' in hira.toml\nin {path}\ndid you mean 'model'?"
+
+
+def test_an_unknown_key_of_a_role_is_an_error_that_names_the_nearest_one(folder: Path, home: Path) -> None:
+    project(folder, "[roles.planner]\ntemprature = 0.1")
+    with pytest.raises(UsageError, match="did you mean 'temperature'"):
+        load({}, {}, folder, home)
+
+
+def test_settings_made_by_hand_know_their_keys_too() -> None:
+    with pytest.raises(UsageError, match="unknown setting 'modle'\ndid you mean 'model'"):
+        Settings(modle="x")  # type: ignore[call-arg]
+
+
+def test_a_mistyped_variable_of_hira_is_an_error_and_one_that_means_something_else_is_not(
+    folder: Path, home: Path
+) -> None:
+    with pytest.raises(UsageError, match="HIRA_MODLE\ndid you mean HIRA_MODEL"):
+        load({}, {"HIRA_MODLE": "x"}, folder, home)
+    load({}, {"HIRA_QUITE_ANOTHER_THING": "x"}, folder, home)
+
+
+def test_a_wrong_value_is_told_with_where_it_was_set(folder: Path, home: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        load({}, {"HIRA_MAX_SUBTASKS": "many"}, folder, home)
+    assert "max_subtasks: " in error.value.what
+    assert error.value.where == "set by HIRA_MAX_SUBTASKS"
+    path = project(folder, 'dialect = "tag"')
+    with pytest.raises(UsageError) as error:
+        load({}, {}, folder, home)
+    assert (error.value.where, error.value.fix) == (f"set by {path}", "did you mean 'tags'?")
+
+
+def test_a_file_that_is_no_toml_is_told_with_its_place(folder: Path, home: Path) -> None:
+    path = project(folder, "model = ")
+    with pytest.raises(UsageError) as error:
+        load({}, {}, folder, home)
+    assert error.value.where == f"in {path}"
+    project(folder, "roles = 3")
+    with pytest.raises(UsageError, match="roles in hira.toml is no table"):
+        load({}, {}, folder, home)
+
+
+def test_roles_are_merged_value_by_value(folder: Path, home: Path) -> None:
+    config(home, '[roles.planner]\nmodel = "big"\ntemperature = 0.1\n[roles.code]\nmodel = "coder"')
+    settings = load({"roles": {"planner": {"model": "other"}}}, {}, folder, home)
+    planner = settings.roles["planner"]
+    assert (planner.model, planner.temperature, settings.roles["code"].model) == ("other", 0.1, "coder")
+
+
+def test_relative_documents_of_a_file_start_at_its_folder(folder: Path, home: Path) -> None:
+    project(folder, 'docs = ["papers"]')
+    assert load({}, {}, folder, home).docs == (folder / "papers",)
+
+
+def test_the_key_of_a_file_goes_with_the_base_url_of_that_file(folder: Path, home: Path) -> None:
+    config(home, 'base_url = "https://elsewhere/v1"\napi_key = "theirs"')
+    settings = load({}, {"OPENAI_API_KEY": "openai"}, folder, home)
+    assert settings.api_key.get_secret_value() == "theirs"
+
+
+def test_a_base_url_of_a_projects_file_gets_no_key_that_was_meant_for_another_endpoint(
+    folder: Path, home: Path
+) -> None:
+    project(folder, 'base_url = "https://attacker.example/v1"')
+    config(home, 'api_key = "mine"')
+    settings = load({}, {"OPENAI_API_KEY": "openai"}, folder, home)
+    assert not settings.api_key.get_secret_value()
+    assert "the key from OPENAI_API_KEY is not sent" in settings.withheld[0]
+    assert load({}, {"HIRA_API_KEY": "meant"}, folder, home).api_key.get_secret_value() == "meant"
+
+
+def test_a_role_whose_base_url_is_replaced_does_not_hand_its_key_to_the_new_one(folder: Path, home: Path) -> None:
+    config(home, '[roles.planner]\nbase_url = "https://mine/v1"\napi_key = "mine"')
+    project(folder, '[roles.planner]\nbase_url = "https://attacker.example/v1"')
+    assert not load({}, {}, folder, home).roles["planner"].api_key.get_secret_value()
+
+
+def test_documents_named_closer_than_a_web_search_keep_the_question_off_the_web(folder: Path, home: Path) -> None:
+    config(home, 'search = "serper"')
+    settings = load({"docs": ["notes"]}, {}, folder, home)
+    assert settings.search == ""
+    assert "search 'serper'" in settings.withheld[0]
+    assert load({"docs": ["notes"], "search": "brave"}, {}, folder, home).search == "brave"
+    config(home, 'search = "serper"\ndocs = ["notes"]')
+    assert load({}, {}, folder, home).search == "serper"
+
+
+def test_search_keys_are_found_under_their_usual_names(folder: Path, home: Path) -> None:
+    config(home, '[search_keys]\nserper = "file"\njina = "file"')
+    settings = load({}, {"SERPER_API_KEY": "environment", "BRAVE_API_KEY": "environment"}, folder, home)
+    keys = {name: key.get_secret_value() for name, key in settings.search_keys.items()}
+    assert keys == {"serper": "environment", "jina": "file", "brave": "environment"}
+
+
+def test_lists_in_variables_are_split(folder: Path, home: Path) -> None:
+    settings = load({}, {"HIRA_WITHOUT": "code, search", "HIRA_DOCS": "a:b"}, folder, home)
+    assert settings.without == {"code", "search"}
+    assert settings.docs == (Path("a"), Path("b"))
+
+
+def test_changed_settings_remember_where_the_others_came_from(folder: Path, home: Path) -> None:
+    settings = load({}, {"HIRA_MODEL": "m", "HIRA_PARALLEL": "2"}, folder, home).changed({"model": "n"}, "elsewhere")
+    assert (settings.model, settings.origin("model")) == ("n", "elsewhere")
+    assert (settings.parallel, settings.origin("parallel")) == (2, "HIRA_PARALLEL")
