@@ -117,7 +117,7 @@ def check(claim: str, source: Source, question: str = "") -> Citation:
     numbers = _numbers(claim)
     quote = _holding(numbers, claim, question, passages)
     named = all(name in f"{source.title} {source.text}".lower() for name in _names(claim))
-    if quote and named and _share(claim, quote) >= ENOUGH and _about(claim, question, quote, source):
+    if quote and named and _share(claim, quote) >= ENOUGH and _about(claim, question, source):
         return Citation(source.id, claim, quote, "supported")
     verdict: Verdict = "contradicted" if named and _otherwise(claim, numbers, nearest) else "not found"
     return Citation(source.id, claim, nearest, verdict)
@@ -182,12 +182,12 @@ def _share(claim: str, passage: str) -> float:
     return len(wanted & set(words(passage))) / len(wanted) if wanted else 0.0
 
 
-def _about(claim: str, question: str, quote: str, source: Source) -> bool:
-    """Whether a bare answer stands in a passage about the question, not just anywhere. A computation is its own."""
+def _about(claim: str, question: str, source: Source) -> bool:
+    """Whether a bare answer of a word or two stands in a source about the question. A computation is its own."""
     asked = set(words(question))
-    if len(words(claim)) > 3 or not asked or source.kind == "computation":
+    if len(words(claim)) > 2 or not asked or source.kind == "computation":
         return True
-    return bool(asked & set(words(f"{source.title} {quote}")))
+    return bool(asked & set(words(f"{source.title} {source.text}")))
 
 
 def accepted(citations: Sequence[Citation]) -> bool:

@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.budget import Budget
-from hira.dialects import NATIVE, Dialect
+from hira.dialects import NATIVE, Call, Dialect
 from hira.errors import Interrupted, OutOfBudget, Stop
 from hira.events import Events, SourceRead, TurnEnded, TurnStarted, TurnText
 from hira.evidence import Source
@@ -123,12 +123,16 @@ class Conversation:
     def say(self, *messages: Message) -> None:
         self.messages += messages
 
-    def carry_on(self, text: str) -> None:
-        """Lengthen the assistant's last message, which the next turn continues (`chain`)."""
-        if self.messages and self.messages[-1].role == "assistant":
-            self.messages[-1] = replace(self.messages[-1], text=self.messages[-1].text + text)
-        else:
-            self.say(assistant(text))
+    def carry_on(self, text: str, results: Sequence[tuple[Call, str]] = ()) -> None:
+        """Lengthen the assistant's last message, which the next turn continues (`chain`).
+
+        The message remembers the `results` that were written into it, as a message of results does.
+        """
+        if not self.messages or self.messages[-1].role != "assistant":
+            self.say(assistant(""))
+        last = self.messages[-1]
+        known = {"results": [*last.values.get("results", ()), *results]}
+        self.messages[-1] = replace(last, text=last.text + text, prompt="result", values=known)
 
     async def turn(
         self,
@@ -145,7 +149,11 @@ class Conversation:
         team, part = self.team, self.part
         if team.stopped and not last:
             raise team.stopped
-        team.budget.admit(last=last)
+        try:
+            team.budget.admit(last=last)
+        except OutOfBudget as spent:
+            team.stop(spent)
+            raise
         request = Request(
             tuple(self.messages),
             part.sampling,
@@ -158,7 +166,7 @@ class Conversation:
         team.events(TurnStarted(self.name, self.trajectory.role))
         began = time.monotonic()
         call = part.policy.complete(request, self._watch())
-        completion = await (call if last else team.unless_stopped(call))
+        completion = await (self._in_time(call) if last else team.unless_stopped(call))
         usage = replace(completion.usage, seconds=time.monotonic() - began)
         completion = replace(completion, usage=usage)
         team.budget.charge(usage)
@@ -172,6 +180,14 @@ class Conversation:
         completion = await self.turn(last=last)
         self.say(assistant(completion.text))
         return completion.text
+
+    async def _in_time(self, call: Awaitable[Completion]) -> Completion:
+        """The call that writes the answer may use up the budget's seconds, and not one more."""
+        try:
+            async with asyncio.timeout(self.team.budget.remaining_seconds(last=True)):
+                return await call
+        except TimeoutError:
+            raise OutOfBudget(f"the budget of {self.team.budget.seconds:g} seconds is used up") from None
 
     def _watch(self) -> "Watch | None":
         if not self.team.stream:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ async def test_each_request_repeats_the_one_before_as_an_exact_prefix(dialect: s
     replies = [call(dialect, "double", n=n) for n in range(4)] + [call(dialect, "double", n=1), "done"]
     loop, policy = loop_of(replies, dialect)
     await loop.run()
-    for earlier, later in zip(policy.requests, policy.requests[1:], strict=False):
+    for earlier, later in pairwise(policy.requests):
         assert later.messages[: len(earlier.messages)] == earlier.messages
 
 

@@ -1,0 +1,321 @@
+"""HiRA (2507.02652) step by step: the algorithm, the case of its Table 3, its ablations, its limits."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.agents.expert import Account, Task
+from hira.budget import Budget
+from hira.errors import EndpointError, UsageError
+from hira.events import SubtaskDone, SubtaskIssued
+from hira.evidence import Source
+from hira.team import Team
+from hira.testing import ScriptedPolicy, calling
+from hira.testing.team import team_of
+from hira.tools import Observation, Tool, Toolbox
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.python import open_python
+from hira.workflows import HiRA, rollout
+
+ASEAN = Path(__file__).parent.parent / "data" / "asean"
+QUESTION = (
+    "In terms of geographical distance between capital cities, which two ASEAN countries are the furthest from each "
+    "other? Answer with a comma separated list in alphabetical order."
+)
+
+
+def subtask(dialect: str, text: str, thought: str = "") -> Any:
+    if dialect == "native":
+        return calling("subtask", task=text)
+    return f"{thought}<|begin_call_subtask|>{text}<|end_call_subtask|>"
+
+
+class Desk:
+    """An expert that answers from a table, reads a source for it, and keeps what it was given."""
+
+    name, description, ability, cost = "desk", "looks a fact up", "search", 1
+    needs: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+
+    async def work(self, task: Task, team: Team) -> Account:
+        self.tasks.append(task)
+        source = team.read(Source(f"page-{task.id}", "Page", f"{task.text} is answered by {task.id}00."))
+        told = f"{task.text} is answered by {task.id}00 [{source.id}]."
+        return Account(told, told)
+
+
+def distil(request: Any) -> str:
+    if request.messages[0].prompt == "recall":
+        return '{"chosen": [1, 2]}'
+    work = request.messages[0].values["work"]
+    fact = {"text": work, "sources": []}
+    return json.dumps({"reasoning": "Looked it up.", "conclusion": work, "facts": [fact]})
+
+
+def run_of(planner: list[Any], dialect: str = "tags", **hira: Any) -> tuple[HiRA, Team, ScriptedPolicy]:
+    policy = ScriptedPolicy({"planner": planner, "coordinator": distil})
+    return HiRA(**{"experts": (Desk(),), **hira}), team_of(policy, dialect=dialect), policy
+
+
+@pytest.mark.parametrize("dialect", ["tags", "native"])
+async def test_think_delegate_read_and_go_on_until_the_answer(dialect: str) -> None:
+    """Eq. 1 and 2: each subtask is generated from the question, the reasoning so far and the results so far."""
+    planner = [
+        subtask(dialect, "Height of the tower"),
+        subtask(dialect, "Height of the mill"),
+        r"Both known. \boxed{Height of the tower is answered by 100 [s1].}",
+    ]
+    workflow, team, policy = run_of(planner, dialect)
+    record = await rollout(workflow, "How high?", team)
+    assert (record.status, record.answer) == ("answered", "Height of the tower is answered by 100 [s1].")
+    planned = [request for request in policy.requests if request.conversation == "planner"]
+    assert "Report of desk" in planned[1].messages[-1].text
+    assert "answered by 100 [s1]" in planned[1].messages[-1].text
+    for earlier, later in pairwise(planned):
+        assert later.messages[: len(earlier.messages)] == earlier.messages
+    assert [finding.subtask.id for finding in record.findings] == ["1", "2"]
+    policy.assert_done()
+
+
+async def test_the_second_expert_is_given_what_the_first_one_learned() -> None:
+    workflow, team, _ = run_of([subtask("tags", "Height of the tower"), subtask("tags", "Age of it"), "done"])
+    await rollout(workflow, "How high?", team)
+    tasks = workflow.experts[0].tasks  # type: ignore[attr-defined]
+    assert len(tasks[0].recall) == 0
+    assert "Height of the tower is answered by 100" in tasks[1].recall.lines[0]
+
+
+async def test_the_planner_never_sees_a_page_only_the_distilled_report() -> None:
+    workflow, team, policy = run_of([subtask("tags", "Height"), "done"])
+    await rollout(workflow, "How high?", team)
+    text = policy.requests[-1].messages[-1].text
+    assert "Conclusion:" in text
+    assert "(page-1)" not in text
+
+
+async def test_several_independent_subtasks_of_one_turn_run_together() -> None:
+    turn = "".join(f"<|begin_call_subtask|>Height of {what}<|end_call_subtask|>" for what in ("tower", "mill", "barn"))
+    workflow, team, policy = run_of([turn, "done"], parallel=2)
+    heard: list[Any] = []
+    team.events.readers.append(heard.append)
+    record = await rollout(workflow, "How high?", team)
+    assert [finding.subtask.text for finding in record.findings] == ["Height of tower", "Height of mill"]
+    assert [one.subtask for one in heard if isinstance(one, SubtaskIssued)] == ["1", "2"]
+    reports = policy.requests[-1].messages[-1].text
+    assert reports.index("Height of tower") < reports.index("Height of mill")
+
+
+async def test_at_the_limit_of_subtasks_the_last_report_is_read_and_the_answer_forced() -> None:
+    planner = [*(subtask("tags", f"Height of {n}") for n in range(3)), r"\boxed{Height of 2 is answered by 300 [s3].}"]
+    workflow, team, policy = run_of(planner, max_subtasks=3)
+    record = await rollout(workflow, "How high?", team)
+    assert record.status == "answered"
+    last = [message.text for message in policy.requests[-1].messages[-2:]]
+    assert "answered by 300" in last[0]
+    assert "all 3 calls are used" in last[1]
+
+
+async def test_the_limit_is_ten_as_in_the_paper() -> None:
+    planner = [*(subtask("tags", f"Height of {n}") for n in range(11)), "unused"]
+    workflow, team, _ = run_of(planner)
+    record = await rollout(workflow, "How high?", team)
+    assert len(record.findings) == 10
+
+
+async def test_a_subtask_repeated_three_times_is_refused_and_then_the_answer_is_forced() -> None:
+    planner = [subtask("tags", "Height")] * 4 + [r"\boxed{Height is answered by 100 [s1].}"]
+    workflow, team, policy = run_of(planner)
+    record = await rollout(workflow, "How high?", team)
+    assert len(record.findings) == 1
+    assert record.status == "answered"
+    policy.assert_done()
+
+
+async def test_the_planner_works_with_and_without_the_experts_descriptions() -> None:
+    """Figure 3: planner and experts are decoupled."""
+    for describe in (True, False):
+        workflow, team, policy = run_of([subtask("tags", "Height"), "done"], describe_experts=describe)
+        await rollout(workflow, "How high?", team)
+        assert ("looks a fact up" in policy.requests[0].messages[0].text) is describe
+
+
+async def test_an_answer_without_evidence_cites_nothing_and_says_so() -> None:
+    workflow, team, _ = run_of([r"\boxed{It is 31 m high [s4].}"])
+    record = await rollout(workflow, "How high?", team)
+    assert (record.status, record.answer, record.citations) == ("insufficient_evidence", "It is 31 m high.", [])
+
+
+async def test_an_endpoint_that_dies_leaves_what_was_found_as_a_clear_partial() -> None:
+    workflow, team, _ = run_of([subtask("tags", "Height"), EndpointError("the endpoint is gone", where="at /v1")])
+    record = await rollout(workflow, "How high?", team)
+    assert record.status == "failed"
+    assert "the endpoint is gone" in record.error
+    assert "answered by 100" in record.answer
+
+
+async def test_a_spent_budget_ends_in_an_answer_from_what_is_known() -> None:
+    workflow, team, policy = run_of([subtask("tags", "Height"), r"\boxed{Height is answered by 100 [s1].}"])
+    team.budget = Budget(calls=3)
+    record = await rollout(workflow, "How high?", team)
+    assert (record.status, record.answer) == ("partial", "Height is answered by 100 [s1].")
+    assert "budget of 3 calls" in policy.requests[-1].messages[-1].text
+
+
+async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> None:
+    workflow, team, _ = run_of([subtask("tags", "Height"), r"\boxed{Height is answered by 100 [s1].}"])
+    team.events.readers.append(lambda event: team.stop() if isinstance(event, SubtaskDone) else None)
+    record = await rollout(workflow, "How high?", team)
+    assert (record.status, record.answer) == ("interrupted", "Height is answered by 100 [s1].")
+
+
+async def test_without_any_expert_the_run_says_what_to_give_it() -> None:
+    record = await rollout(HiRA(), "How high?", team_of([]))
+    assert record.status == "failed"
+    assert "--docs" in record.error
+    with pytest.raises(UsageError, match="no expert is left"):
+        HiRA(without=frozenset({"search"})).available(team_of([], tools=Toolbox(search=_tool("search"))))
+
+
+def _tool(name: str) -> Tool:
+    async def run(_: Any) -> Observation:
+        return Observation("nothing")
+
+    return Tool(name, name, {"type": "object", "properties": {"query": {"type": "string"}}}, run)
+
+
+async def test_table_2_each_ablation_takes_away_its_part_and_no_other() -> None:
+    box = Toolbox(search=_tool("search"), python=open_python(Path("unused")), media=_never)
+    names = {
+        part: [expert.name for expert in HiRA(without=frozenset({part})).available(team_of([], tools=box))]  # type: ignore[arg-type]
+        for part in ("memory", "reasoning-transfer", "search", "code", "multimodal")
+    }
+    everyone = ["simple_search", "code", "multimodal", "deep_search"]
+    assert names == {
+        "memory": everyone,
+        "reasoning-transfer": everyone,
+        "search": ["code", "multimodal"],
+        "code": ["simple_search", "multimodal", "deep_search"],
+        "multimodal": ["simple_search", "code", "deep_search"],
+    }
+    for part, recalled in (("memory", 0), ("multimodal", 1)):
+        workflow, team, _ = run_of([subtask("tags", "A"), subtask("tags", "B"), "done"], without=frozenset({part}))
+        record = await rollout(workflow, "?", team)
+        assert len(workflow.experts[0].tasks[1].recall) == recalled  # type: ignore[attr-defined]
+        assert len(record.memory.facts) == recalled * 2
+    workflow, team, policy = run_of([subtask("tags", "A"), "done"], without=frozenset({"reasoning-transfer"}))
+    record = await rollout(workflow, "?", team)
+    assert record.findings[0].reasoning == ""
+    assert "Looked it up." not in policy.requests[-1].messages[-1].text
+
+
+def _never(path: str) -> Any:
+    raise AssertionError(path)
+
+
+PROGRAM = """
+import csv, itertools, math
+capitals = {capitals}
+places = {{row["city"]: (float(row["latitude"]), float(row["longitude"])) for row in csv.DictReader(open({file!r}))}}
+missing = [city for city in capitals.values() if city not in places]
+print("not in the table:", ", ".join(missing) or "none")
+def km(a, b):
+    (p, l), (q, m) = [(math.radians(x), math.radians(y)) for x, y in (places[a], places[b])]
+    h = math.sin((q - p) / 2) ** 2 + math.cos(p) * math.cos(q) * math.sin((m - l) / 2) ** 2
+    return 2 * 6371 * math.asin(math.sqrt(h))
+known = sorted(country for country, city in capitals.items() if city in places)
+pair = max(itertools.combinations(known, 2), key=lambda two: km(capitals[two[0]], capitals[two[1]]))
+print("furthest:", ", ".join(pair), round(km(capitals[pair[0]], capitals[pair[1]])), "km")
+"""
+CAPITALS = {
+    "Brunei": "Bandar Seri Begawan", "Cambodia": "Phnom Penh", "Indonesia": "Jakarta", "Laos": "Vientiane",
+    "Malaysia": "Kuala Lumpur", "Myanmar": "Nay Pyi Taw", "Philippines": "Manila", "Singapore": "Singapore",
+    "Thailand": "Bangkok", "Vietnam": "Hanoi",
+}  # fmt: skip
+
+
+def program(dialect: str, capitals: dict[str, str]) -> Any:
+    code = PROGRAM.format(capitals=capitals, file=str(ASEAN / "coordinates.csv"))
+    return (
+        calling("python", code=code) if dialect == "native" else f"<|begin_code_call|>python\n{code}<|end_code_call|>"
+    )
+
+
+def told(request: Any) -> str:
+    """The code expert closes with what its own program printed."""
+    text = request.messages[-1].text
+    line = next(line for line in text.splitlines() if line.startswith("furthest:"))
+    return f"\\boxed{{{line} [{text.split('[s', 1)[1].split(']')[0].join(('s', ''))}]}}"
+
+
+def reported(request: Any) -> str:
+    """A distillation made of what really happened: the last paragraph of the expert's work."""
+    work = str(request.messages[0].values["work"]).strip()
+    return json.dumps({"reasoning": "Did as asked.", "conclusion": work.split("\n\n")[-1]})
+
+
+def answer(request: Any) -> str:
+    """The planner answers with the pair and the source that the last report gave."""
+    report = request.messages[-1].text
+    pair = report.split("furthest: ")[1].split(" [")[0].rsplit(" ", 2)[0]
+    return f"Naypyidaw is in the table now. \\boxed{{{pair} [{report.rsplit('[', 1)[1].split(']')[0]}]}}"
+
+
+def asean(dialect: str) -> ScriptedPolicy:
+    wrong, right = CAPITALS, {**CAPITALS, "Myanmar": "Naypyidaw"}
+    lookups: list[Callable[[Any], str] | str] = [
+        json.dumps({"queries": ["ASEAN member states capital"]}),
+        lambda request: "The members and capitals stand in the list [s1]. " + ", ".join(CAPITALS.values()),
+        json.dumps({"queries": ["capital of Myanmar spelt Naypyidaw"]}),
+        "The name of the capital of Myanmar is spelt Naypyidaw.",
+    ]
+    return ScriptedPolicy(
+        {
+            "planner": [
+                subtask(dialect, "List the ASEAN member states with their capitals."),
+                subtask(dialect, f"Compute the two of these capitals furthest apart by the Haversine formula: {wrong}"),
+                subtask(dialect, "How is the name of the capital of Myanmar spelt in encyclopedias?"),
+                subtask(dialect, f"Compute the pair furthest apart again, with the capital as Naypyidaw: {right}"),
+                answer,
+            ],
+            "1/assign/coordinator": ['{"reason": "one page states it", "expert": "simple_search"}'],
+            "2/assign/coordinator": ['{"reason": "it has to be exact", "expert": "code"}'],
+            "3/assign/coordinator": ['{"reason": "a spelling", "expert": "simple_search"}'],
+            "4/assign/coordinator": ['{"reason": "it has to be exact", "expert": "code"}'],
+            "coordinator": reported,
+            "simple_search": lookups,
+            "code": [program(dialect, wrong), told, program(dialect, right), told],
+        }
+    )
+
+
+@pytest.mark.parametrize("dialect", ["tags", "native"])
+async def test_table_3_the_asean_case_is_solved_and_its_wrong_result_corrected_on_the_way(
+    dialect: str, tmp_path: Path
+) -> None:
+    policy = asean(dialect)
+    index = Index([ASEAN])
+    tools = Toolbox(
+        search=search_documents(index),
+        browse=browse_documents(index),
+        python=open_python(tmp_path, readable=(ASEAN,)),
+    )
+    record = await rollout(HiRA(), QUESTION, team_of(policy, dialect=dialect, tools=tools))
+    assert record.error == ""
+    conclusions = [finding.conclusion for finding in record.findings]
+    assert [finding.expert for finding in record.findings] == ["simple_search", "code", "simple_search", "code"]
+    assert "furthest: Indonesia, Vietnam" in conclusions[1], "Myanmar's capital was not found under its older spelling"
+    assert "Naypyidaw" in conclusions[2]
+    assert "furthest: Indonesia, Myanmar" in conclusions[3]
+    assert record.answer.startswith("Indonesia, Myanmar [s")
+    assert record.status == "answered"
+    (citation,) = record.citations
+    assert record.sources.read[citation.source].kind == "computation"
+    assert "Indonesia, Myanmar" in citation.quote
+    policy.assert_done()
+    index.close()
