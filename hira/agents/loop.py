@@ -120,7 +120,7 @@ class Loop:
         self.transcript += [f"[{call.name}] {text}" for call, text in results]
         messages = conversation.part.dialect.results(results, notice)
         if conversation.part.continuation == "chain":
-            conversation.carry_on("".join(f"\n\n{message.text}\n\n" for message in messages))
+            conversation.carry_on("".join(f"\n\n{message.text}\n\n" for message in messages), results)
         else:
             conversation.say(*messages)
 

@@ -1,0 +1,48 @@
+"""The embedded default: a deterministic extractive policy, with no network, no key and no state.
+
+It plans by the form of the question, reads by words, follows one entity to a second hop, computes by program, and
+answers with sentences that it found, or says that it found none. It looks at the name and the values of the prompt it
+was sent, never at its wording, so the same run goes through the same planner, coordinator, experts and memory.
+"""
+
+from collections.abc import Callable, Mapping
+
+from hira import tokens
+from hira.policies.offline import planning, roles
+from hira.policies.offline.conversation import Act, Asked, read, write
+from hira.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
+
+ROLES: Mapping[str, Callable[[Asked], Act]] = {
+    "planner": planning.plan,
+    "assign": roles.assign,
+    "recall": roles.recall,
+    "distil": roles.distil,
+    "simple_search_plan": roles.plan_search,
+    "simple_search_answer": roles.answer_search,
+    "deep_search": roles.deep_search,
+    "multimodal": roles.cannot_see,
+    "look": roles.cannot_see,
+}
+
+
+class OfflinePolicy:
+    """Answers any request without a model. Good for a first minute, for tests and for documents that say it plainly."""
+
+    @property
+    def model(self) -> str:
+        return "offline"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        asked = read(request)
+        text, calls = write(ROLES.get(asked.prompt, roles.anything)(asked), asked)
+        if watch:
+            watch(Delta(text))
+        usage = Usage(1, sum(tokens.count(message.text) for message in request.messages), tokens.count(text), cost=0.0)
+        completion = Completion(text, calls=calls, finish="calls" if calls else "stop", usage=usage, model=self.model)
+        return cut_at_stop(completion, request.stop)
+
+    async def aclose(self) -> None:
+        pass
+
+
+__all__ = ["OfflinePolicy"]
