@@ -1,0 +1,245 @@
+"""The chat API's wire: a request as the dict that is sent, a reply as the completion that came back.
+
+Servers differ in small things, all of which end here: where reasoning stands, how calls are written, whether a stop
+string is kept, stripped or named, whether the beginning of a continued message is repeated.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from uuid import uuid4
+
+from hira.errors import BadReply, UsageError
+from hira.messages import Message, ToolCall
+from hira.policy import Completion, Finish, Request, Usage, cut_at_stop
+from hira.tokens import count
+
+Continuation = Literal["none", "continue_final_message", "prefix", "completions"]
+
+_FINISH: Mapping[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "calls",
+    "function_call": "calls",
+    "content_filter": "filtered",
+    "refusal": "filtered",
+}
+_TURN_ENDS = "<|im_end|>"
+
+
+class EmptyReply(BadReply):
+    """A reply without text and without calls. `completion` is what it was, for who would go on with it."""
+
+    def __init__(self, completion: Completion, *, where: str) -> None:
+        super().__init__("the model said nothing", where=where, retryable=True)
+        self.completion = completion
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What is known of an endpoint's taste. `without` are body fields it has refused; `stops` is how many it takes."""
+
+    without: frozenset[str] = frozenset()
+    stops: int = 64
+    length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+
+
+def body_of(
+    request: Request, model: str, *, continuation: Continuation = "none", stream: bool = False, accepted: Accepted
+) -> dict[str, Any]:
+    """The request as it goes over the wire; fields the endpoint has refused are left out."""
+    body: dict[str, Any] = {"model": model}
+    sampling, stops = request.sampling, list(request.stop)
+    if request.continues and continuation == "completions":
+        body["prompt"] = _chatml(request.messages)
+        stops.insert(0, _TURN_ENDS)
+    else:
+        body["messages"] = messages = [message.wire for message in request.messages]
+        if request.continues:
+            messages[-1] = _continued(body, messages[-1], continuation)
+        if request.tools:
+            body["tools"] = list(request.tools)
+    optional = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        accepted.length: sampling.max_tokens,
+        "seed": sampling.seed,
+        "stop": stops[: accepted.stops] or None,
+    }
+    body |= {name: value for name, value in optional.items() if value is not None}
+    if request.schema is not None:
+        schema = {"name": "reply", "schema": request.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    for name in accepted.without:
+        body.pop(name, None)
+    return body
+
+
+def _continued(body: dict[str, Any], last: dict[str, Any], continuation: Continuation) -> dict[str, Any]:
+    if continuation == "continue_final_message":
+        body |= {"add_generation_prompt": False, "continue_final_message": True}
+        return last
+    if continuation == "prefix":
+        return last | {"prefix": True}
+    raise UsageError(
+        "this run continues the model's own message, which the endpoint was not said to do",
+        fix="set its continuation to continue_final_message, prefix or completions, or run with continuation 'turns'",
+    )
+
+
+def _chatml(messages: Sequence[Message]) -> str:
+    """The messages in ChatML, the last turn left open."""
+    told = "".join(f"<|im_start|>{message.role}\n{message.text}{_TURN_ENDS}\n" for message in messages[:-1])
+    return f"{told}<|im_start|>assistant\n{messages[-1].text}"
+
+
+@dataclass(slots=True)
+class Parts:
+    """A reply as it comes together, whole or in pieces. Fields as the server named them."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: list[dict[str, str]] = field(default_factory=list)
+    finish: str | None = None
+    stop: Any = None
+    usage: Mapping[str, Any] | None = None
+    model: str = ""
+    refusal: str = ""
+
+
+def parts_of(reply: Any, *, where: str) -> Parts:
+    """Read a whole reply. `BadReply` if it is no completion."""
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise BadReply("the endpoint's reply holds no choices", where=where, retryable=True)
+    choice = choices[0]
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        message = {"content": choice.get("text")}
+    text, thought = content_of(message.get("content"))
+    parts = Parts(text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=named_stop(choice))
+    parts.refusal = _string(message.get("refusal"))
+    parts.usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else None
+    parts.model = _string(reply.get("model"))
+    if parts.stop is None and isinstance(verbose := reply.get("__verbose"), dict):
+        parts.stop = verbose.get("stopping_word") or None
+    for call in message.get("tool_calls") or ():
+        add_call(parts, call, whole=True)
+    return parts
+
+
+def content_of(content: Any) -> tuple[str, str]:
+    """Text and reasoning of a content field, which some servers write as a list of parts."""
+    if not isinstance(content, list):
+        return _string(content), ""
+    said = [part for part in content if isinstance(part, dict)]
+    text = "".join(_string(part.get("text")) for part in said)
+    thought = "".join(content_of(part["thinking"])[0] for part in said if "thinking" in part)
+    return text, thought
+
+
+def reasoning_of(message: Mapping[str, Any]) -> str:
+    return _string(message.get("reasoning")) or _string(message.get("reasoning_content"))
+
+
+def named_stop(choice: Mapping[str, Any]) -> Any:
+    """The stop string where the server names it: vLLM, SGLang."""
+    return choice.get("stop_reason") or choice.get("matched_stop")
+
+
+def add_call(parts: Parts, call: Any, *, whole: bool = False) -> None:
+    """Take in a tool call or a piece of one. Pieces belong together by index, else by id, else with the last call."""
+    if not isinstance(call, dict):
+        return
+    function = call.get("function") or {}
+    ident, index, name = _string(call.get("id")), call.get("index"), _string(function.get("name"))
+    arguments = function.get("arguments")
+    if arguments is not None and not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    entry = None if whole else _begun(parts, ident, index, name)
+    if entry is None:
+        entry = {"id": ident, "index": str(len(parts.calls) if index is None else index), "name": "", "arguments": ""}
+        parts.calls.append(entry)
+    entry["name"] = entry["name"] or name
+    entry["arguments"] += arguments or ""
+
+
+def _begun(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | None:
+    """The call that a piece continues, None if it begins a new one."""
+    if ident:
+        for entry in parts.calls:
+            if entry["id"] == ident:
+                return entry
+    if index is not None:
+        for entry in reversed(parts.calls):
+            if entry["index"] == str(index):
+                # some servers give every call the index 0; a new id with a name then begins a new call
+                return None if ident and name and entry["id"] else entry
+        return None
+    return parts.calls[-1] if parts.calls and not (ident or name) else None
+
+
+def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
+    """The completion that these parts make. `EmptyReply` if it says nothing and calls nothing."""
+    text = parts.text
+    if request.continues and (begun := request.messages[-1].text) and text.startswith(begun):
+        text = text[len(begun) :]
+    calls = tuple(_call(entry, where) for entry in parts.calls)
+    finish = _FINISH.get(str(parts.finish), "stop")
+    if not text and parts.refusal:
+        text, finish = parts.refusal, "filtered"
+    if calls and finish == "stop":
+        finish = "calls"
+    named = parts.stop if isinstance(parts.stop, str) and parts.stop in request.stop else None
+    usage = _usage(parts.usage) or _counted(request, parts)
+    completion = cut_at_stop(
+        Completion(text.removesuffix(_TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model),
+        request.stop,
+    )
+    if not text.strip() and not calls and finish == "stop" and completion.stop is None and not request.continues:
+        raise EmptyReply(completion, where=where)
+    return completion
+
+
+def _call(entry: Mapping[str, str], where: str) -> ToolCall:
+    if not entry["name"]:
+        raise BadReply("the endpoint sent a tool call without a name", where=where, retryable=True)
+    return ToolCall(entry["id"] or f"call{uuid4().hex[:9]}", entry["name"], entry["arguments"])
+
+
+def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
+    """What the server counted; None if it counted nothing."""
+    if not usage or not (usage.get("prompt_tokens") or usage.get("completion_tokens")):
+        return None
+    details = usage.get("prompt_tokens_details") or {}
+    cached = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+    cost = usage.get("cost")
+    return Usage(
+        1,
+        _whole(usage.get("prompt_tokens")),
+        _whole(usage.get("completion_tokens")),
+        _whole(cached),
+        float(cost) if isinstance(cost, int | float) else None,
+    )
+
+
+def _counted(request: Request, parts: Parts) -> Usage:
+    said = parts.reasoning + parts.text + "".join(entry["arguments"] for entry in parts.calls)
+    return Usage(1, sum(count(message.text) for message in request.messages), count(said))
+
+
+def _whole(number: Any) -> int:
+    return int(number) if isinstance(number, int | float) and number == number else 0  # noqa: PLR0124 - NaN
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def again(first: Completion, second: Completion) -> Completion:
+    """The second reply, charged with what the first cost as well."""
+    return replace(second, usage=first.usage + second.usage)

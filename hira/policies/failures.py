@@ -1,0 +1,176 @@
+"""What went wrong at an endpoint, as one of hira's errors: what, where, and what to do. Never with the key in it."""
+
+import re
+import ssl
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
+
+RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|exceed_context_size|maximum context|context (?:length|window|size)|prompt is too long"
+    r"|too many (?:input )?tokens|input (?:length|is too long)|longer than the (?:model|maximum)",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"unsupported|not supported|not? support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra"
+    r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)",
+    re.IGNORECASE,
+)
+_SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+OPTIONAL = ("temperature", "top_p", "top_k", "seed", "stop", "max_tokens", "max_completion_tokens", "stream_options")
+
+
+def gist(text: str, limit: int = 200) -> str:
+    """One short line of what a server said; of a page of HTML its title or its words."""
+    if "<html" in text[:2000].lower() or "<!doctype" in text[:2000].lower():
+        title = _TITLE.search(text)
+        text = title[1] if title else _TAG.sub(" ", text)
+    line = " ".join("".join(char if char.isprintable() else " " for char in text[:5000]).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def message_in(body: Any) -> str:
+    """The message of an error object, however it is wrapped."""
+    if isinstance(body, Mapping):
+        for name in ("error", "message", "detail", "msg", "error_message"):
+            if body.get(name):
+                return message_in(body[name])
+        return str(dict(body))
+    if isinstance(body, list) and body:
+        first = body[0]
+        at = ".".join(map(str, first.get("loc", ()))) if isinstance(first, Mapping) else ""
+        return f"{at}: {message_in(first)}" if at else message_in(first)
+    return "" if body is None else str(body)
+
+
+def codes_in(body: Any) -> str:
+    """Type, code and parameter of an error object, as one searchable text."""
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping):
+        return ""
+    return " ".join(str(error[name]) for name in ("type", "code", "param") if error.get(name) is not None)
+
+
+def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, keyed: bool = True) -> EndpointError:
+    """The error for a response with this status; `body` is JSON where it was JSON, else the text."""
+    said, codes = gist(message_in(body)), codes_in(body)
+    request = headers.get("x-request-id", "")
+    told = (
+        f"the endpoint answered {status}" + (f": {said}" if said else "") + (f" (request {request})" if request else "")
+    )
+    more: dict[str, Any] = {"where": where, "status": status}
+    if status in {400, 413, 422, 500} and _OVERFLOW.search(f"{codes} {said}"):
+        return ContextOverflow(told, fix="use a model with a longer context window, or ask for less at once", **more)
+    if status in {401, 403}:
+        fix = "check that the key is right and may use this model" if keyed else "this endpoint wants a key: set one"
+        return AccessDenied(told, fix=fix, **more)
+    if status == 402 or "insufficient_quota" in codes:
+        return RateLimited(
+            told, fix="the account behind the key has no credit left: add some, or change the key", **more
+        )
+    if status == 429:
+        wait = retry_after(headers)
+        return RateLimited(told, fix="wait, or ask for fewer things at once", retryable=True, retry_after=wait, **more)
+    if 300 <= status < 400:
+        return EndpointError(told, fix="set the base URL to where the endpoint really is", **more)
+    retryable = status in RETRYABLE
+    fix = "the server is in trouble: try again later" if status >= 500 else ""
+    return EndpointError(told, fix=fix, retryable=retryable, retry_after=retry_after(headers), **more)
+
+
+def failure_in(reply: Any, *, where: str) -> EndpointError | None:
+    """The error that came as if it were a reply, None if it is none."""
+    if not isinstance(reply, Mapping) or reply.get("choices"):
+        return None
+    error = reply.get("error")
+    if not error and reply.get("object") != "error" and "detail" not in reply:
+        return None
+    codes = codes_in(reply)
+    number = re.search(r"\b([45]\d\d)\b", codes)
+    status = int(number[1]) if number else _status_of(codes)
+    return (
+        failure(status, reply, {}, where=where)
+        if status
+        else BadReply(
+            f"the endpoint sent an error: {gist(message_in(reply))}" + (f" ({codes})" if codes else ""), where=where
+        )
+    )
+
+
+def _status_of(codes: str) -> int:
+    for word, status in (
+        ("rate_limit", 429), ("overloaded", 529), ("server_error", 500), ("timeout", 504), ("context", 400),
+        ("auth", 401), ("api_key", 401), ("permission", 403), ("not_found", 404), ("unavailable", 503),
+    ):  # fmt: skip
+        if word in codes.lower():
+            return status
+    return 0
+
+
+def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
+    """The error for a request that never got a response."""
+    causes = list(_causes(error))
+    said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        fix = "if the certificate is your own, name its authority in SSL_CERT_FILE"
+        return EndpointError(f"the endpoint's certificate is not trusted: {said}", where=where, fix=fix)
+    texts = " ".join(str(cause) for cause in causes)
+    if any(isinstance(cause, ssl.SSLError) for cause in causes) or "SSL handshake" in texts:
+        fix = f"does this port speak plain HTTP? then write {base_url.replace('https://', 'http://', 1)}"
+        return EndpointError(f"no TLS connection: {said}", where=where, fix=fix)
+    if any("getaddrinfo" in str(cause) or type(cause).__name__ == "gaierror" for cause in causes):
+        fix = "check the host's name in the base URL, and the network"
+        return EndpointError(f"the endpoint's host is not known: {said}", where=where, fix=fix, retryable=True)
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "onnect call failed" in texts:
+        fix = "is the server running, and is this its port?"
+        return EndpointError("nothing listens there: the connection was refused", where=where, fix=fix, retryable=True)
+    return EndpointError(f"the connection failed: {said}", where=where, retryable=True)
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server wants to be left alone; None if it does not say, or names a time that is over."""
+    if millis := headers.get("retry-after-ms"):
+        try:
+            return max(0.0, float(millis) / 1000)
+        except ValueError:
+            pass
+    said = headers.get("retry-after")
+    if not said:
+        return None
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            until = parsedate_to_datetime(said)
+        except ValueError:
+            return None
+        seconds = ((until if until.tzinfo else until.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+    return seconds if seconds > 0 else None
+
+
+def refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
+    """The optional field of the request that this response refuses; empty if it refuses none."""
+    told = f"{codes_in(body)} {message_in(body)}"
+    if _OVERFLOW.search(told):
+        return ""
+    schema_statuses = {400, 404, 422, 500, 501}
+    if "response_format" in sent and status in schema_statuses and (status == 501 or _SCHEMA.search(told)):
+        return "response_format"
+    if status not in {400, 422} or not _REFUSED.search(told):
+        return ""
+    named = [name for name in OPTIONAL if name in sent and re.search(rf"\b{name}\b", told)]
+    return named[0] if named else ""

@@ -1,0 +1,104 @@
+"""Models through litellm: a hundred providers, at the price of a heavy import. Names begin with `litellm/`."""
+
+import asyncio
+import os
+import warnings
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
+from hira.policies.chat import Accepted, body_of, completion_of, parts_of
+from hira.policies.failures import failure, gist, retry_after
+from hira.policy import Completion, Delta, Request, Watch
+
+MALICIOUS = frozenset({"1.82.7", "1.82.8"})
+TIMEOUT_SECONDS = 900.0
+
+_KINDS = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundError": 404, "RateLimitError": 429}
+
+
+class LiteLLMPolicy:
+    """A model that litellm knows, such as "anthropic/claude-opus-4-1".
+
+    Asked without streaming, because litellm makes a stream that breaks off look like a whole reply; a watcher gets the
+    reply in one piece. Cost comes from the price table that litellm ships with.
+    """
+
+    def __init__(self, model: str, base_url: str = "", api_key: str = "", *, key_origin: str = "") -> None:
+        self._litellm = load()
+        self._model = model
+        self._place = {"base_url": base_url or None, "api_key": api_key or None}
+        key = f"key from {key_origin}" if key_origin and api_key else "litellm's own key"
+        self.where = f"through litellm{f' at {base_url}' if base_url else ''}, model {model!r}, {key}"
+
+    @property
+    def model(self) -> str:
+        return f"litellm/{self._model}"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        body = body_of(request, self._model, accepted=Accepted())
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                reply = await self._litellm.acompletion(**body, **self._place, num_retries=0, drop_params=True)
+        except TimeoutError:
+            told = f"no whole reply within {TIMEOUT_SECONDS:g} seconds"
+            raise EndpointError(told, where=self.where, retryable=True) from None
+        except Exception as error:
+            raise self._failure(error) from error
+        parts = parts_of(reply.model_dump(), where=self.where)
+        parts.usage = {**(parts.usage or {}), "cost": self._cost(reply)}
+        completion = completion_of(parts, request, where=self.where)
+        if watch is not None and completion.text:
+            watch(Delta(completion.text))
+        return completion
+
+    async def aclose(self) -> None:
+        pass
+
+    def _cost(self, reply: Any) -> float | None:
+        """US dollars by litellm's table, None for a model that it has no price for."""
+        try:
+            cost = self._litellm.completion_cost(completion_response=reply, model=self._model)
+        except Exception:  # noqa: BLE001 - no price is no fault; litellm raises plain Exception for it
+            return None
+        return float(cost) if cost else None
+
+    def _failure(self, error: Exception) -> EndpointError:
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        status = next((_KINDS[kind] for kind in kinds if kind in _KINDS), int(getattr(error, "status_code", 0) or 0))
+        told = gist(str(error).partition(": ")[2] or str(error))
+        if "ContextWindowExceededError" in kinds:
+            fix = "use a model with a longer context window, or ask for less at once"
+            return ContextOverflow(told, where=self.where, fix=fix, status=status)
+        if "BadRequestError" in kinds and "LLM Provider NOT provided" in str(error):
+            return EndpointError(told, where=self.where, fix="name it litellm/PROVIDER/MODEL")
+        if kinds & {"APIConnectionError", "Timeout", "ServiceUnavailableError", "InternalServerError"}:
+            return EndpointError(told, where=self.where, status=status, retryable=True)
+        if kinds & {"APIResponseValidationError", "JSONSchemaValidationError"}:
+            return BadReply(told, where=self.where, status=status, retryable=True)
+        response = getattr(error, "response", None)
+        headers = dict(getattr(response, "headers", None) or {})
+        found = failure(status or 500, told, headers, where=self.where)
+        if isinstance(found, RateLimited):
+            found.retry_after = retry_after(headers)
+        if isinstance(found, AccessDenied):
+            found.fix = "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or give one to hira"
+        return found
+
+
+def load() -> Any:
+    """litellm, kept from fetching its price table and from printing advice. Two of its releases stole keys: refused."""
+    try:
+        found = version("litellm")
+    except PackageNotFoundError:
+        raise UsageError("models named litellm/… need litellm", fix="pip install 'hira[litellm]'") from None
+    if found in MALICIOUS:
+        fix = "uninstall it, change every key that was on this machine, then: pip install 'hira[litellm]'"
+        raise UsageError(f"litellm {found} is a malicious release and is not loaded", fix=fix)
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        litellm: Any = import_module("litellm")  # no types to import: it is an extra
+    litellm.suppress_debug_info = True
+    return litellm

@@ -1,0 +1,239 @@
+"""Any OpenAI-compatible endpoint: OpenAI itself, vLLM, SGLang, llama.cpp, Ollama, LM Studio, a gateway.
+
+The SDK does authentication and the headers. Its door is `post` with a plain dict, because `create` walks every message
+of the history at every call; replies are read as plain dicts for the same reason. Retries are not made here.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, cast
+
+import httpx
+import openai
+
+from hira.errors import BadReply, EndpointError, UsageError
+from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, parts_of
+from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
+from hira.policies.probe import missing
+from hira.policies.streaming import MAX_REPLY_BYTES, read_stream
+from hira.policies.transport import transport_for
+from hira.policy import Completion, Delta, Request, Watch
+
+_OPENAI = "api.openai.com"
+_TELEMETRY = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async", "Retry-Count")
+_STOPS_OF_OPENAI = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """Seconds: for a whole call, between two pieces of a stream, and to connect."""
+
+    total: float = 900.0
+    idle: float = 300.0
+    connect: float = 10.0
+
+
+class OpenAIPolicy:
+    """A model behind an OpenAI-compatible endpoint.
+
+    `key_origin` says in error messages where the key came from; the key itself is never told. `continuation` is how
+    the endpoint carries on a message of the model's own: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix"
+    (DeepSeek), "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. A request's
+    optional field that the endpoint refuses by name is left out from then on (`accepted`).
+
+    After `aclose` it can be used again, also in another event loop.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        api_key: str = "",
+        *,
+        key_origin: str = "",
+        timeout: Timeout = Timeout(),
+        continuation: Continuation = "none",
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        api_key = api_key.strip()
+        url = _checked(base_url, api_key, key_origin)
+        official = url.host == _OPENAI
+        self.accepted = Accepted(length="max_completion_tokens", stops=_STOPS_OF_OPENAI) if official else Accepted()
+        self.base_url = str(url).rstrip("/")
+        self._api_key = api_key
+        self._model = model
+        self._timeout = timeout
+        self._continuation = continuation
+        self._extra_body = dict(extra_body or {})
+        shown = str(url.copy_with(username=None, password=None)).rstrip("/") if url.userinfo else self.base_url
+        key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
+        self.where = f"at {shown}, model {model!r}, {key}"
+        self._transport = transport_for(self.base_url)
+        http: Any = (
+            httpx.AsyncClient(  # openai 3 declares httpx2's client and takes httpx's as well, openai 2 this one only
+                transport=self._transport,
+                trust_env=False,
+                follow_redirects=True,
+                max_redirects=3,
+                timeout=httpx.Timeout(None, connect=timeout.connect, write=60.0),
+                event_hooks={"request": [_stays_at(url, self.where)]},
+            )
+        )
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=http.timeout,
+            default_headers=_headers(official=official, keyed=bool(api_key)),
+            http_client=http,
+        )
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        try:
+            async with asyncio.timeout(self._timeout.total):
+                parts = await self._ask(request, watch)
+        except TimeoutError:
+            told = f"no whole reply within {self._timeout.total:g} seconds"
+            raise EndpointError(told, where=self.where, retryable=True) from None
+        return completion_of(parts, request, where=self.where)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    async def _ask(self, request: Request, watch: Watch | None) -> Parts:
+        """Send the request, again without a field that the endpoint refuses by name."""
+        while True:
+            body = body_of(
+                request, self._model, continuation=self._continuation, stream=watch is not None, accepted=self.accepted
+            )
+            body |= self._extra_body
+            try:
+                return await self._exchange("/completions" if "prompt" in body else "/chat/completions", body, watch)
+            except openai.APIStatusError as error:
+                said = _said(error.response)
+                field = refused_field(error.status_code, said, body)
+                if not field:
+                    raise await self._failure(error.status_code, said, error.response.headers) from None
+                self.accepted = _without(self.accepted, field, len(body.get("stop", ())))
+            except (openai.APIConnectionError, httpx.HTTPError) as error:
+                raise no_connection(error, where=self.where, base_url=self.base_url) from error
+
+    async def _exchange(self, path: str, body: dict[str, Any], watch: Watch | None) -> Parts:
+        response = await self._post(path, body)
+        try:
+            kind = response.headers.get("content-type", "")
+            plain = "json" in kind or "html" in kind or "stream" not in body
+            if "event-stream" in kind or not plain:
+                return await read_stream(response.aiter_bytes(), watch, idle=self._timeout.idle, where=self.where)
+            parts = self._parts(await self._read(response))
+        finally:
+            await response.aclose()
+        if watch is not None and parts.text:
+            watch(Delta(parts.text))
+        return parts
+
+    async def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        try:
+            response = await self._client.post(
+                path, cast_to=httpx.Response, body=body, stream=True, stream_cls=openai.AsyncStream[Any]
+            )
+        except UnicodeEncodeError:  # a lone surrogate, as broken file names and bad decoders leave them
+            clean = json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
+            return await self._post(path, clean)
+        return cast("httpx.Response", response)
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        pieces, size = [], 0
+        async for piece in response.aiter_bytes():
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_REPLY_BYTES:
+                raise BadReply(f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB", where=self.where)
+        return b"".join(pieces)
+
+    def _parts(self, raw: bytes) -> Parts:
+        text = raw.decode("utf-8-sig", "replace")
+        try:
+            reply = json.loads(text, strict=False)
+        except ValueError:
+            if not text.strip():
+                raise BadReply("the endpoint's reply is empty", where=self.where, retryable=True) from None
+            told = f"the endpoint's reply is not JSON: {gist(text)!r}"
+            if text.lstrip().startswith("<"):
+                fix = "check the base URL; this looks like a page for people"
+                raise BadReply(told, where=self.where, fix=fix) from None
+            raise BadReply(told, where=self.where, retryable=True) from None
+        if error := failure_in(reply, where=self.where):
+            raise error
+        return parts_of(reply, where=self.where)
+
+    async def _failure(self, status: int, said: Any, headers: Mapping[str, str]) -> EndpointError:
+        error = failure(status, said, headers, where=self.where, keyed=bool(self._api_key))
+        if status == httpx.codes.NOT_FOUND:
+            error.fix = await missing(self._model, self.base_url, self._api_key)
+        return error
+
+
+def _checked(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
+    """The URL, if it and the key can be used at all."""
+    try:
+        url = httpx.URL(base_url.strip())
+    except httpx.InvalidURL as error:
+        raise UsageError(f"the base URL {base_url!r} is no URL: {error}") from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise UsageError(f"the base URL {base_url!r} is no http URL", fix="write it like http://localhost:8000/v1")
+    if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
+        origin = f" from {key_origin}" if key_origin else ""
+        raise UsageError(f"the key{origin} holds characters that no key has", fix="copy it again, without spaces")
+    return url
+
+
+def _headers(*, official: bool, keyed: bool) -> dict[str, Any]:
+    """The SDK's headers less what tells about this machine, and less what only OpenAI itself should get."""
+    try:
+        release = version("hira")
+    except PackageNotFoundError:
+        release = "0"
+    gone = [f"X-Stainless-{name}" for name in _TELEMETRY]
+    if not official:
+        gone += ["OpenAI-Organization", "OpenAI-Project"]
+    if not keyed:
+        gone.append("Authorization")
+    # replies are small, and what is not packed cannot unpack to gigabytes
+    return {"User-Agent": f"hira/{release}", "Accept-Encoding": "identity"} | dict.fromkeys(gone, openai.omit)
+
+
+def _stays_at(base: httpx.URL, where: str) -> Any:
+    """A hook that lets no request go anywhere but to the endpoint's own host, whatever it is redirected to."""
+
+    async def check(request: httpx.Request) -> None:
+        url = request.url
+        if url.host != base.host or (base.scheme == "https" and url.scheme != "https"):
+            target = url.copy_with(username=None, password=None, query=None)
+            told = f"the endpoint redirects to {target}, which is not followed"
+            raise EndpointError(told, where=where, fix="set the base URL to where the endpoint really is")
+
+    return check
+
+
+def _said(response: Any) -> Any:
+    text = response.content.decode("utf-8", "replace")
+    try:
+        return json.loads(text, strict=False)
+    except ValueError:
+        return text
+
+
+def _without(accepted: Accepted, field: str, stops: int) -> Accepted:
+    if field == "max_tokens" and accepted.length == "max_tokens":
+        return replace(accepted, length="max_completion_tokens")
+    if field == "stop" and stops > _STOPS_OF_OPENAI:
+        return replace(accepted, stops=_STOPS_OF_OPENAI)
+    return replace(accepted, without=accepted.without | {field})

@@ -1,0 +1,127 @@
+"""What stands behind a base URL: which models, which server, and whether there is an endpoint at all."""
+
+import asyncio
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from hira.policies.transport import StreamTransport, transport_for
+
+LOCAL_PORTS = (11434, 1234, 8000, 8080, 30000)
+LOCAL_SECONDS = 0.3
+PROBE_SECONDS = 5.0
+
+_OWNERS = {
+    "llamacpp": "llama.cpp",
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "library": "Ollama",
+    "organization_owner": "LM Studio",
+    "openai": "OpenAI",
+    "system": "OpenAI",
+    "hira.testing": "hira.testing",
+}
+_PORTS = {11434: "Ollama", 1234: "LM Studio", 30000: "SGLang"}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What GET /models told. `ok` if it was a list of models; else `error` says what came instead, in one line.
+
+    `base_url` is the URL that works: `lacks_v1` if the one asked for does not, but the same with /v1 does.
+    """
+
+    base_url: str
+    ok: bool
+    models: tuple[str, ...] = ()
+    server: str = ""
+    status: int = 0
+    error: str = ""
+    lacks_v1: bool = False
+
+
+async def probe(base_url: str, api_key: str = "", *, seconds: float = PROBE_SECONDS) -> Probe:
+    """Ask an endpoint for its models. Raises nothing that the endpoint could cause."""
+    base_url = base_url.rstrip("/")
+    async with _client(transport_for(base_url), api_key, seconds) as client:
+        found = await _models(client, base_url)
+        if not found.ok and not base_url.endswith("/v1"):
+            other = await _models(client, f"{base_url}/v1")
+            if other.ok:
+                found = Probe(other.base_url, ok=True, models=other.models, server=other.server, lacks_v1=True)
+        if found.ok and not found.server:
+            server = await _server(client, found.base_url)
+            found = Probe(found.base_url, ok=True, models=found.models, server=server, lacks_v1=found.lacks_v1)
+        return found
+
+
+async def find_local(ports: Sequence[int] = LOCAL_PORTS, *, seconds: float = LOCAL_SECONDS) -> list[Probe]:
+    """The model servers that answer on this machine's usual ports, asked all at once; no key is sent."""
+    async with _client(StreamTransport(), "", seconds) as client:
+        asked = [asyncio.ensure_future(_models(client, f"http://127.0.0.1:{port}/v1")) for port in ports]
+        done, late = await asyncio.wait(asked, timeout=seconds)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        return [task.result() for task in asked if task in done and task.result().ok]
+
+
+async def missing(model: str, base_url: str, api_key: str) -> str:
+    """What to do about a 404: a URL without /v1, or a model that is called otherwise."""
+    found = await probe(base_url, api_key)
+    if found.lacks_v1:
+        return f"the base URL lacks /v1: set it to {found.base_url}"
+    if not found.ok:
+        return "check the base URL, most end in /v1, and the model's name"
+    if model in found.models:
+        return "the endpoint lists this model; check the base URL's path"
+    near = difflib.get_close_matches(model, found.models, n=3, cutoff=0.4) or found.models[:3]
+    return f"the endpoint has {', '.join(near)}" if near else "the endpoint lists no models"
+
+
+def _client(transport: httpx.AsyncBaseTransport, api_key: str, seconds: float) -> httpx.AsyncClient:
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    timeout = httpx.Timeout(seconds)
+    return httpx.AsyncClient(transport=transport, trust_env=False, headers=headers, timeout=timeout)
+
+
+async def _models(client: httpx.AsyncClient, base_url: str) -> Probe:
+    status, said = await _get(client, f"{base_url}/models")
+    if status == 0:
+        return Probe(base_url, ok=False, error=str(said))
+    listed = said.get("data") if isinstance(said, dict) and said.get("object") == "list" else None
+    if status != httpx.codes.OK or not isinstance(listed, list):
+        what = "something that is no list of models" if status == httpx.codes.OK else f"status {status}"
+        return Probe(base_url, ok=False, status=status, error=f"/models answered with {what}")
+    entries = [entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+    owners = {str(entry.get("owned_by")) for entry in entries}
+    server = next((_OWNERS[owner] for owner in sorted(owners) if owner in _OWNERS), "")
+    return Probe(base_url, ok=True, models=tuple(entry["id"] for entry in entries), server=server, status=status)
+
+
+async def _server(client: httpx.AsyncClient, base_url: str) -> str:
+    """Which server this is, by the pages that only it has; empty if unknown."""
+    root = base_url.removesuffix("/v1")
+    for path, name in (("/props", "llama.cpp"), ("/api/version", "Ollama"), ("/version", "vLLM")):
+        status, said = await _get(client, root + path)
+        if status == httpx.codes.OK and isinstance(said, dict):
+            return name
+    return _PORTS.get(httpx.URL(base_url).port or 0, "")
+
+
+async def _get(client: httpx.AsyncClient, url: str) -> tuple[int, Any]:
+    """Status and JSON; status 0 and the reason if there was no answer; None for what is not JSON."""
+    try:
+        response = await client.get(url)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return 0, str(error) or type(error).__name__
+    try:
+        return response.status_code, json.loads(response.content)
+    except ValueError:
+        return response.status_code, None

@@ -1,0 +1,305 @@
+"""HTTP for many calls at once: an httpx transport over asyncio and h11.
+
+httpx's own pool looks through all its connections at every request, which at some hundred open calls is most of the
+CPU time. Here a request takes the idle connection used last, or opens a new one; nothing is searched.
+"""
+
+import asyncio
+import ipaddress
+import ssl
+import time
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+import h11
+import httpx
+
+IDLE_SECONDS = 45.0
+MAX_HEADER_BYTES = 100_000
+BUFFER_BYTES = 1 << 20
+
+Origin = tuple[str, str, int]
+
+
+@cache
+def ssl_context() -> ssl.SSLContext:
+    """One for the process, because each costs some 20 ms. Honours SSL_CERT_FILE."""
+    context = httpx.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def transport_for(base_url: str) -> httpx.AsyncBaseTransport:
+    """Straight to the host, or through the proxy that the environment names; to this machine always straight."""
+    url = httpx.URL(base_url)
+    proxies = {} if is_loopback(url.host) else getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(url.host):
+        return StreamTransport()
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx.AsyncHTTPTransport(verify=ssl_context(), proxy=proxy, limits=limits)
+
+
+class StreamTransport(httpx.AsyncBaseTransport):
+    """Requests over HTTP/1.1 with connections kept alive. May be used from one event loop after another."""
+
+    def __init__(self) -> None:
+        self._idle: dict[asyncio.AbstractEventLoop, dict[Origin, list[_Wire]]] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        origin = (url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
+        limits = request.extensions.get("timeout") or {}
+        body = await request.aread()
+        idle = self._idle_at(origin)
+        wire = _awake(idle)
+        if wire is not None:
+            try:
+                return await self._exchange(wire, idle, request, body, limits)
+            except _Stale:
+                pass
+        wire = await _connect(origin, limits.get("connect"))
+        return await self._exchange(wire, idle, request, body, limits)
+
+    async def aclose(self) -> None:
+        """Close what is idle in the running loop. Connections in use are closed by those who use them."""
+        pools = self._idle.pop(asyncio.get_running_loop(), {})
+        for pool in pools.values():
+            for wire in pool:
+                wire.abort()
+        await asyncio.sleep(0)
+
+    def _idle_at(self, origin: Origin) -> "list[_Wire]":
+        loop = asyncio.get_running_loop()
+        pools = self._idle.get(loop)
+        if pools is None:
+            for gone in [other for other in self._idle if other.is_closed()]:
+                del self._idle[gone]
+            pools = self._idle[loop] = {}
+        return pools.setdefault(origin, [])
+
+    async def _exchange(
+        self, wire: "_Wire", idle: "list[_Wire]", request: httpx.Request, body: bytes, limits: dict[str, Any]
+    ) -> httpx.Response:
+        """Send the request and read the response's head; the body is read by whoever reads the response."""
+        fresh = wire.fresh
+        try:
+            await wire.send(request, body, limits.get("write"))
+            head = await wire.head(limits.get("read"))
+        except BaseException as error:
+            wire.abort()
+            if not fresh and not wire.heard and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+                raise _Stale from None
+            raise
+        body_stream = _Body(wire, idle, limits.get("read"))
+        return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=body_stream)
+
+
+class _Stale(Exception):
+    """A kept connection turned out to be closed before the server said a word."""
+
+
+def _awake(idle: "list[_Wire]") -> "_Wire | None":
+    """The connection used last, if it still stands; those that have idled too long are closed."""
+    now = time.monotonic()
+    while idle:
+        wire = idle.pop()
+        if wire.lost is None and now - wire.since < IDLE_SECONDS:
+            return wire
+        wire.abort()
+    return None
+
+
+async def _connect(origin: Origin, seconds: float | None) -> "_Wire":
+    scheme, host, port = origin
+    loop = asyncio.get_running_loop()
+    secure: dict[str, Any] = {}
+    if scheme == "https":
+        secure = {"ssl": ssl_context(), "server_hostname": host}
+        if seconds is not None:
+            secure["ssl_handshake_timeout"] = seconds * 0.8
+    try:
+        async with asyncio.timeout(seconds):
+            _, wire = await loop.create_connection(_Wire, host, port, happy_eyeballs_delay=0.25, **secure)
+    except TimeoutError as error:
+        raise httpx.ConnectTimeout(f"no connection to {host}:{port} within {seconds} s") from error
+    except OSError as error:
+        raise httpx.ConnectError(str(error)) from error
+    return wire
+
+
+class _Wire(asyncio.Protocol):
+    """One connection: bytes in through h11, bytes out, one exchange at a time."""
+
+    def __init__(self) -> None:
+        self.talk = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
+        self.lost: BaseException | None = None
+        self.fresh = True
+        self.heard = False
+        self.since = 0.0
+        self._line: asyncio.Transport | None = None
+        self._got = bytearray()
+        self._paused = False
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+        self._full = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what create_connection makes
+        self._line = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        if len(self._got) > BUFFER_BYTES and self._line and not self._paused:
+            self._paused = True
+            self._line.pause_reading()
+        if self.since:  # idle: whatever this is, it answers nothing
+            self.abort()
+        _wake(self._reader)
+        _wake(self._writer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = self.lost or exc or EOFError("the server closed the connection")
+        _wake(self._reader)
+        _wake(self._writer)
+
+    def eof_received(self) -> None:
+        self.lost = self.lost or EOFError("the server closed the connection")
+        _wake(self._reader)
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        _wake(self._writer)
+
+    def abort(self) -> None:
+        """Close at once, without waiting for anybody."""
+        self.lost = self.lost or ConnectionAbortedError("closed")
+        if self._line is not None:
+            self._line.abort()
+
+    async def send(self, request: httpx.Request, body: bytes, seconds: float | None) -> None:
+        assert self._line is not None  # noqa: S101 - the wire is connected
+        self.since = 0.0
+        try:
+            said = [
+                self.talk.send(
+                    h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
+                ),
+                self.talk.send(h11.Data(body)) if body else b"",
+                self.talk.send(h11.EndOfMessage()),
+            ]
+        except h11.LocalProtocolError as error:
+            raise httpx.LocalProtocolError(str(error)) from error
+        if self.lost is not None:
+            raise httpx.WriteError(str(self.lost)) from self.lost
+        self._line.write(b"".join(part for part in said if part))
+        if self._full:
+            await self._flushed(seconds)
+
+    async def head(self, seconds: float | None) -> h11.Response:
+        while True:
+            event = await self.event(seconds)
+            if isinstance(event, h11.Response):
+                return event
+            if not isinstance(event, h11.InformationalResponse):
+                raise httpx.RemoteProtocolError("the server said nothing that is a response")
+
+    async def event(self, seconds: float | None) -> Any:
+        """The next event of the response; waits up to `seconds` for each piece of it."""
+        while True:
+            try:
+                event = self.talk.next_event()
+                if event is not h11.NEED_DATA:
+                    return event
+                data = await self._read(seconds)
+                self.talk.receive_data(data)
+            except h11.RemoteProtocolError as error:
+                raise httpx.RemoteProtocolError(str(error)) from error
+
+    async def _read(self, seconds: float | None) -> bytes:
+        """Bytes as they come; empty at the end of the stream."""
+        if not self._got and self.lost is None:
+            self._reader = asyncio.get_running_loop().create_future()
+            await _within(self._reader, seconds, httpx.ReadTimeout(f"nothing was received for {seconds} s"))
+        if not self._got:
+            if isinstance(self.lost, EOFError):
+                return b""
+            raise httpx.ReadError(str(self.lost)) from self.lost
+        data = bytes(self._got)
+        self._got.clear()
+        self.heard = True
+        if self._paused and self._line:
+            self._paused = False
+            self._line.resume_reading()
+        return data
+
+    async def _flushed(self, seconds: float | None) -> None:
+        """Wait until the peer takes what was written; an early response ends the wait, too."""
+        self._writer = asyncio.get_running_loop().create_future()
+        if self._full and self.lost is None:
+            await _within(self._writer, seconds, httpx.WriteTimeout(f"nothing could be sent for {seconds} s"))
+
+    def rest(self, idle: "list[_Wire]") -> None:
+        """The exchange is over: keep the connection if both sides can go on, close it otherwise."""
+        if (
+            self.lost is None
+            and not self._got
+            and not self._full
+            and self.talk.our_state is self.talk.their_state is h11.DONE
+        ):
+            self.talk.start_next_cycle()
+            self.fresh, self.heard, self.since = False, False, time.monotonic()
+            idle.append(self)
+        else:
+            self.abort()
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of one response. The connection goes back when it was read to its end, and is closed otherwise."""
+
+    def __init__(self, wire: _Wire, idle: list[_Wire], seconds: float | None) -> None:
+        self._wire = wire
+        self._idle = idle
+        self._seconds = seconds
+        self._over = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            while isinstance(event := await self._wire.event(self._seconds), h11.Data):
+                yield bytes(event.data)
+            self._over = True
+            self._wire.rest(self._idle)
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        if not self._over:
+            self._over = True
+            self._wire.abort()
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)
+
+
+async def _within(waiting: "asyncio.Future[None]", seconds: float | None, late: Exception) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await waiting
+    except TimeoutError:
+        raise late from None

@@ -1,0 +1,260 @@
+"""A scripted OpenAI-compatible server on this machine, that misbehaves on request.
+
+    python -m hira.testing.endpoint --port 8099 --delay 0.2 --turns 5
+
+serves benchmarks from a process of its own: each conversation calls its first tool `--turns` times, then answers.
+"""
+
+import argparse
+import asyncio
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from hira.messages import ToolCall
+from hira.policy import Completion, Request, Usage
+from hira.testing.faults import FAULTS, Exchange
+from hira.testing.script import Replies, Script, ScriptError
+from hira.testing.wire import StopStyle, as_completion, chunks_of, event, reply_of, request_of
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One HTTP request as it arrived: `body` is the parsed JSON, header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+class Endpoint:
+    """A scripted endpoint over real HTTP, in a thread of its own, so that synchronous code can use it too.
+
+    >>> with Endpoint(["first reply", calling("search", query="mars"), "the answer"]) as endpoint:
+    ...     policy = open_policy(endpoint.model, base_url=endpoint.base_url)
+
+    Replies are those of `ScriptedPolicy`; a mapping's keys are names of models, because the wire carries no names of
+    conversations. `faults` are served in order, one a request, before the replies: the keys of
+    `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". `delay` is in seconds a reply. What
+    the server does with a stop string is `stops`: strip it, keep it in the text, or name it beside the text as vLLM
+    does. `keep` keeps the requests; turn it off where many thousands come. `port` 0 is a free one.
+    """
+
+    def __init__(
+        self,
+        replies: Mapping[str, Replies] | Replies = (),
+        *,
+        model: str = "scripted",
+        delay: float = 0.0,
+        stops: StopStyle = "strip",
+        faults: Iterable[str] = (),
+        keep: bool = True,
+        port: int = 0,
+    ) -> None:
+        self.model = model
+        self.requests: list[Received] = []
+        self.script = Script(replies)
+        self.broken = ""
+        self._delay = delay
+        self._stops: StopStyle = stops
+        self._faults = list(faults)
+        self._keep = keep
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="endpoint")
+        self._connections: set[_Connection] = set()
+        self._server: asyncio.Server | None = None
+        self._port = port
+        if unknown := set(self._faults) - set(FAULTS):
+            raise ValueError(f"no faults named {sorted(unknown)}; there are {sorted(FAULTS)}")
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    @property
+    def calls(self) -> list[Received]:
+        """The requests for completions, without those for the list of models."""
+        return [request for request in self.requests if request.method == "POST"]
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are being answered now."""
+        return sum(connection.serving for connection in list(self._connections))
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open now."""
+        return len(self._connections)
+
+    def start(self) -> Self:
+        """Listen on the port that was given, or on a free one."""
+        self._thread.start()
+        listening = self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self._port, backlog=4096)
+        made = asyncio.run_coroutine_threadsafe(listening, self._loop)
+        self._server = made.result(10)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def drop_idle(self) -> None:
+        """Close the connections that wait for their next request, as servers do after a while."""
+        asyncio.run_coroutine_threadsafe(self._drop_idle(), self._loop).result(10)
+
+    def assert_done(self) -> None:
+        """Fail if replies or faults are left, or if a request came that the script has no reply for."""
+        if self.broken:
+            raise ScriptError(self.broken)
+        if self._faults:
+            raise ScriptError(f"faults were not used: {self._faults}")
+        self.script.assert_done()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def _shut(self) -> None:
+        if self._server:
+            self._server.close()
+        tasks = [connection.task for connection in self._connections if connection.task]
+        for connection in list(self._connections):
+            connection.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    async def _drop_idle(self) -> None:
+        for connection in list(self._connections):
+            if not connection.serving:
+                connection.close()
+        await asyncio.sleep(0)
+
+    async def answer(self, received: Received, exchange: Exchange) -> None:
+        """One request: the next fault, or the next reply of the script."""
+        if self._keep:
+            self.requests.append(received)
+        if received.method == "GET":
+            await self._get(received, exchange)
+            return
+        fault = FAULTS[self._faults.pop(0)] if self._faults else None
+        if fault and fault.act:
+            await fault.act(exchange)
+            return
+        if self._delay:
+            await asyncio.sleep(self._delay)
+        try:
+            completion = Completion("OK 42", usage=Usage(1, 9, 3)) if fault else self._reply(received.body)
+        except ScriptError as error:
+            self.broken = str(error)
+            await exchange.json(500, {"error": {"message": str(error), "type": "script_error"}})
+            return
+        reply = reply_of(completion, received.body.get("model", self.model), self._stops)
+        if fault and fault.alter:
+            reply = fault.alter(reply)
+        await self._say(received, exchange, reply)
+
+    def _reply(self, body: Mapping[str, Any]) -> Completion:
+        completion = self.script.reply(request_of(body))
+        if not self._keep:
+            self.script.requests.clear()
+        return completion
+
+    async def _say(self, received: Received, exchange: Exchange, reply: dict[str, Any]) -> None:
+        if not received.body.get("stream"):
+            await exchange.json(200, as_completion(reply) if "prompt" in received.body else reply)
+            return
+        usage = bool((received.body.get("stream_options") or {}).get("include_usage"))
+        events = [event(chunk) for chunk in chunks_of(reply, usage=usage)]
+        await exchange.stream([*events, b"data: [DONE]\n\n"])
+
+    async def _get(self, received: Received, exchange: Exchange) -> None:
+        if received.path == "/v1/models":
+            listed = [{"id": self.model, "object": "model", "created": 0, "owned_by": "hira.testing"}]
+            await exchange.json(200, {"object": "list", "data": listed})
+        else:
+            await exchange.json(404, {"error": {"message": f"no page at {received.path}", "type": "not_found"}})
+
+
+class _Connection(asyncio.Protocol):
+    """One client's connection; requests are answered one after another."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.task: asyncio.Task[None] | None = None
+        self.transport: asyncio.Transport | None = None
+        self._got = b""
+
+    @property
+    def serving(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what create_server makes
+        self.transport = transport
+        self.endpoint._connections.add(self)  # noqa: SLF001 - the two are one
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.endpoint._connections.discard(self)  # noqa: SLF001 - the two are one
+        if self.task:
+            self.task.cancel()
+
+    def close(self) -> None:
+        if self.task:
+            self.task.cancel()
+        if self.transport:
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        end = self._got.find(b"\r\n\r\n")
+        if end < 0 or self.serving:
+            return
+        first, *lines = self._got[:end].decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        total = end + 4 + int(headers.get("content-length", 0))
+        if len(self._got) < total:
+            return
+        body, self._got = self._got[end + 4 : total], self._got[total:]
+        method, path, _ = first.split(" ")
+        received = Received(method, path, headers, json.loads(body) if body else None)
+        assert self.transport is not None  # noqa: S101 - data comes over it
+        self.task = asyncio.ensure_future(self.endpoint.answer(received, Exchange(self.transport, headers)))
+
+
+def turns(number: int) -> Replies:
+    """Replies for benchmarks: call the first tool until `number` results stand in the conversation, then answer."""
+
+    def reply(request: Request) -> Completion:
+        done = sum(message.role == "tool" for message in request.messages)
+        usage = Usage(1, 100 * (done + 1), 20)
+        if done >= number or not request.tools:
+            return Completion("The answer is 42.", usage=usage)
+        name = request.tools[0]["function"]["name"]
+        call = ToolCall(f"call_{done}", name, json.dumps({"query": f"question {done}"}))
+        return Completion("I look it up.", calls=(call,), finish="calls", usage=usage)
+
+    return reply
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible endpoint for benchmarks.")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one; the base URL is printed")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
+    parser.add_argument("--turns", type=int, default=5, help="tool calls a conversation before its answer")
+    chosen = parser.parse_args()
+    with Endpoint(turns(chosen.turns), delay=chosen.delay, keep=False, port=chosen.port) as endpoint:
+        print(endpoint.base_url, flush=True)  # noqa: T201 - who started it reads where it listens
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,306 @@
+"""What endpoints do wrong, by name. `Endpoint(faults=[…])` serves them one a request."""
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+FOREVER = 3600.0
+
+
+class Exchange:
+    """The server's side of one request."""
+
+    def __init__(self, transport: asyncio.Transport, headers: Mapping[str, str]) -> None:
+        self.transport = transport
+        self.headers = headers
+
+    async def send(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
+        """A whole response. Underscores in header names stand for hyphens."""
+        said = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{said}\r\n"
+        self.transport.write(head.encode() + body)
+
+    async def json(self, status: int, body: Any, **headers: str) -> None:
+        await self.send(status, json.dumps(body, ensure_ascii=False).encode(), **headers)
+
+    async def begin(self, kind: str = "text/event-stream") -> None:
+        """The head of a chunked response."""
+        self.transport.write(f"HTTP/1.1 200 x\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n".encode())
+
+    async def chunk(self, data: bytes) -> None:
+        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    async def end(self) -> None:
+        self.transport.write(b"0\r\n\r\n")
+
+    async def stream(self, events: Iterable[bytes], *, pause: float = 0.0) -> None:
+        """A whole streamed response."""
+        await self.begin()
+        for event in events:
+            await self.chunk(event)
+            if pause:
+                await asyncio.sleep(pause)
+        await self.end()
+
+    async def reset(self) -> None:
+        """Break the connection as a crash would."""
+        linger = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.transport.abort()
+
+
+Act = Callable[[Exchange], Awaitable[None]]
+Alter = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`act` answers the request itself; `alter` changes the good reply `OK 42`. Neither: the good reply."""
+
+    act: Act | None = None
+    alter: Alter | None = None
+
+
+def refuses(status: int, body: Any = None, *, kind: str = "application/json", **headers: str) -> Fault:
+    """A whole response with this status; the body is text, bytes or JSON."""
+    if body is None:
+        body = {"error": {"message": f"status {status} on request", "type": "scripted"}}
+    raw = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return Fault(lambda exchange: exchange.send(status, raw, kind, **headers))
+
+
+def error(message: str, kind: str = "", code: str | None = None, param: str | None = None) -> dict[str, Any]:
+    """An error object as OpenAI writes it."""
+    return {"error": {"message": message, "type": kind, "code": code, "param": param}}
+
+
+def says(**message: Any) -> Fault:
+    """The good reply with these fields of its message changed."""
+
+    def alter(reply: dict[str, Any]) -> dict[str, Any]:
+        choice = reply["choices"][0]
+        return reply | {"choices": [choice | {"message": choice["message"] | message}]}
+
+    return Fault(alter=alter)
+
+
+def ends(finish: str | None) -> Fault:
+    return Fault(alter=lambda reply: reply | {"choices": [reply["choices"][0] | {"finish_reason": finish}]})
+
+
+def calls(*written: Mapping[str, Any]) -> Fault:
+    """The good reply with these tool calls in place of its text."""
+    return says(content=None, tool_calls=list(written))
+
+
+def streams(*events: Any, done: bool = True) -> Fault:
+    """A streamed reply of these events: bytes as they are, anything else as JSON."""
+    raw = [piece if isinstance(piece, bytes) else b"data: " + json.dumps(piece).encode() + b"\n\n" for piece in events]
+    return Fault(lambda exchange: exchange.stream([*raw, *([b"data: [DONE]\n\n"] if done else [])]))
+
+
+def delta(content: Any = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    """One chunk of a streamed reply."""
+    return {"choices": [{"index": 0, "delta": {"content": content, **more}, "finish_reason": finish}]}
+
+
+async def _after_a_date(exchange: Exchange, seconds: float) -> None:
+    # a date has whole seconds: one more, so that rounding never takes the wait away
+    until = datetime.now(UTC) + timedelta(seconds=seconds + 1)
+    await exchange.json(429, error("too many requests"), retry_after=format_datetime(until, usegmt=True))
+
+
+async def _reset(exchange: Exchange) -> None:
+    await exchange.reset()
+
+
+async def _reset_after_head(exchange: Exchange) -> None:
+    exchange.transport.write(b"HTTP/1.1 200 OK\r\n")
+    await asyncio.sleep(0.02)
+    await exchange.reset()
+
+
+async def _half(exchange: Exchange) -> None:
+    exchange.transport.write(b'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"choices": [{"mess')
+    exchange.transport.close()
+
+
+async def _other_path(exchange: Exchange) -> None:
+    await exchange.send(307, b"", location="/v1/chat/completions")
+
+
+async def _other_host(exchange: Exchange) -> None:
+    port = exchange.transport.get_extra_info("sockname")[1]
+    await exchange.send(307, b"", location=f"http://localhost:{port}/v1/chat/completions")
+
+
+async def _silent(exchange: Exchange) -> None:
+    del exchange
+    await asyncio.sleep(FOREVER)
+
+
+async def _trickle(exchange: Exchange) -> None:
+    exchange.transport.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n")
+    while True:
+        exchange.transport.write(b" ")
+        await asyncio.sleep(0.02)
+
+
+async def _stall(exchange: Exchange) -> None:
+    await exchange.begin()
+    for word in ("one ", "two ", "three "):
+        await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
+    await asyncio.sleep(FOREVER)
+
+
+async def _pings(exchange: Exchange) -> None:
+    await exchange.begin()
+    while True:
+        await exchange.chunk(b": ping\n\n")
+        await asyncio.sleep(0.02)
+
+
+async def _endless(exchange: Exchange) -> None:
+    await exchange.begin()
+    piece = b"data: " + json.dumps(delta("word " * 40_000)).encode() + b"\n\n"
+    while True:
+        if exchange.transport.get_write_buffer_size() < len(piece):
+            await exchange.chunk(piece)
+        await asyncio.sleep(0.001)
+
+
+async def _big_line(exchange: Exchange) -> None:
+    await exchange.stream([b'data: {"choices": [{"delta": {"content": "' + b"x" * 20_000_000 + b'"}}]}\n\n'])
+
+
+async def _split_characters(exchange: Exchange) -> None:
+    await exchange.begin()
+    raw = b"data: " + json.dumps(delta("Größe 数学 🙂"), ensure_ascii=False).encode() + b"\n\n"
+    for byte in raw:
+        await exchange.chunk(bytes((byte,)))
+    await exchange.chunk(b"data: " + json.dumps(delta("", "stop")).encode() + b"\n\ndata: [DONE]\n\n")
+    await exchange.end()
+
+
+def _extra(reply: dict[str, Any]) -> dict[str, Any]:
+    choice = reply["choices"][0]
+    other = choice | {"index": 1, "message": {"role": "assistant", "content": "another"}}
+    return reply | {"choices": [choice, other, other]}
+
+
+def _function(name: str, arguments: Any) -> dict[str, Any]:
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+_GOOD = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "OK 42"}, "finish_reason": "stop"}]}
+_OVERFLOW = "This model's maximum context length is 4096 tokens. However, your messages resulted in 9000 tokens."
+_HTML = "<!doctype html><html><head><title>Sign in</title></head><body><h1>Please sign in</h1></body></html>"
+
+_STATUSES = {
+    "429": refuses(429, error("too many requests", "rate_limit")),
+    "429-ra1": refuses(429, error("too many requests", "rate_limit"), retry_after="1"),
+    "429-ra-ms": refuses(429, error("too many requests", "rate_limit"), retry_after_ms="300"),
+    "429-ra-date": Fault(lambda exchange: _after_a_date(exchange, 2)),
+    "429-ra-past": refuses(429, error("too many requests"), retry_after="Fri, 01 Jan 1999 00:00:00 GMT"),
+    "429-ra-huge": refuses(429, error("daily limit reached"), retry_after="86400"),
+    "429-quota": refuses(429, error("You exceeded your current quota", "insufficient_quota", "insufficient_quota")),
+    "500": refuses(500),
+    "502": refuses(502, "<html><body>Bad Gateway</body></html>", kind="text/html"),
+    "503": refuses(503),
+    "504": refuses(504),
+    "529": refuses(529, error("overloaded", "overloaded_error")),
+    "408": refuses(408),
+    "409": refuses(409),
+    "400-bad": refuses(400, error("messages: field required", "invalid_request_error")),
+    "400-overflow": refuses(400, error(_OVERFLOW, "invalid_request_error", "context_length_exceeded", "messages")),
+    "400-overflow-llamacpp": refuses(
+        400, error("the request exceeds the available context size", "exceed_context_size_error")
+    ),
+    "400-schema": refuses(
+        400, error("'response_format' of type 'json_schema' is not supported", param="response_format")
+    ),
+    "400-max-tokens": refuses(
+        400,
+        error(
+            "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
+            "invalid_request_error",
+            "unsupported_parameter",
+            "max_tokens",
+        ),
+    ),
+    "400-stream-options": refuses(400, error("Unknown parameter: 'stream_options'.", param="stream_options")),
+    "401": refuses(401, error("Incorrect API key provided", "invalid_request_error", "invalid_api_key")),
+    "403-html": refuses(403, "<html><head><title>Access denied by proxy</title></head></html>", kind="text/html"),
+    "404-model": refuses(404, error("The model does not exist", "invalid_request_error", "model_not_found")),
+    "422": refuses(422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}),
+    "307": Fault(_other_path),
+    "307-host": Fault(_other_host),
+}
+
+_CONNECTIONS = {
+    "reset-before": Fault(_reset),
+    "reset-headers": Fault(_reset_after_head),
+    "half-json": Fault(_half),
+    "silent": Fault(_silent),
+    "slow-trickle": Fault(_trickle),
+}
+
+_REPLIES = {
+    "ok": Fault(),
+    "bad-json": refuses(200, '{"choices": [{"message": '),
+    "html-200": refuses(200, _HTML, kind="text/html"),
+    "error-200": refuses(200, error("model is loading", "server_error", "503")),
+    "empty-body": refuses(200, b""),
+    "null-choices": refuses(200, {"choices": None}),
+    "no-choices": refuses(200, {"choices": []}),
+    "null-content": says(content=None),
+    "empty-content": says(content=""),
+    "blank-content": says(content="\n\n  "),
+    "finish-filter": ends("content_filter"),
+    "finish-null": ends(None),
+    "finish-length": ends("length"),
+    "reasoning-only": says(content="", reasoning_content="let me think"),
+    "model-echo": Fault(alter=lambda reply: reply | {"model": "another-model"}),
+    "tool-bad-json": calls(_function("search", '{"q": ')),
+    "tool-unknown": calls(_function("teleport", "{}")),
+    "tool-no-id": calls({"type": "function", "function": {"name": "search", "arguments": '{"query": "x"}'}}),
+    "tool-args-obj": calls(_function("search", {"query": "x"})),
+    "invalid-utf8": refuses(200, json.dumps(_GOOD).encode().replace(b"OK", b"OK\xff\xfe")),
+    "bom": refuses(200, b"\xef\xbb\xbf" + json.dumps(_GOOD).encode()),
+    "nan-json": refuses(200, json.dumps(_GOOD | {"score": float("nan")})),
+    "no-usage": refuses(200, _GOOD),
+    "extra-choices": Fault(alter=_extra),
+    "other-reasoning": says(reasoning="let me think"),
+}
+
+_STREAMS = {
+    "s-truncated": streams(delta("one "), delta("two "), delta("three"), done=False),
+    "s-no-done": streams(delta("OK 42"), delta(None, "stop"), done=False),
+    "s-bad-json": streams(delta("one "), b'data: {"choices": [{"del\n\n', delta("two", "stop")),
+    "s-split-utf8": Fault(_split_characters),
+    "s-error-mid": streams(delta("one "), error("the engine died", "server_error", "500"), done=False),
+    "s-null-delta": streams(
+        {"choices": [{"index": 0, "delta": None}]}, {"choices": []}, delta(None), delta("OK 42"), delta(None, "stop")
+    ),
+    "s-never-end": Fault(_endless),
+    "s-ping-only": Fault(_pings),
+    "s-stall": Fault(_stall),
+    "s-big-line": Fault(_big_line),
+    "s-reasoning": streams(delta(None, reasoning="let me "), delta(None, reasoning="think"), delta("OK 42", "stop")),
+    "s-tool-frag": streams(
+        delta(tool_calls=[{"index": 0, "id": "a", "function": {"name": "search", "arguments": '{"qu'}}]),
+        delta(tool_calls=[{"function": {"arguments": 'ery": '}}]),
+        delta(tool_calls=[{"id": "b", "function": {"name": "browse", "arguments": '{"url"'}}]),
+        delta(tool_calls=[{"id": "a", "function": {"arguments": '"mars"}'}}]),
+        delta(tool_calls=[{"index": 1, "function": {"arguments": ': "u"}'}}]),
+        delta(None, "tool_calls"),
+    ),
+}
+
+FAULTS: Mapping[str, Fault] = _STATUSES | _CONNECTIONS | _REPLIES | _STREAMS
