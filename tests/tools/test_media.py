@@ -1,0 +1,69 @@
+import base64
+import io
+import wave
+from pathlib import Path
+
+import pytest
+
+from hira.errors import ToolError
+from hira.messages import user
+from hira.tools.media import LONGEST_SIDE, media_reader
+
+Image = pytest.importorskip("PIL.Image")
+
+
+def picture(path: Path, size: tuple[int, int] = (40, 30), orientation: int = 0) -> Path:
+    image = Image.new("RGB", size, "red")
+    exif = image.getexif()
+    if orientation:
+        exif[0x0112] = orientation
+    image.save(path, exif=exif)
+    return path
+
+
+def opened(url: str) -> "Image.Image":
+    return Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+
+
+def test_a_small_picture_goes_as_it_is(tmp_path: Path) -> None:
+    path = picture(tmp_path / "a.png")
+    media = media_reader([path])(str(path))
+    assert base64.b64decode(media.url.partition(",")[2]) == path.read_bytes()
+    assert user("see", media).wire["content"][1] == {"type": "image_url", "image_url": {"url": media.url}}
+
+
+def test_a_large_picture_is_made_smaller_and_a_turned_one_upright(tmp_path: Path) -> None:
+    read = media_reader([tmp_path])
+    picture(tmp_path / "large.jpg", (4000, 1000))
+    assert opened(read(str(tmp_path / "large.jpg")).url).size == (LONGEST_SIDE, 512)
+    picture(tmp_path / "turned.jpg", (40, 30), orientation=6)
+    assert opened(read("turned.jpg").url).size == (30, 40)
+
+
+def test_a_sound_is_sent_as_input_audio(tmp_path: Path) -> None:
+    with wave.open(str(tmp_path / "tone.wav"), "wb") as sound:
+        sound.setparams((1, 2, 16000, 10, "NONE", ""))
+        sound.writeframes(b"\0" * 20)
+    media = media_reader([tmp_path / "tone.wav"])("tone.wav")
+    part = user("hear", media).wire["content"][1]
+    assert part["type"] == "input_audio"
+    assert part["input_audio"]["format"] == "wav"
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../secret.png", "nothing.png"])
+def test_only_what_was_given_can_be_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "in").mkdir()
+    picture(tmp_path / "secret.png")
+    picture(tmp_path / "in" / "a.png")
+    with pytest.raises(ToolError, match=r"no file .* readable: in"):
+        media_reader([tmp_path / "in"])(name)
+
+
+def test_what_is_no_media_or_broken_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,2")
+    (tmp_path / "b.png").write_bytes(b"not a picture")
+    read = media_reader([tmp_path])
+    with pytest.raises(ToolError, match="pictures, wav, mp3 and videos"):
+        read("a.csv")
+    with pytest.raises(ToolError, match=r"b\.png cannot be read as a picture"):
+        read("b.png")
