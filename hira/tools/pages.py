@@ -161,7 +161,7 @@ def _without_unread(html: str) -> tuple[str, str]:
 
 
 class _Tree(HTMLParser):
-    """Builds the tree. Deeper than `DEEPEST` it stays flat and past `ELEMENTS` it grows no more, whatever a page holds."""
+    """Builds the tree. Deeper than `DEEPEST` it stays flat, past `ELEMENTS` it grows no more."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

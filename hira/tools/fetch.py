@@ -1,0 +1,300 @@
+"""Opening a URL that a model chose, so that nothing but the public web can be reached and nothing can grow too large.
+
+A redirect is followed by hand and checked like the first URL. A name is resolved once, all its addresses are checked,
+and a checked one is dialled. Nothing is kept between two fetches: no cookies, no connections, no referrer. A page that
+cannot be read to its end is cut there, and says so.
+"""
+
+import asyncio
+import socket
+import ssl
+import zlib
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urljoin
+
+import httpcore
+
+from hira import __version__
+from hira.errors import ToolError
+from hira.tools.addresses import Place, Refused, checked, public
+from hira.tools.pages import decode
+from hira.untrusted import clean
+
+Kind = Literal["html", "json", "pdf", "text", "image", "binary"]
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+HOPS = 8
+CONNECT_SECONDS = 8.0
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BINARY_START = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came back, also for 404 and 403. `cut` says why `body` ends early, and is empty if it is whole."""
+
+    url: str
+    status: int
+    content_type: str
+    body: bytes
+    cut: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What the body is, by its first bytes before its declared type."""
+        declared = self.content_type.partition(";")[0].strip().lower()
+        start = self.body[:_BINARY_START]
+        wide = "utf-" in self.content_type.lower() or start.startswith((b"\xff\xfe", b"\xfe\xff"))
+        marked = start.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
+        kinds: tuple[tuple[Kind, bool], ...] = (
+            ("pdf", start.lstrip().startswith(b"%PDF-")),
+            ("image", declared.startswith("image/") and declared != "image/svg+xml"),
+            ("binary", b"\0" in start and not wide),
+            ("json", declared.endswith(("/json", "+json"))),
+            ("html", "html" in declared or marked),
+            ("text", not declared or declared.startswith("text/") or declared.endswith(("xml", "javascript"))),
+        )
+        return next((kind for kind, holds in kinds if holds), "binary")
+
+    @property
+    def text(self) -> str:
+        return decode(self.body, self.content_type)
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """All addresses of a name, asked of the system's resolver."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+@dataclass(slots=True)
+class _Body:
+    """A body as it comes in: decoded with at most one compression layer, both sides bounded by `limit`."""
+
+    limit: int
+    encoding: str
+    wire: int = 0
+    data: bytearray = field(default_factory=bytearray)
+    cut: str = ""
+    _inflate: "zlib._Decompress | None" = None
+
+    async def read(self, chunks: AsyncIterable[bytes]) -> None:
+        try:
+            async for chunk in chunks:
+                self.wire += len(chunk)
+                self._add(chunk)
+                if self.cut:
+                    return
+                if self.wire > self.limit:
+                    self._full()
+                    return
+            if self._inflate is not None:
+                self.cut = "its compression ends early"
+        except (httpcore.ReadError, httpcore.RemoteProtocolError):
+            self.cut = "the connection broke off"
+        except httpcore.ReadTimeout:
+            self.cut = "the server stopped sending"
+
+    def _add(self, chunk: bytes) -> None:
+        if not self.encoding:
+            self.data += chunk
+            if len(self.data) > self.limit:
+                self._full()
+            return
+        try:
+            while chunk and not self.cut:
+                chunk = self._decompress(chunk)
+        except zlib.error:
+            self.cut = "its compression is broken"
+
+    def _decompress(self, chunk: bytes) -> bytes:
+        """Decode a chunk as far as the limit allows; what is left belongs to the next member of a gzip file."""
+        if self._inflate is None:
+            raw = self.encoding == "deflate" and chunk[0] & 0x0F != 8
+            self._inflate = zlib.decompressobj(-zlib.MAX_WBITS if raw else 32 + zlib.MAX_WBITS)
+        self.data += self._inflate.decompress(chunk, self.limit + 1 - len(self.data))
+        if len(self.data) > self.limit:
+            self._full()
+            return b""
+        if not self._inflate.eof:
+            return b""
+        rest, self._inflate = self._inflate.unused_data, None
+        return rest if rest.startswith(b"\x1f\x8b") else b""
+
+    def _full(self) -> None:
+        del self.data[self.limit :]
+        self.cut = f"it is longer than {self.limit / 1e6:g} MB"
+
+
+class _Pinned(httpcore.AsyncNetworkBackend):
+    """Resolves a name once, checks every address and dials a checked one: no second answer of the DNS is ever used."""
+
+    def __init__(self, place: Place, resolve: Resolve, dial: httpcore.AsyncNetworkBackend) -> None:
+        self.place, self.resolve, self.dial = place, resolve, dial
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        addresses = await self.resolve(host, port)
+        if not addresses:
+            raise httpcore.ConnectError(f"{host} has no address")
+        if not self.place.allowed and not all(public(address) for address in addresses):
+            raise Refused(f"{host!r} leads to an address that is not public")
+        for address in addresses[:-1]:
+            try:
+                return await self.dial.connect_tcp(address, port, CONNECT_SECONDS / 2, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self.dial.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Fetcher:
+    """Opens public URLs. `allow` holds "host:port" entries of local servers that the user wants opened all the same.
+
+    `limit` bounds the bytes of a page on the wire and decoded, `seconds` everything together. `contact` (an address or
+    URL of the person who runs this) is sent along, so that a site's owner can reach them. `resolve` and `dial` are the
+    name service and the network; tests give their own.
+    """
+
+    def __init__(
+        self,
+        allow: Collection[str] = (),
+        *,
+        contact: str = "",
+        limit: int = 5_000_000,
+        seconds: float = 25.0,
+        resolve: Resolve = resolve,
+        dial: httpcore.AsyncNetworkBackend | None = None,
+    ) -> None:
+        self.allow = frozenset(allow)
+        self.headers = identification(contact)
+        self.limit = limit
+        self.seconds = seconds
+        self.resolve = resolve
+        self.dial = dial or httpcore.AnyIOBackend()
+        self._ssl: ssl.SSLContext | None = None
+
+    async def get(self, url: str) -> Fetched:
+        """Open a URL, over its redirects. `Refused` if it may not be opened, `ToolError` if nothing came back."""
+        place = checked(url, self.allow)
+        deadline = asyncio.get_running_loop().time() + self.seconds
+        for _ in range(HOPS + 1):
+            got = await self._hop(place, deadline)
+            if isinstance(got, Fetched):
+                return got
+            place = checked(got, self.allow)
+        raise ToolError(f"{_named(url)} redirects more than {HOPS} times")
+
+    async def _hop(self, place: Place, deadline: float) -> Fetched | str:
+        """One request: what came back, or the URL it redirects to."""
+        answer: list[tuple[Fetched, _Body]] = []
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._request(place, answer)
+        except TimeoutError:
+            if not answer:
+                raise ToolError(f"{_named(place.url)} did not answer within {self.seconds:g} seconds") from None
+            head, body = answer[0]
+            return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time was up")
+        except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
+            raise ToolError(f"{_named(place.url)} cannot be opened: {_reason(error)}") from None
+
+    async def _request(self, place: Place, answer: list[tuple[Fetched, _Body]]) -> Fetched | str:
+        """Send and read. The head of the answer and its growing body stand in `answer` as soon as they are known."""
+        backend = _Pinned(place, self.resolve, self.dial)
+        timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
+        async with (
+            httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
+            pool.stream(
+                "GET", _wire(place), headers=[*self.headers.items()], extensions={"timeout": timeouts}
+            ) as response,
+        ):
+            headers = {name.decode("latin-1").lower(): _header(value) for name, value in response.headers}
+            if response.status in _REDIRECTS and (target := headers.get("location")):
+                return _joined(place.url, target)
+            head = Fetched(place.url, response.status, headers.get("content-type", ""), b"")
+            body = _Body(self.limit, _encoding(headers, place))
+            answer.append((head, body))
+            await body.read(response.aiter_stream())
+            return Fetched(head.url, head.status, head.content_type, bytes(body.data), body.cut)
+
+    def _context(self, place: Place) -> ssl.SSLContext | None:
+        """Made once: loading the certificates takes longer than many a request."""
+        if place.url.startswith("https:") and self._ssl is None:
+            self._ssl = httpcore.default_ssl_context()
+        return self._ssl
+
+
+def identification(contact: str = "") -> dict[str, str]:
+    """Headers that say who asks and why, without posing as a browser."""
+    who = f"; contact: {contact}" if contact else ""
+    headers = {
+        "User-Agent": f"hira/{__version__} (reads single pages to answer a person's question{who})",
+        "Accept": "text/html,application/xhtml+xml,application/pdf,application/json,text/*;q=0.9,*/*;q=0.5",
+        "Accept-Language": "en,*;q=0.5",
+        "Accept-Encoding": "gzip, deflate",
+    }
+    return headers | ({"From": contact} if "@" in contact else {})
+
+
+def _wire(place: Place) -> httpcore.URL:
+    import httpx
+
+    try:
+        url = httpx.URL(place.url)
+    except httpx.InvalidURL as error:
+        raise Refused(f"{_named(place.url)} cannot be read: {error}") from None
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+
+
+def _joined(url: str, target: str) -> str:
+    try:
+        return urljoin(url, target)
+    except ValueError:
+        raise Refused(f"{_named(url)} redirects to {_named(target)}, which cannot be read") from None
+
+
+def _header(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _encoding(headers: Mapping[str, str], place: Place) -> str:
+    """The one compression of a body: "gzip", "deflate" or none. Chains and what was not asked for are refused."""
+    encoding = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
+    if encoding in {"", "identity"}:
+        return ""
+    if encoding in {"gzip", "deflate"}:
+        return encoding
+    raise ToolError(
+        f"{_named(place.url)} sent its page in the encoding {clean(encoding[:40])!r}, which hira does not read"
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return "there is no such host"
+    text = str(error)
+    if "CERTIFICATE" in text.upper():
+        return "its certificate is not valid"
+    if isinstance(error, httpcore.TimeoutException):
+        return "it does not answer"
+    if isinstance(error, httpcore.ProtocolError):
+        return "it does not answer with proper HTTP"
+    return f"the connection failed ({clean(text[:120]) or type(error).__name__})"
+
+
+def _named(url: str) -> str:
+    return repr(clean(url if len(url) <= 200 else url[:200] + "…"))

@@ -1,0 +1,399 @@
+"""Fetching over a real loopback server that plays the public web: names resolve to a public address, and a dial to that
+address ends at the server. A dial to any other address is written down and refused."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Callable
+from urllib.parse import parse_qs, urlsplit
+
+import httpcore
+import pytest
+
+from hira.errors import ToolError
+from hira.tools.addresses import Refused, checked, public
+from hira.tools.fetch import Fetched, Fetcher
+
+PUBLIC = "93.184.215.14"
+CZECH = "Příliš žluťoučký kůň"
+
+
+class Web(httpcore.AnyIOBackend):
+    """The name service, the network and one server. `dialled` holds every address that was dialled."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, list[list[str]]] = {"pub.example.com": [[PUBLIC]]}
+        self.dialled: list[str] = []
+        self.requests: list[str] = []
+        self.port = 0
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        if host not in self.names:
+            return [host]
+        answers = self.names[host]
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    async def connect_tcp(self, host, port, timeout=None, local_address=None, socket_options=None):
+        self.dialled.append(host)
+        if host != PUBLIC:
+            raise httpcore.ConnectError("nobody there")
+        return await super().connect_tcp("127.0.0.1", self.port, timeout)
+
+    def fetcher(self, **options) -> Fetcher:
+        return Fetcher(resolve=self.resolve, dial=self, **{"seconds": 5.0} | options)
+
+
+def whole(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    return "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]).encode() + body
+
+
+def redirect(query: dict[str, str]) -> bytes:
+    return whole(b"", f"Location: {query['to']}", status=f"{query.get('s', 302)} Found")
+
+
+def chain(query: dict[str, str]) -> bytes:
+    left = int(query["n"])
+    if left:
+        return whole(b"", f"Location: /chain?n={left - 1}&end={query.get('end', '')}", status="301 Moved")
+    return redirect({"to": query["end"]}) if query.get("end") else whole(b"arrived", "Content-Type: text/plain")
+
+
+async def big(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200000000\r\n\r\n")
+    for _ in range(200):
+        writer.write(b"x" * 1_000_000)
+        await writer.drain()
+
+
+async def silent(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+    await reader.read()
+
+
+async def dripping_head(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+    for byte in b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" + b"X-A: b\r\n" * 100:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def dripping_body(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9000\r\n\r\nthe first words")
+    await writer.drain()
+    await reader.read()
+
+
+async def endless_1xx(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+    for _ in range(100_000):
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+        await writer.drain()
+
+
+ZEROS = 50_000_000
+BOMB = gzip.compress(b"0" * ZEROS, 6)
+PAGES: dict[str, Callable[[dict[str, str]], bytes] | Callable[[asyncio.StreamWriter, asyncio.StreamReader], object]] = {
+    "/ok": lambda q: whole(b"<p>hello there</p>", "Content-Type: text/html", "Set-Cookie: id=SECRET"),
+    "/redir": redirect,
+    "/chain": chain,
+    "/status": lambda q: whole(b"<h1>no such page</h1>", "Content-Type: text/html", status=f"{q['s']} Sorry"),
+    "/empty": lambda q: b"HTTP/1.1 204 No Content\r\n\r\n",
+    "/badloc": lambda q: b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://[\xff\xfe/\r\n\r\n",
+    "/big": big,
+    "/gzip": lambda q: whole(gzip.compress(b"<p>small</p>"), "Content-Encoding: gzip", "Content-Type: text/html"),
+    "/members": lambda q: whole(gzip.compress(b"one ") + gzip.compress(b"two"), "Content-Encoding: x-gzip"),
+    "/deflate": lambda q: whole(zlib.compress(b"flat"), "Content-Encoding: deflate"),
+    "/rawdeflate": lambda q: whole(zlib.compress(b"raw flat")[2:-4], "Content-Encoding: deflate"),
+    "/bomb": lambda q: whole(BOMB, "Content-Encoding: gzip", "Content-Type: text/plain"),
+    "/bomb2": lambda q: whole(gzip.compress(BOMB), "Content-Encoding: gzip, gzip"),
+    "/zstd": lambda q: whole(b"(\xb5/\xfd", "Content-Encoding: zstd"),
+    "/shortgzip": lambda q: whole(gzip.compress(b"words " * 5000, 0)[:-9000], "Content-Encoding: gzip"),
+    "/brokengzip": lambda q: whole(gzip.compress(b"words ", 0) + b"\x1f\x8b\xff" * 9, "Content-Encoding: gzip"),
+    "/short": lambda q: b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\nhalf a pa",
+    "/silent": silent,
+    "/driphead": dripping_head,
+    "/dripbody": dripping_body,
+    "/1xx": endless_1xx,
+    "/hugehead": lambda q: b"HTTP/1.1 200 OK\r\nX-Big: " + b"y" * 2_000_000 + b"\r\n\r\n",
+    "/nohttp": lambda q: b"SSH-2.0-OpenSSH_9.6\r\n",
+    "/latin2": lambda q: whole(CZECH.encode("iso-8859-2"), "Content-Type: text/html; charset=iso-8859-2"),
+}
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[Web]:
+    web = Web()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            web.requests.append(head)
+            split = urlsplit(head.split(" ")[1])
+            page = PAGES.get(split.path, lambda q: whole(b"nothing here", status="404 Not Found"))
+            if asyncio.iscoroutinefunction(page):
+                await page(writer, reader)
+            else:
+                writer.write(page({key: values[0] for key, values in parse_qs(split.query).items()}))
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    web.port = server.sockets[0].getsockname()[1]
+    yield web
+    server.close()
+
+
+def at(path: str) -> str:
+    return f"http://pub.example.com{path}"
+
+
+NOT_PUBLIC = """http://127.0.0.1/x http://127.0.0.1:8000/ http://127.1/ http://2130706433/ http://0x7f000001/
+http://0x7f.0.0.0x1/ http://0177.0.0.1/ http://0/ http://0.0.0.0/ http://127.0.0.1./ http://[::1]/ http://[::]/
+http://[::ffff:127.0.0.1]/ http://[::ffff:7f00:1]/ http://[::127.0.0.1]/ http://[fec0::1]/ http://[fe80::1%25lo]/
+http://[fe80::1]/ http://[fc00::1]/ http://[ff02::1]/ http://[64:ff9b::7f00:1]/ http://[64:ff9b::a9fe:a9fe]/
+http://[64:ff9b:1::7f00:1]/ http://[2002:7f00:1::]/ http://[2002:c0a8:101::1]/ http://[2001:0:1:2:3:4:80ff:fffe]/
+http://[2a00:1450::5efe:7f00:1]/ http://[2a00:1450::200:5efe:a00:1]/ http://[2001:db8::1]/ http://[100::1]/
+http://10.0.0.1/ http://172.16.0.1/ http://172.31.255.255/ http://192.168.1.1/admin http://169.254.169.254/latest/
+http://[fd00:ec2::254]/latest/ http://[fd00:ec2::254%251]/ http://168.63.129.16/ http://100.100.100.200/
+http://192.0.0.192/ http://198.18.0.1/ http://224.0.0.1/ http://240.0.0.1/ http://255.255.255.255/
+http://①②⑦.⓪.⓪.①/ http://127。0。0。1/ http://１２７.0.0.1/ http://localhost/ http://LOCALHOST/ http://localhost./
+http://foo.localhost/ http://router.lan/ http://printer.local/ http://metadata.google.internal/computeMetadata/v1/
+http://intranet/ http://x.onion/ http://1.1.1/ http://0x08080808/ http://8.8.8.8.example.0x1/""".split()  # noqa: SIM905 - one a line is a page
+NOT_THE_WEB = [
+    "file:///etc/passwd",
+    "gopher://pub.example.com:70/_x",
+    "ftp://pub.example.com/x",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "blob:http://pub.example.com/x",
+    "http+unix://%2Fvar%2Frun%2Fdocker.sock/info",
+    "//127.0.0.1/x",
+    "pub.example.com/x",
+    "",
+    "http://",
+    "http:///x",
+    "http://user:pw@pub.example.com/",
+    "http://pub.example.com@127.0.0.1/",
+    "http://@pub.example.com/",
+    "http://127.0.0.1\\@pub.example.com/",
+    "http://127.0.0.1#@pub.example.com/",
+    "http://pub.example.com /ok",
+    "http://pub.example.com/a\r\nX-Injected: 1",
+    "http://pub.example.com/\x00a",
+    "http://pub.example.com/\ta",
+    "http://pub.example.com:22/",
+    "http://pub.example.com:6379/",
+    "http://pub.example.com:99999/",
+    "http://pub.example.com:x/",
+    "http://pub..example.com/",
+    "http://" + "a" * 64 + ".example.com/",
+    "http://pub.example.com%2f@127.0.0.1/",
+    "http://pub%2eexample.com/",
+    "http://[::1/",
+    "http://pub.example.com/" + "a" * 5000,
+]
+
+
+@pytest.mark.parametrize("url", NOT_PUBLIC + NOT_THE_WEB)
+async def test_an_address_that_is_not_of_the_public_web_is_refused_before_anything_is_sent(web, url):
+    with pytest.raises(Refused):
+        await web.fetcher().get(url)
+    assert web.dialled == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "169.254.169.254", "10.1.2.3", "::1", "64:ff9b::7f00:1", "::ffff:10.0.0.1", "2002:7f00:1::", "junk"],
+)
+async def test_a_name_that_leads_to_a_private_address_is_refused(web, address):
+    web.names["trap.example.com"] = [[PUBLIC, address]]
+    with pytest.raises(Refused, match="not public"):
+        await web.fetcher().get("http://trap.example.com/ok")
+    assert web.dialled == []
+
+
+async def test_the_checked_address_is_the_one_that_is_dialled(web):
+    web.names["rebind.example.com"] = [[PUBLIC], ["127.0.0.1"]]
+    assert (await web.fetcher().get("http://rebind.example.com/ok")).status == 200
+    assert web.dialled == [PUBLIC]
+    with pytest.raises(Refused):
+        await web.fetcher().get("http://rebind.example.com/ok")
+    assert web.dialled == [PUBLIC]
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::1"]
+)
+def test_public_addresses_stay_open(address):
+    assert public(address)
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "http://127.0.0.1/",
+        "//10.0.0.1/x",
+        "file:///etc/passwd",
+        "http://169.254.169.254/",
+        "http://a@pub.example.com/",
+        "ftp://x/",
+    ],
+)
+async def test_every_redirect_is_checked_like_the_first_url(web, to):
+    with pytest.raises(Refused):
+        await web.fetcher().get(at(f"/redir?to={to}"))
+    with pytest.raises(Refused):
+        await web.fetcher().get(at(f"/chain?n=3&end={to}"))
+    assert set(web.dialled) == {PUBLIC}
+
+
+async def test_ordinary_redirects_are_followed_and_the_last_url_is_told(web):
+    got = await web.fetcher().get(at("/chain?n=3"))
+    assert (got.status, got.text, got.url) == (200, "arrived", "http://pub.example.com/chain?n=0&end=")
+    assert (await web.fetcher().get(at("/redir?s=308&to=/ok"))).status == 200
+
+
+async def test_too_many_and_unreadable_redirects_are_an_error(web):
+    with pytest.raises(ToolError, match="redirects more than 8 times"):
+        await web.fetcher().get(at("/chain?n=40"))
+    with pytest.raises(Refused):
+        await web.fetcher().get(at("/badloc"))
+
+
+async def test_a_host_that_the_user_allows_is_opened_on_that_port_only(web):
+    allowed = Fetcher(allow=[f"127.0.0.1:{web.port}"], seconds=5)
+    got = await allowed.get(f"http://127.0.0.1:{web.port}/ok")
+    assert (got.status, got.kind) == (200, "html")
+    with pytest.raises(Refused):
+        await allowed.get(f"http://127.0.0.1:{web.port + 1}/ok")
+    with pytest.raises(Refused):
+        await allowed.get(f"http://127.1:{web.port}/ok")
+
+
+@pytest.mark.parametrize("status", [403, 404, 410, 500])
+async def test_an_error_page_is_a_result(web, status):
+    got = await web.fetcher().get(at(f"/status?s={status}"))
+    assert (got.status, got.text) == (status, "<h1>no such page</h1>")
+
+
+async def test_an_empty_answer_is_a_result(web):
+    assert (await web.fetcher().get(at("/empty"))).body == b""
+
+
+async def test_nothing_of_one_fetch_is_sent_with_the_next(web):
+    fetcher = web.fetcher(contact="ann@example.org")
+    for _ in range(2):
+        await fetcher.get(at("/redir?to=/ok"))
+    for head in web.requests:
+        assert not any(word in head.lower() for word in ("cookie:", "referer:", "authorization:"))
+        assert "\r\nUser-Agent: hira/" in head
+        assert "contact: ann@example.org" in head
+        assert "\r\nFrom: ann@example.org\r\n" in head
+
+
+async def test_fragments_stay_here_and_encoded_line_ends_stay_encoded(web):
+    await web.fetcher().get(at("/ok#frag"))
+    await web.fetcher().get(at("/a%0d%0aX-Injected:%201"))
+    assert web.requests[0].startswith("GET /ok HTTP/1.1\r\n")
+    assert web.requests[1].startswith("GET /a%0d%0aX-Injected:%201 HTTP/1.1\r\n")
+    assert "\nX-Injected" not in web.requests[1]
+
+
+async def test_international_names_and_paths_are_encoded(web):
+    web.names["xn--bcher-kva.example.com"] = [[PUBLIC]]
+    got = await web.fetcher().get("http://bücher.example.com/ok?q=ä")
+    assert got.status == 200
+    assert web.requests[0].startswith("GET /ok?q=%C3%A4 HTTP/1.1\r\nHost: xn--bcher-kva.example.com")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("/gzip", "<p>small</p>"), ("/members", "one two"), ("/deflate", "flat"), ("/rawdeflate", "raw flat")],
+)
+async def test_one_layer_of_compression_is_read(web, path, text):
+    got = await web.fetcher().get(at(path))
+    assert (got.text, got.cut) == (text, "")
+
+
+async def test_a_body_is_cut_at_the_limit_on_the_wire(web):
+    got = await web.fetcher(limit=100_000).get(at("/big"))
+    assert (len(got.body), got.cut) == (100_000, "it is longer than 0.1 MB")
+
+
+async def test_a_compression_bomb_is_cut_at_the_limit_decoded(web):
+    got = await web.fetcher(limit=100_000).get(at("/bomb"))
+    assert (len(got.body), got.cut) == (100_000, "it is longer than 0.1 MB")
+
+
+@pytest.mark.parametrize("path", ["/bomb2", "/zstd"])
+async def test_chains_and_other_encodings_are_not_decoded(web, path):
+    with pytest.raises(ToolError, match="encoding"):
+        await web.fetcher().get(at(path))
+
+
+async def test_what_came_before_a_break_is_kept_and_said_to_be_a_part(web):
+    got = await web.fetcher().get(at("/short"))
+    assert (got.text, got.cut) == ("half a pa", "the connection broke off")
+    got = await web.fetcher(seconds=0.5).get(at("/dripbody"))
+    assert (got.text, got.cut) == ("the first words", "the time was up")
+    for path in ("/shortgzip", "/brokengzip"):
+        got = await web.fetcher().get(at(path))
+        assert got.cut.startswith("its compression")
+        assert got.text.startswith("words ")
+
+
+@pytest.mark.parametrize("path", ["/silent", "/driphead", "/1xx"])
+async def test_a_server_that_never_gets_to_the_point_ends_at_the_deadline(web, path):
+    with pytest.raises(ToolError, match=r"did not answer within 0\.5 seconds"):
+        await web.fetcher(seconds=0.5).get(at(path))
+
+
+@pytest.mark.parametrize("path", ["/hugehead", "/nohttp"])
+async def test_what_is_not_http_is_an_error_for_the_model(web, path):
+    with pytest.raises(ToolError, match="proper HTTP"):
+        await web.fetcher().get(at(path))
+
+
+async def test_a_dead_host_is_an_error_for_the_model(web):
+    web.names["dead.example.com"] = [["93.184.215.99"]]
+    with pytest.raises(ToolError, match="cannot be opened: the connection failed"):
+        await web.fetcher().get("http://dead.example.com/")
+    web.names["none.example.com"] = [[]]
+    with pytest.raises(ToolError, match="cannot be opened"):
+        await web.fetcher().get("http://none.example.com/")
+
+
+async def test_the_next_address_is_tried_where_the_first_is_dead(web):
+    web.names["two.example.com"] = [["93.184.215.99", PUBLIC]]
+    assert (await web.fetcher().get("http://two.example.com/ok")).status == 200
+
+
+async def test_text_is_decoded_as_the_header_says(web):
+    assert (await web.fetcher().get(at("/latin2"))).text == CZECH
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "kind"),
+    [
+        ("text/html; charset=x", b"<p>", "html"),
+        ("application/xhtml+xml", b"<?xml", "html"),
+        ("text/html", b"\n%PDF-1.7", "pdf"),
+        ("application/pdf", b"<!DOCTYPE html><p>please log in", "html"),
+        ("application/ld+json", b"{}", "json"),
+        ("text/plain", b"<HTML><p>", "html"),
+        ("text/csv", b"a,b", "text"),
+        ("", b"words", "text"),
+        ("text/plain", b"MZ\x00\x01", "binary"),
+        ("text/plain", "a".encode("utf-16"), "text"),
+        ("image/png", b"\x89PNG", "image"),
+        ("application/octet-stream", b"abc", "binary"),
+        ("application/zip", b"PK", "binary"),
+    ],
+)
+def test_the_kind_of_a_body_is_told_by_its_first_bytes_before_its_type(content_type, body, kind):
+    assert Fetched("http://a.example/", 200, content_type, body).kind == kind
+
+
+def test_a_checked_url_is_written_in_one_way():
+    assert checked(" HTTP://Pub.Example.COM.:80/A?b#c ").url == "http://pub.example.com/A?b"
