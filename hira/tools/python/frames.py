@@ -1,0 +1,25 @@
+"""The control channel: one JSON object a frame, four bytes of length before it.
+
+Used on both sides; imports nothing of hira.
+"""
+
+import json
+import struct
+from typing import Any
+
+LENGTH = struct.Struct(">I")
+LARGEST = 4 << 20
+
+
+def packed(frame: dict[str, Any]) -> bytes:
+    """The bytes of one frame. Text stays ASCII inside, so that lone surrogates survive."""
+    body = json.dumps(frame).encode("ascii")
+    return LENGTH.pack(len(body)) + body
+
+
+def shortened(text: str, most: int) -> str:
+    """At most about `most` characters: the head and the tail, and how many are missing between them."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"

@@ -1,0 +1,78 @@
+"""What holds the code back on this machine: decided before anything runs, and reported."""
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hira.tools.python import landlock, seccomp
+
+Mode = Literal["auto", "process", "off"]
+"""`auto` wants every layer; `process` is content with a separate process and limits; `off` lifts the limits too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer; `note` says what it holds back, or why it is missing."""
+
+    name: str
+    active: bool
+    note: str
+
+
+def sandbox_layers(mode: Mode = "auto") -> tuple[Layer, ...]:
+    """What would hold code back here, in this mode. Looks only; changes nothing."""
+    no_posix = "" if os.name == "posix" else "needs Linux or macOS"
+    no_linux = "" if sys.platform == "linux" else "needs Linux"
+    off = "switched off: sandbox is 'off'" if mode == "off" else ""
+    less = off or ("switched off: sandbox is 'process'" if mode == "process" else "")
+    return (
+        _layer("process", no_posix, "own process and session, clean environment, closed descriptors"),
+        _layer("limits", off or no_posix, "memory, threads, open files, disk, output, time"),
+        _layer("privileges", off or no_linux, "no new privileges, capabilities dropped, ends when hira ends"),
+        _layer("landlock", less or landlock.missing(), f"files (ABI {landlock.abi()})"),
+        _layer("seccomp", less or seccomp.missing(), "no network, no other programs, no signals to others"),
+    )
+
+
+def refusal(mode: Mode = "auto") -> str:
+    """One line that says why code cannot be run here in this mode; empty if it can."""
+    missing = [layer for layer in sandbox_layers(mode) if not layer.active]
+    needed = missing if mode == "auto" else [layer for layer in missing if layer.name == "process"]
+    if not needed:
+        return ""
+    wants = "; ".join(f"{layer.name}: {layer.note}" for layer in needed)
+    return f"Python code is not run here, because nothing would hold it back ({wants})"
+
+
+def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
+    """What to open and what only to list, so that these files and folders can be read without their hidden parts.
+
+    A folder with hidden entries (`.env`, `.git`), and any that holds the home folder, is opened entry by entry.
+    """
+    opened: list[str] = []
+    listed: list[str] = []
+    home, pending = Path.home(), list(paths)
+    while pending:
+        path = pending.pop()
+        inside = _inside(path)
+        if home.is_relative_to(path) or any(entry.name.startswith(".") for entry in inside):
+            listed.append(str(path))
+            pending += [entry for entry in inside if entry != home and home.is_relative_to(entry)]
+            opened += [str(e) for e in inside if not e.name.startswith(".") and not home.is_relative_to(e)]
+        else:
+            opened.append(str(path))
+    return opened, listed
+
+
+def _inside(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except OSError:
+        return []
+
+
+def _layer(name: str, missing: str, holds: str) -> Layer:
+    return Layer(name, not missing, missing or holds)

@@ -1,0 +1,208 @@
+"""The parent's side of one interpreter: start it, speak with it, watch what it uses, stop it for good."""
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.tools.python.frames import LARGEST, LENGTH, packed
+from hira.tools.python.output import Output
+
+# A package of that name stands for this folder, so that the worker imports its own modules and nothing of hira.
+_BOOT = """
+import sys, types
+package = types.ModuleType("hira_sandbox")
+package.__path__ = [sys.argv[1]]
+sys.modules["hira_sandbox"] = package
+from hira_sandbox.worker import main
+main(int(sys.argv[2]), int(sys.argv[3]))
+"""
+_LINUX = sys.platform == "linux"
+_PIPE = 1 << 20
+_CHUNK = 1 << 16
+_REAP = 30.0
+
+
+class Ended(Exception):
+    """The interpreter is gone, or what it sends is no frame."""
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """One running interpreter. `kept` is how many bytes of a call's output are kept."""
+
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    pipe: int
+    mark: str
+    kept: int
+    output: Output = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.output = Output(self.kept // 2)
+        asyncio.get_running_loop().add_reader(self.pipe, self._drain)
+
+    async def ask(self, frame: dict[str, Any]) -> dict[str, Any]:
+        """Send the frame and wait for the answer that carries its id. Raises `Ended`."""
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.sock_sendall(self.channel, packed(frame))
+            while True:
+                (size,) = LENGTH.unpack(await self._exactly(LENGTH.size))
+                if size > LARGEST:
+                    raise Ended
+                answer = json.loads(await self._exactly(size))
+                if isinstance(answer, dict) and answer.get("id") == frame["id"]:
+                    return answer
+        except (OSError, ValueError, RecursionError):
+            raise Ended from None
+
+    async def _exactly(self, size: int) -> bytes:
+        loop, got = asyncio.get_running_loop(), bytearray()
+        while len(got) < size:
+            chunk = await loop.sock_recv(self.channel, min(size - len(got), _CHUNK))
+            if not chunk:
+                raise Ended
+            got += chunk
+        return bytes(got)
+
+    def _drain(self, most: int = 16) -> None:
+        """Take what the pipe holds, at most `most` chunks, so that a flood leaves the loop to others."""
+        for _ in range(most):
+            try:
+                chunk = os.read(self.pipe, _CHUNK)
+            except BlockingIOError:
+                return
+            if not chunk:
+                asyncio.get_running_loop().remove_reader(self.pipe)
+                return
+            self.output.add(chunk)
+
+    def printed(self) -> str:
+        """The text printed since the last time; what comes later belongs to the next call."""
+        self._drain(2 * _PIPE // _CHUNK)
+        text = self.output.text
+        self.output = Output(self.kept // 2)
+        return text
+
+    def freeze(self) -> None:
+        """Nothing runs between two calls: no thread that was left behind burns the processor or swaps a file."""
+        if _LINUX:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        if _LINUX:
+            self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> "asyncio.Future[int]":
+        """Kill the interpreter and whatever it started; the future has its exit status. Never waits itself."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        self.channel.close()
+        return asyncio.ensure_future(self._reaped(loop))
+
+    async def _reaped(self, loop: asyncio.AbstractEventLoop) -> int:
+        try:
+            status = await asyncio.to_thread(self.process.wait, _REAP)
+            await asyncio.to_thread(kill_marked, self.mark)
+        finally:
+            loop.remove_reader(self.pipe)
+            self._last_words()
+            os.close(self.pipe)
+        return status
+
+    def _last_words(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(2 * _PIPE // _CHUNK):
+                if not (chunk := os.read(self.pipe, _CHUNK)):
+                    break
+                self.output.add(chunk)
+
+
+def spawn(folder: Path, kept: int) -> Interpreter:
+    """Start an interpreter with a clean environment and no descriptor but its own end of the channel.
+
+    Not `-I`: that would ignore PYTHONHASHSEED, which makes sets print alike at every replay. `-P -s` and an environment
+    that holds nothing of the caller's keep out the same.
+    """
+    mark = secrets.token_hex(8)
+    ours, theirs = socket.socketpair()
+    read, write = os.pipe()
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own program, no shell
+            [
+                *(sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT),
+                *(str(Path(__file__).parent), str(theirs.fileno()), str(os.getpid())),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=write,
+            stderr=write,
+            pass_fds=(theirs.fileno(),),
+            cwd=folder,
+            env=environment(folder, mark),
+            start_new_session=True,
+        )
+    except OSError:
+        ours.close()
+        os.close(read)
+        raise
+    finally:
+        theirs.close()
+        os.close(write)
+    ours.setblocking(False)  # noqa: FBT003 - the standard library takes it by position only
+    os.set_blocking(read, False)
+    if _LINUX:
+        import fcntl
+
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, _PIPE)
+    return Interpreter(process, ours, read, mark, kept)
+
+
+def environment(folder: Path, mark: str) -> dict[str, str]:
+    """All of the environment that the code sees. Nothing of the caller's: it holds keys."""
+    threads = {f"{name}_NUM_THREADS": "2" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "HOME": str(folder),
+        "USER": "hira",
+        "LOGNAME": "hira",
+        "TMPDIR": str(folder / ".tmp"),
+        "MPLBACKEND": "Agg",
+        "MPLCONFIGDIR": str(folder / ".matplotlib"),
+        "PYTHONHASHSEED": "0",
+        "HIRA_SANDBOX": mark,
+        **threads,
+    }
+
+
+def kill_marked(mark: str) -> None:
+    """Kill what carries the mark of one interpreter in its environment: daemons that left its session.
+
+    Only without seccomp can there be any.
+    """
+    wanted = f"HIRA_SANDBOX={mark}".encode()
+    for entry in _numbered("/proc"):
+        with contextlib.suppress(OSError):
+            if wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                os.kill(entry, signal.SIGKILL)
+
+
+def _numbered(folder: str) -> Sequence[int]:
+    try:
+        return [int(entry.name) for entry in Path(folder).iterdir() if entry.name.isdigit()]
+    except OSError:
+        return ()

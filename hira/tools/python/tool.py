@@ -1,0 +1,66 @@
+"""The tool `python`: a computed number becomes a source that can be cited and checked."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from hira.evidence import Source
+from hira.messages import Filled
+from hira.prompts import Prompt
+from hira.tools.python.layers import Mode
+from hira.tools.python.sandbox import Outcome, PythonSandbox
+from hira.tools.python.usage import Limits
+from hira.tools.tool import Observation, Passage, Tool, tool
+from hira.untrusted import clean
+
+DESCRIPTION = Prompt(__file__, "description")
+_TITLE = 80
+_QUEUE = 5
+"""How many calls of one turn may wait for each other before the tool's own time is over."""
+
+
+def python_tool(sandbox: PythonSandbox) -> Tool:
+    """The tool of one session. What the code does wrong is told to the model, which repairs it."""
+
+    async def python(code: str) -> Observation:
+        return observed(await sandbox.run(code), code, sandbox)
+
+    made: Tool = tool(python, seconds=_QUEUE * (sandbox.limits.seconds + 30))
+    attached = "".join(f"\n- {clean(str(path))}" for path in sandbox.readable)
+    described = DESCRIPTION.fill(
+        seconds=f"{sandbox.limits.seconds:g}",
+        attached=Filled(f" Files and folders that it can read:{attached}" if attached else ""),
+    )
+    return replace(made, description=str(described))
+
+
+def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
+    """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
+    written = "".join(f"\nwrote {path}" for path in outcome.files)
+    if outcome.status != "ok":
+        return Observation(Filled(clean(f"{outcome.text}{written}")))
+    first = next((line.strip() for line in code.splitlines() if line.strip()), "")
+    place = f"{sandbox.label}.{outcome.number}" if sandbox.label else str(outcome.number)
+    shown = outcome.text or "(nothing was printed, and the last line has no value)"
+    text = f"{code.strip()}\n\nOutput:\n{shown}{written}"
+    source = Source(f"python:{place}", first[:_TITLE] or "computation", text, "computation")
+    return Observation(passages=(Passage(source, text),))
+
+
+def open_python(
+    folder: Path,
+    *,
+    readable: tuple[Path | str, ...] = (),
+    sandbox: Mode = "auto",
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Callable[[str], AbstractAsyncContextManager[Tool]]:
+    """What opens a session for a subtask: each works in its own folder below `folder`, under the subtask's id."""
+
+    @asynccontextmanager
+    async def opened(label: str) -> AsyncIterator[Tool]:
+        inner = PythonSandbox(folder / label, readable=readable, label=label, sandbox=sandbox, limits=limits)
+        async with inner:
+            yield python_tool(inner)
+
+    return opened

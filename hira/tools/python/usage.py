@@ -1,0 +1,78 @@
+"""What an interpreter uses beyond what the kernel bounds for it: asked now and then while code runs."""
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from hira.tools.python.folder import look
+
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_THREADS = 17  # field of /proc/PID/stat, counted behind the name
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one session. `seconds` is for one call; sizes are bytes; `output` is what is kept of one call's.
+
+    `memory` bounds what is allocated and, with a fifth more, what is resident; `disk` and `files` are for all that the
+    session adds to its folder, `file` for one file.
+    """
+
+    seconds: float = 60.0
+    memory: int = 1 << 30
+    disk: int = 256 << 20
+    file: int = 64 << 20
+    files: int = 5_000
+    threads: int = 64
+    open_files: int = 256
+    output: int = 20_000
+
+
+def broken(pid: int, limits: Limits) -> str:
+    """Which limit the process has broken, in words for the model; empty if none, or where the system does not say."""
+    try:
+        resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+        threads = int(Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[_THREADS])
+    except (OSError, IndexError):
+        return ""
+    if resident > limits.memory * 1.2:
+        return f"it used more than {size(limits.memory)} of memory"
+    if threads > limits.threads:
+        return f"it started more than {limits.threads} threads"
+    return ""
+
+
+def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int = 0) -> str:
+    """Which limit of the folder is broken, in words for the model, over the `entries` and bytes `taken` before.
+
+    With `pid` the process's deleted but open files count too.
+    """
+    try:
+        found = look(folder, limits.files + entries)
+    except OSError:
+        return ""
+    if found.deep:
+        return "it nested folders too deep"
+    if found.entries - entries > limits.files:
+        return f"it made more than {limits.files:,} files"
+    if found.bytes + _held(pid) - taken > limits.disk:
+        return f"its files took more than {size(limits.disk)}"
+    return ""
+
+
+def _held(pid: int) -> int:
+    """Bytes of files that were deleted while they were open."""
+    total = 0
+    with contextlib.suppress(OSError):
+        for opened in Path(f"/proc/{pid}/fd").iterdir() if pid else ():
+            with contextlib.suppress(OSError):
+                info = opened.stat()
+                total += info.st_blocks * 512 if stat.S_ISREG(info.st_mode) and not info.st_nlink else 0
+    return total
+
+
+def size(count: int) -> str:
+    """Bytes for a person: 64 MB, 1.5 GB."""
+    return f"{count / (1 << 30):.3g} GB" if count >= 1 << 30 else f"{count / (1 << 20):.3g} MB"

@@ -1,0 +1,169 @@
+"""The child: a Python session behind the channel. Runs model-written code; imports nothing of hira.
+
+Everything it needs is imported before it is confined and bound here, so that code that bends the interpreter harms at
+most its own session. Whatever it answers is only said by the code itself: the parent trusts none of it.
+"""
+
+import ast
+import builtins
+import contextlib
+import io
+import json
+import linecache
+import os
+import signal
+import socket
+import sys
+import traceback
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+from .confine import confine
+from .frames import LENGTH, packed, shortened
+
+_KEPT = 20_000
+_OWN = "<call "
+_RECURSION = 1000
+_HINT = (
+    "(Here, code has no network and starts no other program; it reads the files it was given and writes only in its "
+    "own folder.)"
+)
+
+
+def main(descriptor: int, parent: int) -> None:
+    """Serve calls until the parent closes the channel."""
+    channel = socket.socket(fileno=descriptor)
+    setup = _received(channel)
+    if setup is None:
+        return
+    try:
+        layers = confine(setup, parent)
+    except OSError as error:
+        channel.sendall(packed({"id": setup["id"], "failed": str(error)}))
+        return
+    session = Session(setup["folder"], os.dup(1))
+    channel.sendall(packed({"id": setup["id"], "layers": layers}))
+    while (request := _received(channel)) is not None:
+        answer = session.run(request["code"], request["number"])
+        channel.sendall(packed({"id": request["id"], **answer}))
+
+
+def _received(channel: socket.socket) -> Any:
+    head = _exactly(channel, LENGTH.size)
+    return json.loads(_exactly(channel, LENGTH.unpack(head)[0])) if head else None
+
+
+def _exactly(channel: socket.socket, size: int) -> bytes:
+    got = bytearray()
+    while len(got) < size and (chunk := channel.recv(size - len(got))):
+        got += chunk
+    return bytes(got) if len(got) == size else b""
+
+
+class Session:
+    """Variables that last from call to call. `out` is a descriptor of the output that the code does not know of."""
+
+    def __init__(self, folder: str, out: int) -> None:
+        self.folder = folder
+        self.out = out
+        self.running = False
+        self.module = types.ModuleType("__main__")
+        self.builtins = dict(vars(builtins))
+        self.stream = self._open()
+        sys.modules["__main__"] = self.module
+        sys.argv = [""]
+        sys.path.append(folder)  # last, so that no file of the code stands in for a module of Python
+        warnings.filterwarnings("ignore", message=".*non-interactive")
+
+    def run(self, code: str, number: int) -> dict[str, Any]:
+        """Run the code as a notebook would. The answer: `value` of the last expression, or `error`."""
+        self._prepare()
+        name = f"{_OWN}{number}>"
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        try:
+            self.running = True
+            answer = {"value": self._evaluated(code, name)}
+        except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
+            self.running = False
+            answer = self._failed(error)
+        self.running = False
+        self._tidy()
+        return answer
+
+    def _evaluated(self, code: str, name: str) -> str:
+        tree = ast.parse(code, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        space = vars(self.module)
+        exec(compile(tree, name, "exec"), space)  # noqa: S102 - that is what this process is for
+        value = None
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), name, "eval"), space)  # noqa: S307 - likewise
+        self._save_figures(name.removeprefix(_OWN).rstrip(">"))
+        if value is None:
+            return ""
+        space["_"] = value
+        return shortened(repr(value), _KEPT)
+
+    def _save_figures(self, call: str) -> None:
+        """Save what was drawn and neither saved nor closed, as a notebook would show it."""
+        if pyplot := sys.modules.get("matplotlib.pyplot"):
+            for number in pyplot.get_fignums():
+                pyplot.figure(number).savefig(Path(self.folder, f"figure-{call}-{number}.png"))
+            pyplot.close("all")
+
+    def _failed(self, error: BaseException) -> dict[str, Any]:
+        sys.settrace(None)
+        sys.setprofile(None)
+        sys.setrecursionlimit(_RECURSION)
+        if isinstance(error, SystemExit) and error.code in {None, 0}:
+            return {"value": ""}
+        return {"value": "", "error": shortened(explained(error), _KEPT)}
+
+    def _prepare(self) -> None:
+        os.dup2(self.out, 1)
+        os.dup2(self.out, 2)
+        if self.stream.closed:
+            self.stream = self._open()
+        sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self.stream  # type: ignore[misc]
+        sys.stdin = sys.__stdin__ = Path(os.devnull).open(encoding="utf-8")  # type: ignore[misc]  # noqa: SIM115 - the code's
+        signal.signal(signal.SIGINT, self._interrupt)
+        with contextlib.suppress(OSError):
+            os.chdir(self.folder)
+
+    def _tidy(self) -> None:
+        """Put right what the code may have bent: hooks, limits, built-in names, alarms."""
+        sys.settrace(None)
+        sys.setprofile(None)
+        sys.setrecursionlimit(_RECURSION)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        vars(builtins).update(self.builtins)
+        for stream in (sys.stdout, self.stream):
+            with contextlib.suppress(Exception):
+                stream.flush()
+
+    def _interrupt(self, *_: object) -> None:
+        if self.running:
+            raise KeyboardInterrupt
+
+    def _open(self) -> io.TextIOWrapper:
+        raw = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
+        return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def explained(error: BaseException) -> str:
+    """The traceback with the code's own lines only, and a hint where the sandbox was in the way."""
+    told = traceback.TracebackException.from_exception(error)
+    pending, seen = [told], set()
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        own = [frame for frame in one.stack if frame.filename.startswith(_OWN)]
+        one.stack = traceback.StackSummary.from_list(own)
+        pending += [other for other in (one.__cause__, one.__context__, *(one.exceptions or ())) if other]
+    text = "".join(told.format()).rstrip()
+    refused = "Operation not permitted" in text or "Permission denied" in text
+    return f"{text}\n{_HINT}" if refused else text
