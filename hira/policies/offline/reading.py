@@ -25,6 +25,7 @@ _ABBREVIATED = re.compile(
 )
 _OPEN = re.compile(r"[\w,;(–-]$")
 _ITEM = re.compile(r"^\s*(?:[-*•‣#>]|\d{1,3}[.)]\s|\[)")
+_HEADING = re.compile(r"^#|›|\|")
 _WRAPPED = 60
 
 NAME = r"[A-Z][\w’'-]*[\w]|[A-Z]"
@@ -42,9 +43,10 @@ _BECAUSE = re.compile(
     r"\b(?:because|since|due to|so that|in order to|as a result|therefore|hence|to avoid|caus\w+)\b|因"
 )
 
+_FIRST = r"^(?:(?!\b(?:wh(?:at|en|ere|y|ich|om?|ose)|how)\b).)*\b"  # no other question word before it
 # the form of a question, and what an answer of that form holds
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|month|century)\b|\bhow old\b|何时|哪一?年|什么时候")),
+    ("date", re.compile(rf"{_FIRST}when\b|\b(?:what|which) (?:year|date|month|century)\b|\bhow old\b|何时|哪一?年|什么时候")),
     (
         "number",
         re.compile(
@@ -53,19 +55,20 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|\bpopulation\b|多少|几[个人次]|多[高长大远]"
         ),
     ),
-    ("person", re.compile(r"\bwho(?:m|se)?\b|谁")),
+    ("person", re.compile(rf"{_FIRST}who(?:m|se)?\b|谁")),
     (
         "place",
         re.compile(
             r"\bwhere\b|\b(?:what|which) (?:city|town|country|place|river|village|state|region)\b|哪里|在哪|何处"
         ),
     ),
-    ("cause", re.compile(r"\bwhy\b|为什么|为何")),
+    ("cause", re.compile(rf"{_FIRST}why\b|为什么|为何")),
 )
 _FORM = frozenset(
     words(
         "name many much long far tall high large big deep wide heavy fast often old year date month kind type number"
-        " called exactly according please tell give list find get use work explain describe mean happen"
+        " called exactly according please tell give list find get use used using work explain describe mean happen"
+        " after before during each every"
     )
 )
 _CJK_FORM = re.compile(
@@ -111,7 +114,7 @@ def passages(text: str) -> list[Passage]:
     """The passages in a result, each once; empty if it holds none."""
     heads = list(_HEADER.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    found = [Passage(*head.groups(), text[head.end() : end].strip()) for head, end in zip(heads, ends, strict=False)]
+    found = [Passage(head[1], head[2], head[3], text[head.end() : end].strip()) for head, end in zip(heads, ends, strict=False)]
     return list(dict.fromkeys(found))
 
 
@@ -119,7 +122,7 @@ def split(text: str) -> list[str]:
     """The sentences of a text; a row of a table, an item and a heading stand alone, broken lines are joined."""
     lines: list[str] = []
     for line in (line.strip() for line in text.splitlines()):
-        wrapped = lines and len(lines[-1]) >= _WRAPPED and _OPEN.search(lines[-1]) and not lines[-1].startswith("#")
+        wrapped = lines and len(lines[-1]) >= _WRAPPED and _OPEN.search(lines[-1]) and not _HEADING.search(lines[-1])
         if wrapped and line and ROW not in line and not _ITEM.match(line):
             lines[-1] = f"{lines[-1]} {line}"
         else:
@@ -203,13 +206,17 @@ def best(question: str, read: Sequence[Passage], given: str = "") -> list[tuple[
         return []
     weigh = _weights(asked, question, candidates, frozenset(words(given)))
     total = sum(weigh.values()) or 1.0
+    marked = names(question)
+    rest = [word for word in weigh if word not in marked]
     wanted = kind(question)
     pairs = set(pairwise(words(question)))
     ranked: list[tuple[float, float, Sentence]] = []
     for one in candidates:
         inside = {word: holds(word, one.own) for word in weigh}
-        near = {word: max(inside[word], holds(word, one.beside)) for word in weigh}
+        near = {word: max(inside[word], holds(word, one.around if word in marked else one.beside)) for word in weigh}
         coverage = sum(weigh[word] * near[word] for word in weigh) / total
+        if rest:
+            coverage = min(coverage, sum(weigh[word] * near[word] for word in rest) / sum(weigh[word] for word in rest))
         score = sum(weigh[word] * max(inside[word], BESIDE * near[word]) for word in weigh) / total
         score += 0.25 * fits(wanted, one.text, question) if wanted else 0.0
         score += 0.04 * min(3, len(pairs & set(pairwise(words(one.text)))))
@@ -224,8 +231,9 @@ def _weights(asked: list[str], question: str, candidates: list[Sentence], given:
     """What each word of the question weighs: rare ones more, names and numbers half as much again."""
     marked = names(question) | numbers(question)
     collection = BM25([one.text for one in candidates])
+    most = max(map(collection.weight, asked))
     return {
-        word: collection.weight(word) * (1.5 if word in marked else 1.0) * (0.3 if word in given else 1.0)
+        word: (1 + collection.weight(word) / most) * (1.5 if word in marked else 1.0) * (0.3 if word in given else 1.0)
         for word in asked
     }
 
