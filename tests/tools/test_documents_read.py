@@ -1,0 +1,477 @@
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from made_documents import (
+    WORD,
+    docx,
+    epub,
+    paragraph,
+    pdf,
+    pptx,
+    related,
+    rows,
+    shape,
+    slide_table,
+    slide_xml,
+    word_table,
+    xlsx,
+    zipped,
+)
+
+from hira.errors import ToolError
+from hira.tools.documents import read_file
+from hira.tools.documents.archive import MEMBER
+from hira.tools.documents.charset import decode
+from hira.tools.documents.prose import reflow
+from hira.tools.documents.tables import header_of, read_csv
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def refusal(path: Path, **more: int) -> str:
+    with pytest.raises(ToolError) as caught:
+        read_file(path, **more)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def text_or_refusal(path: Path) -> str:
+    """Anything but a `ToolError` fails the test."""
+    try:
+        return read_file(path).text
+    except ToolError as error:
+        return str(error)
+
+
+# text
+
+
+def test_a_markdown_file_is_titled_by_its_first_heading(tmp_path):
+    document = read_file(written(tmp_path / "a.md", "# Lake Ohrid\n\nIt is *old*.\n"))
+    assert (document.title, document.text) == ("Lake Ohrid", "# Lake Ohrid\n\nIt is *old*.\n")
+
+
+def test_a_text_without_a_heading_is_titled_by_its_file(tmp_path):
+    assert read_file(written(tmp_path / "tides.txt", "High water twice a day.")).title == "tides"
+
+
+@pytest.mark.parametrize("name", ["a.py", "Makefile", "x.toml", "y.yaml", "z.log", "q.tex", "notes.unheard"])
+def test_any_file_that_is_text_is_read_as_text(tmp_path, name):
+    content = "key = 'value'\n    indented line that is long enough to look like a broken paragraph of prose\nnext\n"
+    assert "key = 'value'" in read_file(written(tmp_path / name, content)).text
+
+
+def test_code_keeps_its_lines(tmp_path):
+    line = "result = compute(" + "a, " * 40 + ")"
+    assert read_file(written(tmp_path / "a.py", f"{line}\n{line}\n")).text == f"{line}\n{line}\n"
+
+
+def test_lines_that_were_broken_because_they_were_full_become_paragraphs():
+    text = "The quick brown fox jumps over the lazy dog and then\nruns away into the deep dark forest where it lives.\n\n- item one\n- item two"
+    assert reflow(text).split("\n")[0].endswith("and then runs away into the deep dark forest where it lives.")
+    assert reflow(text).endswith("- item one\n- item two")
+
+
+def test_verse_code_fences_and_rows_of_numbers_are_not_joined():
+    numbers = "\n".join(f"{at} 12.5 13.5 14.5 15.5 16.5 17.5 18.5 19.5 20.5 21.5 22.5" for at in range(5))
+    fence = "```\n" + ("x" * 60 + "\n") * 3 + "```"
+    assert reflow(numbers) == numbers
+    assert reflow(fence) == fence
+
+
+def test_html_is_read_as_its_readable_text(tmp_path):
+    html = "<html><head><title>Ports</title><style>p{}</style></head><body><main><p>Rotterdam is the largest port of Europe.</p></main></body></html>"
+    document = read_file(written(tmp_path / "a.html", html))
+    assert document.title == "Ports"
+    assert "Rotterdam is the largest port of Europe." in document.text
+    assert "p{}" not in document.text
+
+
+# charsets
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_text_is_found_in_every_common_charset(charset):
+    text = "Der Fluß ist 120 km lang, in Köln und Düsseldorf breit, und fließt nach Norden.\n"
+    assert decode((text * 3).encode(charset)) == text * 3
+
+
+def test_a_declared_charset_is_believed():
+    assert decode('<?xml version="1.0" encoding="koi8-r"?><a>Волга</a>'.encode("koi8-r")).endswith("<a>Волга</a>")
+    assert "Прага" in decode('<meta charset="windows-1251"><p>Прага</p>'.encode("cp1251"))
+
+
+def test_a_declared_charset_that_is_no_charset_is_not_believed():
+    assert decode(b"# coding: rot13\nplain words") == "# coding: rot13\nplain words"
+    assert decode(b"# coding: no-such\nplain words") == "# coding: no-such\nplain words"
+
+
+def test_bytes_that_are_no_text_are_not_decoded():
+    assert decode(bytes(range(256)) * 4) is None
+    assert decode(bytes(range(1, 32)) * 20) is None
+
+
+# tables and data
+
+
+def test_every_row_of_a_csv_names_its_columns(tmp_path):
+    document = read_file(written(tmp_path / "s.csv", 'Region,Sales,Note\nNorth,120,"a, b"\nSouth,80,\n'))
+    assert document.text == "Region: North | Sales: 120 | Note: a, b\nRegion: South | Sales: 80"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_of_a_csv_is_found(delimiter):
+    lines = [["city", "people", "area"], ["Oslo", "709,037", "454,12"], ["Bergen", "291,940", "464,71"]]
+    text = "\n".join(delimiter.join(f'"{cell}"' if delimiter == "," else cell for cell in line) for line in lines)
+    assert read_csv(text).splitlines()[1] == "city: Bergen | people: 291,940 | area: 464,71"
+
+
+def test_a_row_with_more_cells_than_names_keeps_them_all():
+    assert read_csv("a,b\n1,2,3\n") == "a: 1 | b: 2 | 3"
+
+
+def test_a_csv_without_a_header_keeps_every_row():
+    assert read_csv("1,2\n3,4\n") == "1 | 2\n3 | 4"
+
+
+def test_a_table_of_names_and_values_has_no_header_but_years_are_one():
+    assert header_of([["Name", "Jane"], ["Town", "Graz"]]) is None
+    assert header_of([["", "2021", "2022"], ["Revenue", "5", "6"]]) == ["", "2021", "2022"]
+
+
+def test_records_of_json_become_one_line_each(tmp_path):
+    data = {"count": 2, "people": [{"name": "Ada", "born": {"year": 1815}, "tags": ["a", "b"]}, {"name": "Alan"}]}
+    text = read_file(written(tmp_path / "p.json", json.dumps(data))).text
+    assert "count: 2" in text
+    assert "## people" in text
+    assert "name: Ada | born.year: 1815 | tags: a, b" in text
+    assert "name: Alan" in text
+
+
+def test_numbers_of_json_stay_as_they_were_written(tmp_path):
+    assert read_file(written(tmp_path / "n.json", '{"a": 1.10, "b": ' + "9" * 5000 + "}")).text.startswith(
+        "a: 1.10 | b: 999"
+    )
+
+
+def test_json_lines_are_one_line_each_and_a_broken_one_stays(tmp_path):
+    assert (
+        read_file(written(tmp_path / "l.jsonl", '{"a": 1, "b": null}\nbroken {\n[1, 2]\n')).text
+        == "a: 1 | b: null\nbroken {\n1, 2"
+    )
+
+
+def test_json_nested_beyond_sense_is_read_as_text(tmp_path):
+    assert read_file(written(tmp_path / "d.json", "[" * 100_000)).text.startswith("[[[")
+
+
+def test_a_notebook_is_read_as_its_cells_and_what_they_printed(tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": ["# Fit\n", "A line."]},
+        {"cell_type": "code", "source": "print(6*7)", "outputs": [{"output_type": "stream", "text": ["42\n"]}]},
+    ]
+    document = read_file(written(tmp_path / "n.ipynb", json.dumps({"cells": cells})))
+    assert document.title == "Fit"
+    assert "```\nprint(6*7)\n```\n\nOutput:\n42" in document.text
+
+
+# Word
+
+
+def test_a_word_document_keeps_headings_lists_tables_and_their_order(tmp_path):
+    body = (
+        paragraph("Annual report", "Titel")
+        + paragraph("It was a good year.")
+        + paragraph("Sales", "berschrift2")
+        + paragraph("first", listed=True)
+        + paragraph("second", listed=True)
+        + word_table([["Region", "Sales"], ["North", "120"], ["South", "80"]])
+        + paragraph("The end.")
+    )
+    document = read_file(docx(tmp_path / "r.docx", body))
+    assert document.title == "Annual report"
+    assert document.text == (
+        "# Annual report\n\nIt was a good year.\n\n## Sales\n\n- first\n- second\n\n"
+        "Region: North | Sales: 120\nRegion: South | Sales: 80\n\nThe end."
+    )
+
+
+def test_a_word_document_is_titled_by_its_properties(tmp_path):
+    assert read_file(docx(tmp_path / "r.docx", paragraph("x"), title="The  plan")).title == "The plan"
+
+
+def test_deleted_text_is_gone_and_inserted_text_and_notes_are_there(tmp_path):
+    body = (
+        "<w:p><w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:r><w:tab/>"
+        '<w:t>word</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
+    )
+    notes = f'<w:footnotes xmlns:w="{WORD}"><w:footnote w:id="2"><w:p><w:r><w:t>See page 7.</w:t></w:r></w:p></w:footnote></w:footnotes>'
+    assert (
+        read_file(docx(tmp_path / "r.docx", body, more={"word/footnotes.xml": notes})).text
+        == "new\tword[^2]\n\n[^2] See page 7."
+    )
+
+
+def test_cells_merged_downwards_are_repeated_in_every_row(tmp_path):
+    start = f'<w:tcPr><w:vMerge w:val="restart"/></w:tcPr>{paragraph("Europe")}'
+    on = f"<w:tcPr><w:vMerge/></w:tcPr>{paragraph('')}"
+    body = word_table([["Continent", "Country", "People"], [start, "France", "68"], [on, "Spain", "48"]])
+    text = read_file(docx(tmp_path / "r.docx", body)).text
+    assert text.splitlines()[1] == "Continent: Europe | Country: Spain | People: 48"
+
+
+# PowerPoint
+
+
+def test_slides_come_in_the_order_of_the_presentation_with_tables_charts_and_notes(tmp_path):
+    chart = (
+        '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"><c:ser><c:tx><c:strRef><c:strCache>'
+        '<c:pt idx="0"><c:v>Sales</c:v></c:pt></c:strCache></c:strRef></c:tx><c:cat><c:strRef><c:strCache><c:pt idx="0"><c:v>2023</c:v></c:pt>'
+        '<c:pt idx="1"><c:v>2024</c:v></c:pt></c:strCache></c:strRef></c:cat><c:val><c:numRef><c:numCache><c:pt idx="0"><c:v>5</c:v></c:pt>'
+        '<c:pt idx="1"><c:v>7</c:v></c:pt></c:numCache></c:numRef></c:val></c:ser></c:chartSpace>'
+    )
+    more = {
+        "ppt/slides/_rels/slide2.xml.rels": related(
+            ("notesSlide", "../notesSlides/n.xml"), ("chart", "/ppt/charts/c.xml")
+        ),
+        "ppt/notesSlides/n.xml": slide_xml("notes", shape("Say hello", "body") + shape("7", "sldNum")),
+        "ppt/charts/c.xml": chart,
+    }
+    slides = [shape("Welcome", "ctrTitle") + shape("a\nb"), slide_table([["Region", "Sales"], ["North", "120"]])]
+    document = read_file(pptx(tmp_path / "t.pptx", slides, more=more))
+    assert [part.place for part in document.parts] == ["slide 1", "slide 2"]
+    assert (
+        document.parts[0].text
+        == "## Welcome\n\na\nb\n\nChart:\ncategory: 2023 | Sales: 5\ncategory: 2024 | Sales: 7\n\nNotes: Say hello"
+    )
+    assert document.parts[1].text == "Region: North | Sales: 120"
+
+
+def test_a_slide_with_a_picture_and_no_text_is_for_the_multimodal_expert(tmp_path):
+    more = {"ppt/slides/_rels/slide1.xml.rels": related(("image", "../media/a.png"))}
+    document = read_file(pptx(tmp_path / "t.pptx", [shape("x"), ""], more=more))
+    assert [part.media for part in document.parts] == [False, True]
+    assert document.unread == ["slide 2"]
+
+
+# Excel
+
+
+def test_rows_of_a_sheet_name_their_columns_and_show_values_with_formulas(tmp_path):
+    sheet = rows(
+        ["Sales of the year"],
+        ["Region", "Sales", "Share", "Day"],
+        ["North", 120, '<c s="1"><v>0.6</v></c>', '<c s="2"><v>45292</v></c>'],
+        ["South", 80, '<c s="1"><v>0.4</v></c>', '<c s="2"><v>45293.5</v></c>'],
+        ["Total", "<c><f>SUM(B3:B4)</f><v>200</v></c>"],
+    )
+    document = read_file(xlsx(tmp_path / "s.xlsx", {"Sales": sheet}, formats=[0, 9, 14]))
+    assert document.parts[0].place == "sheet Sales"
+    assert document.parts[0].text.splitlines() == [
+        "row 1: Sales of the year",
+        "columns: A = Region, B = Sales, C = Share, D = Day",
+        "row 3: Region: North | Sales: 120 | Share: 60% | Day: 2024-01-01",
+        "row 4: Region: South | Sales: 80 | Share: 40% | Day: 2024-01-02 12:00:00",
+        "row 5: Region: Total | Sales: 200 (=SUM(B3:B4))",
+    ]
+
+
+def test_a_formula_that_was_never_computed_says_so_and_a_shared_one_says_where_it_holds(tmp_path):
+    sheet = rows(
+        ["a", "b", "c"],
+        [1, "<c><f>A2*2</f></c>", '<c><f t="shared" ref="C2:C3" si="0">A2+1</f><v>2</v></c>'],
+        [2, "<c><f>A3*2</f></c>", '<c><f t="shared" si="0"/><v>3</v></c>'],
+    )
+    lines = read_file(xlsx(tmp_path / "s.xlsx", {"S": sheet})).parts[0].text.splitlines()
+    assert lines[1] == "row 2: a: 1 | b: not computed (=A2*2) | c: 2 (=A2+1, likewise in C2:C3)"
+    assert lines[2] == "row 3: a: 2 | b: not computed (=A3*2) | c: 3"
+
+
+def test_several_tables_of_a_sheet_have_each_their_header_and_sheets_their_names(tmp_path):
+    first = rows(["x", "y", "z"], [1, 2, 0.1 + 0.2], [], ["City", "Land", "People"], ["Oslo", "Norway", 709037])
+    document = read_file(
+        xlsx(tmp_path / "s.xlsx", {"One": first, "Two": rows(['<c t="s"><v>0</v></c>'])}, texts=["shared"])
+    )
+    assert "row 2: x: 1 | y: 2 | z: 0.3" in document.text
+    assert "row 5: City: Oslo | Land: Norway | People: 709037" in document.text
+    assert document.parts[1].text == "row 1: A: shared"
+
+
+def test_a_cell_far_to_the_right_costs_nothing(tmp_path):
+    cell = '<row r="1048576"><c r="XFD1048576"><v>7</v></c></row>'
+    assert (
+        read_file(xlsx(tmp_path / "s.xlsx", {"S": rows(["a"]) + cell}))
+        .parts[0]
+        .text.splitlines()[-1]
+        .endswith("XFD: 7")
+    )
+
+
+def test_own_formats_tell_dates_from_numbers(tmp_path):
+    own = '<numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="165" formatCode="0.00 &quot;days&quot;"/>'
+    sheet = rows(['<c s="0"><v>45292</v></c>', '<c s="1"><v>45292</v></c>'])
+    assert (
+        read_file(xlsx(tmp_path / "s.xlsx", {"S": sheet}, formats=[164, 165], own=own)).parts[0].text
+        == "row 1: A: 2024-01-01 | B: 45292"
+    )
+
+
+# books, PDF, archives
+
+
+def test_a_book_is_read_chapter_by_chapter(tmp_path):
+    chapters = [("Dawn", "<p>The sun rose over the bay.</p>"), ("Dusk", "<p>The sun set behind the hills.</p>")]
+    document = read_file(epub(tmp_path / "b.epub", chapters, title="Days"))
+    assert document.title == "Days"
+    assert [part.place for part in document.parts] == ["chapter 1: Dawn", "chapter 2: Dusk"]
+    assert "The sun set behind the hills." in document.parts[1].text
+
+
+def test_a_pdf_is_read_page_by_page_and_a_page_without_text_is_marked(tmp_path):
+    document = read_file(
+        pdf(tmp_path / "a.pdf", ["The first page (of three)", "", "The last page"], title="Three pages")
+    )
+    assert document.title == "Three pages"
+    assert [(part.place, part.text, part.media) for part in document.parts] == [
+        ("page 1", "The first page (of three)", False),
+        ("page 2", "", True),
+        ("page 3", "The last page", False),
+    ]
+
+
+def test_words_broken_at_the_end_of_a_line_are_joined_in_a_pdf(tmp_path):
+    page = "The committee of the southern provinces discussed an exam-\nple of the new rules for the harbours of the country."
+    assert "discussed an example of the new rules" in read_file(pdf(tmp_path / "a.pdf", [page])).text
+
+
+def test_a_pdf_is_recognised_under_any_name(tmp_path):
+    assert read_file(pdf(tmp_path / "download", ["Recognised"])).text == "[page 1]\nRecognised"
+
+
+def test_an_office_file_is_recognised_under_any_name(tmp_path):
+    assert read_file(docx(tmp_path / "download", paragraph("Recognised"))).text == "Recognised"
+
+
+def test_an_archive_is_listed(tmp_path):
+    text = read_file(zipped(tmp_path / "a.zip", {"b/c.txt": "hello", "d.bin": b"\0"})).text
+    assert text.startswith("This archive holds 2 files:\nb/c.txt | 5 bytes")
+
+
+# what cannot be read
+
+
+def test_what_cannot_be_read_is_one_clear_line(tmp_path):
+    assert "does not exist" in refusal(tmp_path / "none.txt")
+    assert "is a folder" in refusal(tmp_path)
+    assert "too big" in refusal(written(tmp_path / "big.txt", "x" * 2000), limit=1000)
+    assert "binary" in refusal(written(tmp_path / "x.bin", bytes(range(256))))
+    assert "multimodal" in refusal(written(tmp_path / "x.png", b"\x89PNG"))
+    assert "save it as .docx" in refusal(written(tmp_path / "x.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
+    assert "Rich Text" in refusal(written(tmp_path / "x.rtf", r"{\rtf1\ansi hello}"))
+    assert "damaged" in refusal(written(tmp_path / "x.xlsx", "not a zip"))
+    assert "no Word document" in refusal(zipped(tmp_path / "x.docx", {"a": "b"}))
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert "no regular file" in refusal(tmp_path / "pipe.txt")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_says_so(tmp_path):
+    written(tmp_path / "a.txt", "x").chmod(0)
+    assert "permission denied" in refusal(tmp_path / "a.txt")
+
+
+def test_a_workbook_protected_by_a_password_says_so(tmp_path):
+    ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le")
+    assert refusal(written(tmp_path / "s.xlsx", ole)) == "s.xlsx is protected by a password"
+    assert "old Office format" in refusal(written(tmp_path / "t.xlsx", ole[:600]))
+
+
+def test_a_zip_member_protected_by_a_password_says_so(tmp_path):
+    path = docx(tmp_path / "r.docx", paragraph("x"))
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        at = archive.getinfo("word/document.xml").header_offset
+    data[at + 6] |= 1
+    central = data.index(b"PK\x01\x02")
+    data[central + 8] |= 1
+    assert "password" in refusal(written(path, bytes(data)))
+
+
+def test_an_encrypted_pdf_is_opened_without_a_password_or_says_that_it_needs_one(tmp_path):
+    from pypdf import PdfReader, PdfWriter
+
+    for name, password in (("open.pdf", ""), ("locked.pdf", "secret")):
+        writer = PdfWriter(clone_from=PdfReader(pdf(tmp_path / "plain.pdf", ["Open to read"])))
+        writer.encrypt(password, "owner", algorithm="RC4-128")
+        writer.write(tmp_path / name)
+    assert "Open to read" in read_file(tmp_path / "open.pdf").text
+    assert refusal(tmp_path / "locked.pdf") == "locked.pdf is protected by a password"
+
+
+@pytest.mark.parametrize(
+    "content", [b"%PDF-1.4\n", b"%PDF-1.7\nxref\n0 1\ntrailer<</Root 9 0 R>>\n%%EOF", b"%PDF-" + bytes(200)]
+)
+def test_a_broken_pdf_says_so(tmp_path, content):
+    assert "b.pdf is damaged" in refusal(written(tmp_path / "b.pdf", content))
+
+
+def test_a_truncated_pdf_gives_its_text_or_says_that_it_is_damaged(tmp_path):
+    whole = pdf(tmp_path / "a.pdf", ["Some text on a page"] * 3).read_bytes()
+    for end in range(40, len(whole), 97):
+        outcome = text_or_refusal(written(tmp_path / "t.pdf", whole[:end]))
+        assert "damaged" in outcome or "Some text" in outcome or outcome == "[page 1]\n"
+
+
+def test_without_pypdf_a_pdf_says_what_to_install(tmp_path):
+    pdf(tmp_path / "a.pdf", ["x"])
+    program = (
+        "import sys; sys.modules['pypdf'] = None\nfrom pathlib import Path\nfrom hira.errors import ToolError\n"
+        "from hira.tools.documents import read_file\n"
+        "try: read_file(Path(sys.argv[1]))\nexcept ToolError as error: print(error)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "a.pdf")], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "a.pdf cannot be read: PDF files need pypdf (pip install 'hira[pdf]')\n"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16"])
+def test_xml_that_declares_entities_is_refused(tmp_path, charset):
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>'
+    path = docx(tmp_path / "r.docx", "", more={})
+    text = f'<?xml version="1.0" encoding="{charset}"?>{bomb}<w:document xmlns:w="{WORD}"><w:p><w:r><w:t>&b;</w:t></w:r></w:p></w:document>'
+    zipped(path, {"word/document.xml": text.encode(charset)})
+    assert "declares a document type" in refusal(path)
+
+
+def test_a_sheet_that_declares_entities_is_refused(tmp_path):
+    path = xlsx(tmp_path / "s.xlsx", {"S": rows([1])})
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["xl/worksheets/sheet1.xml"] = b'<!DOCTYPE x [<!ENTITY a "1">]><worksheet>&a;</worksheet>'
+    assert "declares a document type" in refusal(zipped(path, members))
+
+
+def test_an_archive_that_unpacks_to_far_too_much_is_refused(tmp_path):
+    zeros = b" " * (MEMBER // 4)
+    path = zipped(tmp_path / "r.docx", {"word/document.xml": b"<a>" + zeros + b"</a>"})
+    assert path.stat().st_size < 100_000
+    assert "unpacks to far too much" in refusal(path)
+
+
+def test_damaged_office_files_never_raise_anything_but_a_clear_line(tmp_path):
+    whole = xlsx(tmp_path / "s.xlsx", {"S": rows(["a", "b"], [1, 2])}).read_bytes()
+    for at in range(0, len(whole), 41):
+        broken = whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]
+        text_or_refusal(written(tmp_path / "t.xlsx", broken))
