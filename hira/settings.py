@@ -30,6 +30,10 @@ from hira.errors import UsageError
 
 FILE = "hira.toml"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
+Dialect = Literal["native", "tags"]
+Sandbox = Literal["auto", "process", "off"]
+# How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
+Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 
 # Where a web search's key is found, in the order in which the services are preferred.
 SEARCH_KEYS: Mapping[str, str] = {
@@ -73,17 +77,18 @@ class RoleSettings(_Checked):
     model: str = ""
     base_url: str = ""
     api_key: SecretStr = SecretStr("")
-    temperature: float | None = Field(None, ge=0)
-    top_p: float | None = Field(None, gt=0, le=1)
-    top_k: int | None = Field(None, ge=1)
-    dialect: Literal["native", "tags"] | None = None
-    continuation: Literal["turns", "chain"] | None = None
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=1)
+    dialect: Dialect | None = None
+    continuation: Continuation | None = None
 
 
 class Settings(_Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
-    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars) and `max_time` (seconds) bound one run; `cache`
-    is the folder in which indexes of documents are kept, None keeps them in memory.
+    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars) and `max_time` (seconds) bound one run;
+    `sandbox` is how much has to hold Python code back (hira.tools.python); `cache` is the folder in which indexes of
+    documents are kept, None keeps them in memory.
     """
 
     model: str = ""
@@ -95,17 +100,18 @@ class Settings(_Checked):
     search: str = ""
     search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
     searxng_url: str = ""
-    temperature: float = Field(0.7, ge=0)
-    top_p: float = Field(0.95, gt=0, le=1)
-    top_k: int | None = Field(None, ge=1)
-    dialect: Literal["native", "tags"] = "native"
-    continuation: Literal["turns", "chain"] = "turns"
+    temperature: float = Field(default=0.7, ge=0)
+    top_p: float = Field(default=0.95, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=1)
+    dialect: Dialect = "native"
+    continuation: Continuation = "turns"
     without: frozenset[Part] = frozenset()
-    max_subtasks: int = Field(10, ge=1)
-    parallel: int = Field(1, ge=1)
-    max_tokens: int | None = Field(None, ge=1)
-    max_cost: float | None = Field(None, gt=0)
-    max_time: float | None = Field(None, gt=0)
+    max_subtasks: int = Field(default=10, ge=1)
+    parallel: int = Field(default=1, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+    max_time: float | None = Field(default=None, gt=0)
+    sandbox: Sandbox = "auto"
     cache: Path | None = None
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _withheld: tuple[str, ...] = PrivateAttr(default=())
@@ -212,6 +218,9 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
+    if kind == "project" and "sandbox" in values:
+        fix = "set HIRA_SANDBOX or write it into your own configuration"
+        raise UsageError("the sandbox is not for a project's file to open", where=f"in {path}", fix=fix)
     if "docs" in values:
         named = [values["docs"]] if isinstance(values["docs"], str) else values["docs"]
         values["docs"] = [path.parent / Path(str(one)).expanduser() for one in named]
@@ -295,6 +304,6 @@ def _invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
 
 
 def _choices(path: list[str]) -> tuple[str, ...]:
-    fields = {"without": Part, "dialect": Literal["native", "tags"], "continuation": Literal["turns", "chain"]}
+    fields = {"without": Part, "dialect": Dialect, "continuation": Continuation, "sandbox": Sandbox}
     name = next((part for part in reversed(path) if part in fields), "without")
     return tuple(fields[name].__args__)  # type: ignore[attr-defined]

@@ -1,0 +1,346 @@
+"""The Python door: `Hira` holds what runs share, `Run` is a question under way, `Answer` is what comes back.
+
+>>> hira = Hira(model="gpt-5", docs="papers/")
+>>> answer = await hira.ask("…")          # ask_sync outside a loop, also inside a notebook
+>>> answer.text, answer.citations, answer.status, answer.rollout
+"""
+
+import asyncio
+import os
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakKeyDictionary
+
+from hira.casting import Crew, crew, present
+from hira.errors import HiraError, Interrupted, Stop
+from hira.events import Event, Reader, RunEnded
+from hira.evidence import Citation, Source, cited
+from hira.policy import Policy
+from hira.settings import Settings, load
+from hira.team import Team
+from hira.tools import Tool
+from hira.trajectory import Rollout, Status
+from hira.workflows import Workflow, rollout
+
+if TYPE_CHECKING:
+    from hira.agents.expert import Expert
+
+T = TypeVar("T")
+Paths = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a run ends with. `sources` is everything that was read, `citations` what the text rests on.
+
+    `status` is `answered`, `insufficient_evidence`, `partial` (a budget ended the run), `interrupted` or `failed`; the
+    text is then what was known by that time, and `error` says what ended it.
+    """
+
+    text: str
+    status: Status
+    citations: tuple[Citation, ...]
+    sources: tuple[Source, ...]
+    rollout: Rollout
+    model: str
+    error: str = ""
+
+    @property
+    def cited(self) -> tuple[Source, ...]:
+        """The sources that the text cites, in its order."""
+        read = self.rollout.sources.read
+        return tuple(read[one] for one in cited(self.text) if one in read)
+
+    def json(self) -> dict[str, Any]:
+        """The answer as one JSON object: the same keys for every run."""
+        record, usage = self.rollout, self.rollout.usage
+        where = record.sources.read
+        return {
+            "question": record.question,
+            "answer": self.text,
+            "status": self.status,
+            "citations": [
+                {"id": one.source, "source": where[one.source].location, "quote": one.quote, "verdict": one.verdict}
+                for one in self.citations
+            ],
+            "sources": [
+                {"id": one.id, "title": one.title, "location": one.location, "kind": one.kind} for one in self.sources
+            ],
+            "facts": [
+                {"text": fact.text, "sources": list(fact.sources), "subtask": fact.subtask}
+                for fact in record.memory.facts
+            ],
+            "resources": [asdict(resource) for resource in record.memory.resources],
+            "subtasks": [
+                {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
+                for finding in record.findings
+            ],
+            "usage": {
+                "calls": usage.calls,
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "cost": usage.cost,
+                "seconds": round(usage.seconds, 3),
+            },
+            "workflow": record.workflow,
+            "model": self.model,
+            "run_id": record.run,
+        }
+
+
+class Run:
+    """A question under way. Iterating asks it and gives its events as they happen, `RunEnded` last; `answer` is there
+    from then on. Leaving the iteration early ends the run at once, `stop` ends it with what is known.
+
+    >>> run = hira.stream("…")
+    >>> async for event in run: ...
+    >>> run.answer.text
+    """
+
+    def __init__(self, hira: "Hira", question: str, files: Sequence[Path]) -> None:
+        self.id = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+        self.question = question
+        self.files = tuple(files)
+        self.failure: HiraError | None = None
+        self._hira = hira
+        self._team: Team | None = None
+        self._stop = False
+        self._answer: Answer | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """The answer of a run that has ended; `failure` says what made it fail, if it did."""
+        if self._answer is None:
+            raise RuntimeError("the run has not ended yet: iterate over it first")
+        return self._answer
+
+    def stop(self) -> None:
+        """End soon: calls in flight are dropped and the answer is written from what is known."""
+        self._stop = True
+        if self._team:
+            self._team.stop(Interrupted("interrupted; answering from what is known"))
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        last: Event | None = None
+        try:
+            while (event := await queue.get()) is not None:
+                if isinstance(event, RunEnded):
+                    last = event
+                else:
+                    yield event
+            await task
+            if last:
+                yield last
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+
+    async def work(self, *readers: Reader, stream: bool = False) -> None:
+        """Ask the question, once; `answer` is there afterwards. `stream` shows the readers the models' text as it comes."""
+        if self._team:
+            raise RuntimeError("a run asks its question once; make another for the next")
+        crew = await self._hira.opened()
+        async with crew.team(self.id, self.question, self.files, readers, stream=stream) as team:
+            self._team = team
+            if self._stop:
+                self.stop()
+            kept = _Kept(crew.workflow)
+            record = await rollout(kept, self.question, team)
+        self.failure = kept.failure
+        self._answer = Answer(
+            record.answer,
+            record.status,
+            tuple(record.citations),
+            tuple(record.sources.read.values()),
+            record,
+            crew.model,
+            record.error,
+        )
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A workflow that keeps the error which ended it: a rollout has its text only, and callers need its kind."""
+
+    workflow: Workflow
+    failure: HiraError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.workflow.name
+
+    async def run(self, question: str, team: Team) -> str:
+        try:
+            return await self.workflow.run(question, team)
+        except HiraError as error:
+            self.failure = None if isinstance(error, Stop) else error
+            raise
+
+
+@dataclass(eq=False)
+class Hira:
+    """Ask questions. What is not given here comes from the environment and from hira.toml, or from `settings` alone.
+
+    `tools` go to every expert that works in a loop, `experts` stand beside the built-in ones, `policies` speak for
+    roles in place of an endpoint (`"*"` for all that are not named), `workflow` is a name or an object of one's own.
+    One object serves many questions at once and any number of event loops; close it when done.
+    """
+
+    model: str = ""
+    _: KW_ONLY
+    base_url: str = ""
+    docs: Paths = ()
+    search: str = ""
+    workflow: str | Workflow = ""
+    tools: Sequence[Tool] = ()
+    experts: "Sequence[Expert]" = ()
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    settings: Settings | None = None
+    _crews: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Crew]]" = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False
+    )
+    _thread: "_LoopThread | None" = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        docs = [self.docs] if isinstance(self.docs, str | Path) else list(self.docs)
+        given = {"model": self.model, "base_url": self.base_url, "docs": docs, "search": self.search}
+        if isinstance(self.workflow, str):
+            given["workflow"] = self.workflow
+        given = {name: value for name, value in given.items() if value}
+        if self.settings is None:
+            self.settings = load(given, os.environ, Path.cwd(), Path.home())
+        elif given:
+            self.settings = self.settings.changed(given, "Hira(…)")
+
+    async def ask(self, question: str, *, files: Paths = ()) -> Answer:
+        """The answer. Raises `HiraError` only where there is nothing to answer from, such as a key that is refused."""
+        run = Run(self, question, present(files))
+        await run.work()
+        if run.failure and not run.answer.text:
+            raise run.failure
+        return run.answer
+
+    def ask_sync(self, question: str, *, files: Paths = ()) -> Answer:
+        """`ask` for code that is not async; works inside a running loop too, because it has a loop of its own."""
+        if self._thread is None:
+            self._thread = _LoopThread()
+        return self._thread.run(self.ask(question, files=files))
+
+    def stream(self, question: str, *, files: Paths = ()) -> Run:
+        """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""
+        return Run(self, question, present(files))
+
+    async def opened(self) -> Crew:
+        """What the runs in this event loop share: opened by the first of them."""
+        loop = asyncio.get_running_loop()
+        task = self._crews.get(loop)
+        if task is None or _failed(task):
+            task = self._crews[loop] = loop.create_task(self._open())
+        return await asyncio.shield(task)
+
+    async def _open(self) -> Crew:
+        assert self.settings is not None  # noqa: S101 - __post_init__ has set it
+        own = None if isinstance(self.workflow, str) else self.workflow
+        return await crew(self.settings, tools=self.tools, experts=self.experts, policies=self.policies, workflow=own)
+
+    async def aclose(self) -> None:
+        """Close what this object opened; policies that were handed in are left to their owner."""
+        task = self._crews.pop(asyncio.get_running_loop(), None)
+        if task is not None:
+            await asyncio.wait([task])
+            if not _failed(task):
+                await task.result().aclose()
+        if self._thread is not None and self._thread.elsewhere():
+            await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """`aclose` for `ask_sync`."""
+        if self._thread is not None:
+            thread, self._thread = self._thread, None
+            thread.run(self.aclose())
+            thread.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _failed(task: "asyncio.Task[Crew]") -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+class _LoopThread:
+    """An event loop in a thread of its own; a daemon, so that a forgotten one keeps no program from ending."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="hira", daemon=True)
+        self._thread.start()
+
+    def elsewhere(self) -> bool:
+        return threading.current_thread() is not self._thread
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the work; what interrupts the waiting cancels the work."""
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        self.run(self.loop.shutdown_default_executor())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+async def ask(
+    question: str,
+    *,
+    model: str = "",
+    docs: Paths = (),
+    files: Paths = (),
+    search: str = "",
+    settings: Settings | None = None,
+) -> Answer:
+    """Ask one question; everything it needed is closed again."""
+    async with Hira(model, docs=docs, search=search, settings=settings) as hira:
+        return await hira.ask(question, files=files)
+
+
+def ask_sync(
+    question: str,
+    *,
+    model: str = "",
+    docs: Paths = (),
+    files: Paths = (),
+    search: str = "",
+    settings: Settings | None = None,
+) -> Answer:
+    """`ask` for code that is not async; works inside a running loop too."""
+    with Hira(model, docs=docs, search=search, settings=settings) as hira:
+        return hira.ask_sync(question, files=files)

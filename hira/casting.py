@@ -1,0 +1,205 @@
+"""Settings become people and things: who speaks for each role, and what they may use in a run."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hira.agents.expert import Expert
+from hira.agents.experts import EXPERTS
+from hira.budget import Budget
+from hira.dialects import DIALECTS
+from hira.errors import AccessDenied, EndpointError, UsageError
+from hira.events import Events, Reader
+from hira.policies import OPENAI_URL, open_policy
+from hira.policies.probe import LOCAL_PORTS, find_local, probe
+from hira.policy import Policy, Sampling
+from hira.settings import RoleSettings, Settings, did_you_mean
+from hira.team import Part, Team
+from hira.tools import Tool
+from hira.trajectory import Rollout
+from hira.workbench import Workbench, workbench
+from hira.workflows import WORKFLOWS, Workflow
+
+OFFLINE = "offline"
+# roles of the built-in workflows that are no experts
+ROLES = ("planner", "coordinator", "look")
+_LISTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them."""
+
+    settings: Settings
+    cast: Mapping[str, Part]
+    workflow: Workflow
+    bench: Workbench
+    own: tuple[Policy, ...]
+
+    @property
+    def model(self) -> str:
+        """The model of the roles that are not cast by name."""
+        return self.cast["*"].policy.model
+
+    @asynccontextmanager
+    async def team(
+        self, run: str, question: str, files: Sequence[Path], readers: Sequence[Reader], *, stream: bool = False
+    ) -> AsyncIterator[Team]:
+        """A team for one run. Its work folder and its processes are gone when the context is left."""
+        events = Events(*readers)
+        async with self.bench.toolbox(run, files, events) as tools:
+            budget = Budget(self.settings.max_tokens, self.settings.max_cost, self.settings.max_time)
+            record = Rollout(run, question, self.workflow.name)
+            yield Team(self.cast, record, events, budget, tools, tuple(files), stream)
+
+    async def aclose(self) -> None:
+        await self.bench.aclose()
+        for policy in self.own:
+            await policy.aclose()
+
+
+async def crew(
+    settings: Settings,
+    *,
+    tools: Sequence[Tool] = (),
+    experts: Sequence[Expert] = (),
+    policies: Mapping[str, Policy] | None = None,
+    workflow: Workflow | None = None,
+    ports: Sequence[int] = LOCAL_PORTS,
+) -> Crew:
+    """Cast the roles and lay out the tools. Everything that is wrong with the settings is raised here, before any work.
+
+    `policies` speak for their roles in place of what the settings say; with an entry `*` no endpoint is looked for.
+    """
+    given = dict(policies or {})
+    flow = workflow or made_workflow(settings, experts)
+    check_roles(settings, flow, given)
+    if "*" not in given:
+        settings = await connected(settings, ports)
+    cast, own = cast_of(settings, given)
+    bench = await workbench(settings, tools)
+    return Crew(settings, cast, flow, bench, own)
+
+
+def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> Workflow:
+    """The workflow that the settings name, with one's own experts beside the built-in ones."""
+    if settings.workflow not in WORKFLOWS:
+        raise UsageError(f"unknown workflow {settings.workflow!r}", fix=did_you_mean(settings.workflow, WORKFLOWS))
+    return WORKFLOWS[settings.workflow](
+        max_subtasks=settings.max_subtasks,
+        parallel=settings.parallel,
+        without=settings.without,
+        experts=(*EXPERTS, *experts),
+    )
+
+
+def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:
+    """Raise `UsageError` for a role that the built-in experts and the workflow's own do not have."""
+    if settings.workflow not in WORKFLOWS:
+        return
+    known = [*ROLES, *(expert.name for expert in getattr(workflow, "experts", ()))]
+    for role in (*settings.roles, *policies):
+        if role not in known and role != "*":
+            where = f"in workflow {workflow.name!r}"
+            raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, known))
+
+
+async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
+    """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
+    server found on this machine, else `offline`."""
+    key = settings.api_key.get_secret_value()
+    if settings.model == OFFLINE or settings.model.startswith("litellm/"):
+        return settings
+    if settings.base_url or key:
+        return settings if settings.model else await _only_model(settings, key)
+    found = [one for one in await find_local(ports) if one.models]
+    if settings.model:
+        served = next((one for one in found if settings.model in one.models), None)
+        if served is None:
+            raise _no_key(settings)
+        return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
+    if not found:
+        return settings.changed({"model": OFFLINE}, "no endpoint, key or local server was found")
+    server = found[0]
+    model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
+    origin = f"{server.server or 'a server'} found on this machine"
+    return settings.changed({"model": model, "base_url": server.base_url}, origin)
+
+
+async def _only_model(settings: Settings, key: str) -> Settings:
+    """An endpoint without a model's name: its model, if it has one; else a choice that is the user's."""
+    base_url = settings.base_url or OPENAI_URL
+    found = await probe(base_url, key)
+    where = f"at {base_url}, {_key_told(settings)}"
+    if found.ok and len(found.models) == 1:
+        origin = f"the only model at {found.base_url}"
+        return settings.changed({"model": found.models[0], "base_url": found.base_url}, origin)
+    if found.ok:
+        shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
+        has = f"{where}, which has {shown or 'none'}"
+        raise UsageError("no model is named", where=has, fix="choose one with --model NAME or HIRA_MODEL")
+    refused = found.status in {401, 403}
+    fix = "check the key" if refused else "name the model (--model) and check the base URL"
+    raise (AccessDenied if refused else EndpointError)(
+        f"no model is named and the endpoint lists none: {found.error}", where=where, fix=fix, status=found.status
+    )
+
+
+def _no_key(settings: Settings) -> AccessDenied:
+    return AccessDenied(
+        f"there is no key for model {settings.model!r}",
+        where=f"at {OPENAI_URL}, model from {settings.origin('model')}, no key, and no local server has it",
+        fix="set OPENAI_API_KEY, or name another endpoint with --base-url",
+    )
+
+
+def _key_told(settings: Settings) -> str:
+    return f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
+
+
+def cast_of(settings: Settings, policies: Mapping[str, Policy]) -> tuple[dict[str, Part], tuple[Policy, ...]]:
+    """Each role's part, `*` for all that are not named, and the policies that were opened for them.
+
+    Roles that name the same model at the same place share one policy. A role with a base URL of its own is given no key
+    but its own: the general one was meant for the general endpoint.
+    """
+    opened: dict[tuple[str, str, str, str], Policy] = {}
+
+    def part(role: str, own: RoleSettings) -> Part:
+        continuation = own.continuation or settings.continuation
+        elsewhere = own.base_url not in ("", settings.base_url)
+        key, origin = (own.api_key, f"role {role}") if elsewhere else (settings.api_key, settings.origin("api_key"))
+        secret = own.api_key.get_secret_value() or key.get_secret_value()
+        place = (own.model or settings.model, own.base_url or settings.base_url, secret, continuation)
+        policy = policies.get(role) or (None if own.model else policies.get("*"))
+        if policy is None:
+            if place not in opened:
+                opened[place] = open_policy(
+                    place[0],
+                    base_url=place[1],
+                    api_key=secret,
+                    key_origin=origin,
+                    continuation="none" if continuation == "turns" else continuation,
+                )
+            policy = opened[place]
+        sampling = Sampling(
+            settings.temperature if own.temperature is None else own.temperature,
+            settings.top_p if own.top_p is None else own.top_p,
+            own.top_k or settings.top_k,
+        )
+        dialect = DIALECTS[own.dialect or settings.dialect]
+        return Part(policy, sampling, dialect, "turns" if continuation == "turns" else "chain")
+
+    roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
+    return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())
+
+
+def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
+    """The files as paths. Raises `UsageError` for one that is not there."""
+    found = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
+    for path in found:
+        if not path.is_file():
+            what = "is a folder; folders are given as documents (--docs)" if path.is_dir() else "does not exist"
+            raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
+    return found

@@ -1,0 +1,60 @@
+"""The `hira` command. Starting it loads argparse and little else; what a command needs is loaded by that command."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import hira
+from hira.cli.parser import parser
+from hira.cli.shell import Shell, of_this_process
+from hira.errors import EndpointError, HiraError, UsageError
+
+OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+
+def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
+    """Run one command and return its exit code. `shell` is where it runs, this process by default."""
+    shell = shell or of_this_process()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments, shell)
+    except SystemExit as done:  # --help and --version end this way
+        return int(done.code or OK)
+    except KeyboardInterrupt:
+        shell.tell("hira: interrupted")
+        return INTERRUPTED
+    except HiraError as error:
+        explain(error, shell)
+        code = code_of(error)
+        trace = traceback.format_exc()
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of hira's own, told in three lines
+        explain(
+            HiraError(f"a fault in hira: {type(error).__name__}: {error}", fix="--debug shows where; report it"), shell
+        )
+        code = BUG
+        trace = traceback.format_exc()
+    if "--debug" in arguments:
+        shell.tell(trace)
+    return code
+
+
+def _run(arguments: Sequence[str], shell: Shell) -> int:
+    args = parser(hira.__version__).parse_args(arguments)
+    if args.command == "ask":
+        from hira.cli.ask import ask  # loads the whole runtime
+
+        return ask(args, shell)
+    from hira.cli.doctor import doctor  # loads the whole runtime
+
+    return doctor(args, shell)
+
+
+def code_of(error: HiraError) -> int:
+    """The exit code that an error ends the command with."""
+    return USAGE if isinstance(error, UsageError) else ENDPOINT if isinstance(error, EndpointError) else BUG
+
+
+def explain(error: HiraError, shell: Shell) -> None:
+    """The error in at most three lines: what failed, where, what to do."""
+    first, *rest = [line for line in (error.what, error.where, error.fix) if line]
+    shell.tell("\n".join([f"hira: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]))

@@ -1,0 +1,143 @@
+"""`hira ask`: one question, its progress on stderr, its answer on stdout."""
+
+import argparse
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from hira.api import Answer, Hira, Run
+from hira.casting import OFFLINE, Crew, present
+from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
+from hira.cli.parser import flags
+from hira.cli.progress import JsonLines, Lines, Silent, View
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.events import Notice
+from hira.settings import load
+from hira.trajectory import Status
+
+CODES: dict[Status, int] = {
+    "answered": OK,
+    "insufficient_evidence": NO_EVIDENCE,
+    "partial": PARTIAL,
+    "interrupted": INTERRUPTED,
+    "failed": ENDPOINT,
+}
+CONNECT = (
+    "no model is connected: `offline` answers from your documents alone{given}. "
+    "To connect one: --model NAME with OPENAI_API_KEY or --base-url URL, or start a local server (hira doctor)"
+)
+QUIT_AFTER = 1.0
+
+
+def ask(args: argparse.Namespace, shell: Shell) -> int:
+    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    question = (shell.stdin.read() if args.question == "-" else args.question).strip()
+    if not question:
+        raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
+    files = present([shell.folder / name for name in args.files])
+    path = output.checked(args.output, shell.folder) if args.output else None
+    hira = Hira(settings=settings)
+    run = hira.stream(question, files=files)
+    answer = asyncio.run(_answered(hira, run, args, shell))
+    if answer is None:
+        return INTERRUPTED
+    if args.json:
+        shell.say(output.as_json(answer))
+    elif answer.text:
+        shell.say(output.text(answer))
+    if path:
+        output.write(answer, path)
+    if run.failure:
+        explain(run.failure, shell)
+        return code_of(run.failure)
+    return CODES[answer.status]
+
+
+async def _answered(hira: Hira, run: Run, args: argparse.Namespace, shell: Shell) -> Answer | None:
+    """The answer, with the run's progress told; None if the person would not wait for it."""
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101 - asyncio.run has made it
+    try:
+        with _interruptible(run, working, shell):
+            async with hira:
+                crew = await hira.opened()
+                with _view(args, shell) as view:
+                    if line := announced(crew):
+                        view(Notice(line)) if args.events else shell.tell(f"hira: {line}")
+                    await _watched(run, view, stream=args.events)
+    except asyncio.CancelledError:
+        return None
+    return run.answer
+
+
+def announced(crew: Crew) -> str:
+    """What the person should know of the model that was chosen for them, empty if they chose it."""
+    if crew.model == OFFLINE:
+        return CONNECT.format(given="" if crew.settings.docs else ", and there are none (--docs PATH)")
+    origin = crew.settings.origin("model")
+    if "found on" in origin or "only model" in origin:
+        return f"using {crew.model} at {crew.settings.base_url} ({origin}); --model names another"
+    return ""
+
+
+async def _watched(run: Run, view: View, *, stream: bool) -> None:
+    keeping = asyncio.create_task(view.keep())
+    try:
+        await run.work(view, stream=stream)
+    finally:
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
+
+
+@contextmanager
+def _view(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
+    """What shows the progress: JSON lines, nothing, a live tree on a terminal, plain lines elsewhere."""
+    if args.events:
+        yield JsonLines(shell.tell)
+    elif args.quiet:
+        yield Silent()
+    elif shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
+        from hira.cli.live import Watching  # rich is only loaded where it draws
+
+        with Watching(shell.stderr) as watching:
+            yield watching
+    else:
+        yield Lines(shell.tell)
+
+
+@contextmanager
+def _interruptible(run: Run, working: "asyncio.Task[Answer | None]", shell: Shell) -> Iterator[None]:
+    """Ctrl-C once: answer from what is known. Twice, or SIGTERM: quit at once, cleaning up on the way."""
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def quit_now() -> None:
+        working.cancel()
+        killer = threading.Timer(QUIT_AFTER, os._exit, [INTERRUPTED])
+        killer.daemon = True
+        killer.start()
+
+    def heard(number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or number != signal.SIGINT:
+            loop.call_soon_threadsafe(quit_now)
+        else:
+            asked = True
+            shell.tell("hira: answering from what is known; Ctrl-C again quits")
+            loop.call_soon_threadsafe(run.stop)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

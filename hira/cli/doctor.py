@@ -1,0 +1,174 @@
+"""`hira doctor`: what is configured and from where, what works, what is off and how to turn it on."""
+
+import argparse
+import asyncio
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+import hira
+from hira.casting import OFFLINE, connected, made_workflow
+from hira.cli import ENDPOINT, OK, code_of
+from hira.cli.parser import flags
+from hira.cli.shell import Shell
+from hira.errors import HiraError
+from hira.policies import OPENAI_URL
+from hira.policies.probe import LOCAL_PORTS, Probe, probe
+from hira.settings import SEARCH_KEYS, Settings, load
+from hira.tools.documents.walk import walk
+from hira.tools.python import refusal, sandbox_layers
+from hira.workbench import web_searches
+
+# what each extra is for, and the module by which its presence is seen
+EXTRAS = {
+    "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
+    "pdf": ("pypdf", "PDF documents"),
+    "images": ("PIL", "large pictures, made smaller"),
+}
+
+
+@dataclass(slots=True)
+class Report:
+    """Lines under headings; `off` are things that could be turned on, and how; `code` is the exit code."""
+
+    lines: list[str] = field(default_factory=list)
+    off: list[str] = field(default_factory=list)
+    code: int = OK
+
+    def head(self, title: str) -> None:
+        self.lines += ["", title]
+
+    def row(self, name: str, value: str, origin: str = "") -> None:
+        self.lines.append(f"  {name:<14}{value}" + (f"  ({origin})" if origin else ""))
+
+
+def doctor(args: argparse.Namespace, shell: Shell) -> int:
+    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    made_workflow(settings)
+    report = Report([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
+    asyncio.run(_model(report, settings, probing=args.probe))
+    _roles(report, settings)
+    _sources(report, settings)
+    _python(report, settings)
+    _extras(report)
+    _limits(report, settings)
+    for line in settings.withheld:
+        report.off.append(line)
+    if report.off:
+        report.head("Off, and how to turn it on")
+        report.lines += [f"  - {line}" for line in report.off]
+    shell.say("\n".join(report.lines))
+    return report.code
+
+
+async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
+    report.head("Model")
+    try:
+        settings = await connected(settings, LOCAL_PORTS)
+    except HiraError as error:
+        report.row("problem", "; ".join(str(error).splitlines()))
+        report.code = code_of(error)
+        return
+    report.row("model", settings.model, settings.origin("model"))
+    if settings.model == OFFLINE:
+        report.off.append(
+            "a model: --model NAME with OPENAI_API_KEY or --base-url URL, or start a server on one of the ports "
+            + ", ".join(map(str, LOCAL_PORTS))
+        )
+        return
+    if settings.model.startswith("litellm/"):
+        return
+    base_url, key = settings.base_url or OPENAI_URL, settings.api_key.get_secret_value()
+    report.row("endpoint", base_url, settings.origin("base_url"))
+    report.row("key", "set" if key else "none", settings.origin("api_key") if key else "")
+    found = await probe(base_url, key)
+    report.row("reachable", _reached(found, settings.model))
+    if not found.ok:
+        report.code = ENDPOINT
+    elif probing:
+        for name, value in await _capabilities(settings, base_url, key):
+            report.row(name, value)
+    else:
+        report.off.append("what the endpoint can do is not tried: hira doctor --probe makes a few tiny requests")
+
+
+def _reached(found: Probe, model: str) -> str:
+    if not found.ok:
+        return f"no: {found.error}"
+    count = f"{len(found.models)} model{'' if len(found.models) == 1 else 's'}"
+    told = ["yes", found.server or "server unknown", count]
+    if found.lacks_v1:
+        told.append(f"but the base URL lacks /v1: set it to {found.base_url}")
+    if model not in found.models:
+        told.append(f"{model!r} is not listed")
+    return ", ".join(told)
+
+
+async def _capabilities(settings: Settings, base_url: str, key: str) -> list[tuple[str, str]]:
+    return []
+
+
+def _roles(report: Report, settings: Settings) -> None:
+    changed = {role: own for role, own in settings.roles.items() if own.model_fields_set}
+    if changed:
+        report.head("Roles")
+    for role, own in changed.items():
+        told = [f"{name} {getattr(own, name)}" for name in sorted(own.model_fields_set - {"api_key"})]
+        report.row(role, ", ".join([*told, *(["key set"] if "api_key" in own.model_fields_set else [])]))
+
+
+def _sources(report: Report, settings: Settings) -> None:
+    report.head("Where answers come from")
+    if settings.docs:
+        found = walk(settings.docs)
+        named = ", ".join(map(str, settings.docs))
+        count = f"{len(found.files)} file{'' if len(found.files) == 1 else 's'}"
+        report.row("documents", f"{named}: {count}", settings.origin("docs"))
+        report.off += found.warnings
+    else:
+        report.row("documents", "none")
+        report.off.append('documents: --docs PATH, or docs = ["PATH"] in hira.toml')
+    searches = web_searches(settings)
+    report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")
+    for name in SEARCH_KEYS:
+        if name in settings.search_keys:
+            report.row(f"key {name}", "set", settings.origin(f"search_keys.{name}"))
+    if not searches:
+        keys = ", ".join(list(SEARCH_KEYS.values())[:3])
+        report.off.append(
+            f"web search: --search NAME with a key ({keys}, …), SEARXNG_BASE_URL, or --search wikipedia without a key"
+        )
+
+
+def _python(report: Report, settings: Settings) -> None:
+    report.head("Python sandbox")
+    for layer in sandbox_layers(settings.sandbox):
+        report.row(layer.name, f"{'on' if layer.active else 'off'}: {layer.note}")
+    if why := refusal(settings.sandbox):
+        report.off.append(f"{why}: HIRA_SANDBOX=process is content with a separate process")
+
+
+def _extras(report: Report) -> None:
+    report.head("Extras")
+    for extra, (module, use) in EXTRAS.items():
+        there = find_spec(module) is not None
+        report.row(extra, f"{'installed' if there else 'not installed'}: {use}")
+        if not there:
+            report.off.append(f"{use}: pip install 'hira[{extra}]'")
+
+
+def _limits(report: Report, settings: Settings) -> None:
+    report.head("A run")
+    for name, value in _set(settings):
+        report.row(name, value, settings.origin(name))
+
+
+def _set(settings: Settings) -> Iterator[tuple[str, str]]:
+    """What shapes a run, with its value."""
+    for name in ("workflow", "max_subtasks", "parallel", "temperature", "top_p", "top_k", "dialect", "continuation"):
+        if (value := getattr(settings, name)) is not None:
+            yield name, str(value)
+    for name in ("without", "max_tokens", "max_cost", "max_time"):
+        if value := getattr(settings, name):
+            yield name, ", ".join(sorted(value)) if isinstance(value, frozenset) else f"{value:g}"

@@ -1,0 +1,147 @@
+"""The live view on a terminal: planner → subtasks → experts → tools, redrawn in place by rich."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+from rich.tree import Tree
+
+from hira.cli.progress import brief, spelled, spent
+from hira.events import (
+    Event,
+    Notice,
+    RunEnded,
+    RunStarted,
+    SubtaskAssigned,
+    SubtaskDone,
+    SubtaskIssued,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hira.policy import Usage
+
+FRAMES_A_SECOND = 8
+TOOLS_SHOWN = 4
+
+
+@dataclass(slots=True)
+class Branch:
+    """One subtask, or the planner itself. `tools` are its calls, oldest first; a call without seconds still runs."""
+
+    text: str
+    expert: str = ""
+    conclusion: str = ""
+    ok: bool | None = None
+    tools: list[tuple[str, float | None, bool]] = field(default_factory=list)
+    busy: dict[str, float] = field(default_factory=dict)
+
+
+class Watching:
+    """A reader of events that keeps the tree up to date; a context manager that shows it while it is open."""
+
+    def __init__(self, stderr: TextIO) -> None:
+        self.console = Console(file=stderr)
+        self.planner = Branch("planner")
+        self.subtasks: dict[str, Branch] = {}
+        self.notices: list[str] = []
+        self.usage = Usage()
+        self.began = time.monotonic()
+        self.ended = ""
+        self._live = Live(
+            console=self.console,
+            get_renderable=self.tree,
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    async def keep(self) -> None:
+        while True:
+            await asyncio.sleep(1 / FRAMES_A_SECOND)
+            self._live.refresh()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted(question=question, models=models):
+                self.planner.text = f"{question}  ({', '.join(dict.fromkeys(models.values()))})"
+            case SubtaskIssued():
+                self.subtasks[event.subtask] = Branch(event.text)
+            case SubtaskAssigned():
+                branch = self._branch(event.subtask)
+                branch.expert = f"{event.expert}: {event.reason}" if event.reason else event.expert
+            case SubtaskDone():
+                branch = self._branch(event.subtask)
+                branch.conclusion, branch.ok = event.conclusion, event.ok
+            case TurnStarted() | TurnEnded():
+                self._turn(event)
+            case ToolStarted():
+                self._branch(event.conversation).tools.append((f"{event.tool} {spelled(event)}", None, True))
+            case ToolEnded():
+                self._tool_ended(event)
+            case Notice():
+                self.notices.append(event.text)
+            case RunEnded():
+                self.ended = f"{event.status.replace('_', ' ')} · {spent(event.usage)}"
+
+    def _branch(self, conversation: str) -> Branch:
+        return self.subtasks.get(conversation.partition("/")[0], self.planner)
+
+    def _turn(self, event: TurnStarted | TurnEnded) -> None:
+        branch = self._branch(event.conversation)
+        if isinstance(event, TurnStarted):
+            branch.busy[event.conversation] = time.monotonic()
+        else:
+            branch.busy.pop(event.conversation, None)
+            self.usage += event.usage
+
+    def _tool_ended(self, event: ToolEnded) -> None:
+        tools = self._branch(event.conversation).tools
+        for at, (text, seconds, _) in enumerate(tools):
+            if seconds is None and text.startswith(f"{event.tool} "):
+                tools[at] = (text, event.seconds, event.ok)
+                return
+
+    def tree(self) -> Tree:
+        """What is shown now. All texts are plain, so that nothing read can style or hide anything."""
+        width = max(20, self.console.width - 12)
+        tree = Tree(Text(brief(self.planner.text, width), style="bold"))
+        for name, branch in self.subtasks.items():
+            self._show(tree, f"{name}. {branch.text}", branch, width)
+        for notice in self.notices[-3:]:
+            tree.add(Text(brief(f"note: {notice}", width), style="yellow"))
+        if self.ended:
+            tree.add(Text(self.ended, style="dim"))
+        else:
+            waiting = ", ".join(self.planner.busy) or "working"
+            state = f"{waiting} · {time.monotonic() - self.began:.0f} s · {spent(self.usage)}"
+            tree.add(Spinner("dots", Text(state, style="dim")))
+        return tree
+
+    def _show(self, tree: Tree, title: str, branch: Branch, width: int) -> None:
+        node = tree.add(Text(brief(title, width)))
+        if branch.expert:
+            node = node.add(Text(brief(branch.expert, width), style="cyan"))
+        if len(branch.tools) > TOOLS_SHOWN:
+            node.add(Text(f"… {len(branch.tools) - TOOLS_SHOWN} earlier calls", style="dim"))
+        for text, seconds, ok in branch.tools[-TOOLS_SHOWN:]:
+            after = " …" if seconds is None else f" ({seconds:.1f} s)" if ok else f" (failed, {seconds:.1f} s)"
+            node.add(Text(brief(text, width - len(after)) + after, style="dim" if ok else "yellow"))
+        if branch.ok is not None:
+            node.add(Text(brief(branch.conclusion, width), style="green" if branch.ok else "yellow"))
+        for conversation, since in branch.busy.items():
+            name = conversation.partition("/")[2] or conversation
+            node.add(Spinner("dots", Text(f"{name} · {time.monotonic() - since:.0f} s", style="dim")))

@@ -1,0 +1,56 @@
+"""How an answer is written: for a person, as JSON, and into a file that is never half-written."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from hira.api import Answer
+from hira.errors import UsageError
+
+SUFFIXES = (".json", ".md", ".txt")
+
+
+def text(answer: Answer) -> str:
+    """The answer and, below it, the sources that it cites."""
+    lines = [f"[{source.id}] {source.title or source.location} — {source.location}" for source in answer.cited]
+    return "\n".join([answer.text, *([""] if lines else []), *lines])
+
+
+def as_json(answer: Answer) -> str:
+    return json.dumps(answer.json(), ensure_ascii=False, indent=2, default=str)
+
+
+def markdown(answer: Answer) -> str:
+    """A page: the question, the answer, its sources with the passages that it rests on."""
+    parts = [f"# {answer.rollout.question}", answer.text]
+    if answer.cited:
+        parts.append("## Sources")
+        parts.append("\n".join(f"- [{one.id}] {one.title or one.location} — {one.location}" for one in answer.cited))
+    quotes = [f"- [{one.source}] {one.verdict}: “{one.quote}”" for one in answer.citations if one.quote]
+    if quotes:
+        parts += ["## Evidence", "\n".join(quotes)]
+    return "\n\n".join(parts)
+
+
+def checked(name: str, folder: Path) -> Path:
+    """The path of `--output`, before any work is done for it."""
+    path = (folder / name).absolute()
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="make it, or name another")
+    return path
+
+
+def write(answer: Answer, path: Path) -> None:
+    """Write the answer as its file's suffix says. Readers of the path see the old file or the whole new one."""
+    written = {".json": as_json, ".md": markdown, ".txt": text}[path.suffix](answer)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(written + "\n")
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError as error:
+        raise UsageError(f"the answer could not be written: {error}", where=f"to {path}") from None

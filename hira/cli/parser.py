@@ -1,0 +1,138 @@
+"""The command line. Only what exists is listed; what is mistyped gets the nearest name back."""
+
+import argparse
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from hira.errors import UsageError
+
+ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
+# Flags that are settings under another name or in another shape; all others are settings of the same name.
+NO_SETTINGS = frozenset(
+    ["command", "question", "role", "files", "json", "events", "output", "quiet", "debug", "probe", "run"]
+)
+
+
+class Parser(argparse.ArgumentParser):
+    def __init__(self, **named: Any) -> None:
+        super().__init__(allow_abbrev=False, **named)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, fix=self._fix(message))
+
+    def _fix(self, message: str) -> str:
+        """The nearest flag, command or value to what was written; else where help is."""
+        if unknown := re.search(r"unrecognized arguments: (--?[\w-]+)", message):
+            return _near(unknown[1], self.flags()) or f"{self.prog} --help lists the flags"
+        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
+            known = re.findall(r"[\w-]+", choice[2])
+            if self.prog == "hira" and not _near(choice[1], known):
+                return 'to ask a question: hira ask "question"'
+            return _near(choice[1], known) or f"{self.prog} --help lists what there is"
+        return f"{self.prog} --help tells how it is used"
+
+    def flags(self) -> list[str]:
+        """All flags of this parser and of its commands."""
+        found = [flag for action in self._actions for flag in action.option_strings]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no public name for it
+                found += [flag for parser in action.choices.values() for flag in parser.flags()]
+        return found
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def parser(version: str) -> Parser:
+    main = Parser(
+        prog="hira",
+        description="Ask hard questions of any model; get answers bound to evidence.",
+        epilog="exit codes: 0 answered, 2 usage or configuration, 3 endpoint or key, 4 not enough evidence, "
+        "5 partial (a budget ended it), 130 interrupted",
+    )
+    main.add_argument("--version", action="version", version=f"hira {version}")
+    commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    ask = commands.add_parser("ask", help="answer a question", description="Answer a question.")
+    ask.add_argument("question", help="the question; - reads it from standard input")
+    _model(ask)
+    _work(ask)
+    _limits(ask)
+    _output(ask)
+    doctor = commands.add_parser(
+        "doctor",
+        help="what is configured, what the endpoint can do, what is off and how to turn it on",
+        description="Tell what is configured and where each value came from, what works, and what is off.",
+    )
+    _model(doctor)
+    _sources(doctor)
+    doctor.add_argument("--probe", action="store_true", help="learn what the endpoint can do by a few tiny requests")
+    doctor.add_argument("--debug", action="store_true", help="show tracebacks")
+    return main
+
+
+def _model(command: Parser) -> None:
+    group = command.add_argument_group("model")
+    group.add_argument("--model", metavar="M", help="model name; `offline` for the embedded one")
+    group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
+    group.add_argument(
+        "--role", action="append", default=[], metavar="ROLE=M", help="another model for one role; repeatable"
+    )
+
+
+def _sources(command: Parser) -> None:
+    group = command.add_argument_group("where answers come from")
+    group.add_argument(
+        "--docs", action="append", metavar="PATH", help="file or folder to search; without --search nothing else is"
+    )
+    group.add_argument(
+        "--search", metavar="NAME", help="web search: serper, tavily, brave, searxng, wikipedia (needs no key) …"
+    )
+
+
+def _work(command: Parser) -> None:
+    _sources(command)
+    command.add_argument(
+        "--file", action="append", default=[], dest="files", metavar="PATH", help="file that the question is about"
+    )
+    group = command.add_argument_group("how it works")
+    group.add_argument("--workflow", metavar="NAME", help="hira (default)")
+    group.add_argument(
+        "--without", action="append", choices=ABILITIES, metavar="PART", help=f"leave out: {', '.join(ABILITIES)}"
+    )
+    group.add_argument("--max-subtasks", type=int, metavar="N", help="subtasks handed out at most (10)")
+    group.add_argument("--parallel", type=int, metavar="N", help="subtasks handed out at once (1)")
+
+
+def _limits(command: Parser) -> None:
+    group = command.add_argument_group("limits of the run; a tenth is kept for the answer")
+    group.add_argument("--max-tokens", type=int, metavar="N", help="tokens, in and out")
+    group.add_argument("--max-cost", type=float, metavar="USD", help="US dollars")
+    group.add_argument("--max-time", type=float, metavar="S", help="seconds")
+
+
+def _output(command: Parser) -> None:
+    group = command.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    group.add_argument("--events", action="store_true", help="progress as JSON lines on stderr")
+    group.add_argument("--output", metavar="FILE", help="write the answer to a file as well: .json, .md or .txt")
+    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def flags(args: argparse.Namespace) -> dict[str, Any]:
+    """The flags that were given, named as the settings are."""
+    given = {name: value for name, value in vars(args).items() if value is not None and name not in NO_SETTINGS}
+    if args.role:
+        given["roles"] = dict(map(_role, args.role))
+    return given
+
+
+def _role(text: str) -> tuple[str, dict[str, str]]:
+    role, equals, model = text.partition("=")
+    if not (role and equals and model):
+        raise UsageError(f"--role {text!r} names no model", fix="write --role planner=MODEL")
+    return role, {"model": model}

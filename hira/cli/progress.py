@@ -1,0 +1,164 @@
+"""Progress in plain lines: one a notable event, and a heartbeat while nothing comes."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from functools import singledispatchmethod
+from typing import Protocol
+
+from hira.cli.shell import visible
+from hira.events import (
+    Event,
+    Notice,
+    Remembered,
+    RunEnded,
+    RunStarted,
+    SourceRead,
+    SubtaskAssigned,
+    SubtaskDone,
+    SubtaskIssued,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    record,
+)
+from hira.policy import Usage
+
+HEARTBEAT = 10.0
+WIDTH = 160
+Tell = Callable[[str], None]
+
+
+class View(Protocol):
+    """A reader of events that shows them; `keep` keeps what is shown alive until it is cancelled."""
+
+    def __call__(self, event: Event) -> None: ...
+
+    async def keep(self) -> None: ...
+
+
+class Silent:
+    def __call__(self, event: Event) -> None:
+        pass
+
+    async def keep(self) -> None:
+        pass
+
+
+class JsonLines:
+    """Each event as one line of JSON."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
+    def __call__(self, event: Event) -> None:
+        self.tell(json.dumps(record(event), ensure_ascii=False, default=str))
+
+    async def keep(self) -> None:
+        pass
+
+
+def brief(text: str, width: int = WIDTH) -> str:
+    """The text on one line, at most `width` characters of it."""
+    line = " ".join(visible(text).split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def spent(usage: Usage) -> str:
+    """What a call or a run cost, as a person reads it."""
+    parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}", f"{usage.tokens:,} tokens"]
+    return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
+
+
+class Lines:
+    """Tells each notable event in one line, and what is being waited for when `heartbeat` seconds brought none."""
+
+    def __init__(self, tell: Tell, heartbeat: float = HEARTBEAT) -> None:
+        self.tell = tell
+        self.heartbeat = heartbeat
+        self.waiting: dict[str, float] = {}
+        self.last = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        self.last = time.monotonic()
+        if text := self.line(event):
+            self.tell(f"{event.at:6.1f} s  {brief(text)}")
+
+    async def keep(self) -> None:
+        while True:
+            quiet = time.monotonic() - self.last
+            if quiet < self.heartbeat:
+                await asyncio.sleep(self.heartbeat - quiet)
+                continue
+            self.last = now = time.monotonic()
+            what = ", ".join(f"{name} ({now - since:.0f} s)" for name, since in self.waiting.items())
+            self.tell(f"          … waiting for {what or 'the run to go on'}")
+
+    @singledispatchmethod
+    def line(self, _event: Event) -> str:
+        return ""
+
+    @line.register
+    def _(self, event: RunStarted) -> str:
+        models = ", ".join(dict.fromkeys(event.models.values()))
+        return f"run {event.run} · workflow {event.workflow} · model {models}"
+
+    @line.register
+    def _(self, event: TurnStarted) -> str:
+        self.waiting[event.conversation] = time.monotonic()
+        return ""
+
+    @line.register
+    def _(self, event: TurnEnded) -> str:
+        self.waiting.pop(event.conversation, None)
+        return f"{event.conversation} wrote · {event.usage.tokens:,} tokens, {event.usage.seconds:.1f} s"
+
+    @line.register
+    def _(self, event: ToolStarted) -> str:
+        self.waiting[f"{event.conversation} {event.tool}"] = time.monotonic()
+        return f"{event.conversation} calls {event.tool}: {spelled(event)}"
+
+    @line.register
+    def _(self, event: ToolEnded) -> str:
+        self.waiting.pop(f"{event.conversation} {event.tool}", None)
+        outcome = "" if event.ok else f": {event.text}"
+        return f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {event.seconds:.1f} s{outcome}"
+
+    @line.register
+    def _(self, event: SubtaskIssued) -> str:
+        return f"subtask {event.subtask}: {event.text}"
+
+    @line.register
+    def _(self, event: SubtaskAssigned) -> str:
+        recalled = f" · {event.recalled} from memory" if event.recalled else ""
+        return f"subtask {event.subtask} → {event.expert}{recalled}" + (f": {event.reason}" if event.reason else "")
+
+    @line.register
+    def _(self, event: SubtaskDone) -> str:
+        return f"subtask {event.subtask} {'done' if event.ok else 'failed'}: {event.conclusion}"
+
+    @line.register
+    def _(self, event: Remembered) -> str:
+        return f"remembered {event.channel}: {event.text}" + (f" ({event.origin})" if event.origin else "")
+
+    @line.register
+    def _(self, event: SourceRead) -> str:
+        return f"read [{event.source}] {event.title} — {event.location}"
+
+    @line.register
+    def _(self, event: Notice) -> str:
+        return f"note: {event.text}"
+
+    @line.register
+    def _(self, event: RunEnded) -> str:
+        return f"{event.status.replace('_', ' ')} · {spent(event.usage)}"
+
+
+def spelled(call: ToolStarted) -> str:
+    """What a tool is called with: its one text as it is, several arguments by name."""
+    values = list(call.arguments.values())
+    if len(values) == 1:
+        return str(values[0])
+    return ", ".join(f"{name} {value!r}" for name, value in call.arguments.items())

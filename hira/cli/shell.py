@@ -1,0 +1,67 @@
+"""Where a command runs: its streams, its environment, its folder. Made once, at the very edge."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+_CONTROLS = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+    environ: Mapping[str, str]
+    folder: Path
+    home: Path
+
+    def say(self, text: str) -> None:
+        """The result, on stdout. A reader that has gone away (`| head`) is no error."""
+        try:
+            self.stdout.write(encodable(visible(text), self.stdout) + "\n")
+            self.stdout.flush()
+        except BrokenPipeError:
+            self._close_pipe()
+
+    def tell(self, text: str) -> None:
+        """One line for the person, on stderr."""
+        try:
+            self.stderr.write(encodable(visible(text), self.stderr) + "\n")
+            self.stderr.flush()
+        except BrokenPipeError:
+            return
+
+    def _close_pipe(self) -> None:
+        """Let the interpreter's own flush at its end go nowhere instead of failing."""
+        if self.stdout is sys.stdout:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+
+
+def of_this_process() -> Shell:
+    """The process's own streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
+    encoding = None if os.environ.get("PYTHONIOENCODING") else "utf-8"
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(encoding=encoding, errors="replace")
+    return Shell(sys.stdin, sys.stdout, sys.stderr, os.environ, Path.cwd(), Path.home())
+
+
+def visible(text: str) -> str:
+    """The text without the control characters that would move a terminal's cursor or change its title."""
+    return _CONTROLS.sub("", text.replace("\r\n", "\n"))
+
+
+def encodable(text: str, stream: TextIO) -> str:
+    """The text with typographic marks spelled in ASCII where the stream cannot write them."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        plain = text.translate({ord("→"): "->", ord("—"): "-", ord("…"): "...", ord("·"): "-", ord("’"): "'"})
+        return plain.encode("ascii", "replace").decode("ascii")
+    return text
