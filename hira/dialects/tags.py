@@ -83,7 +83,7 @@ class Tags:
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""
-        return tuple(tag(tool.name).end if several == 1 else tag(tool.name).result_begin for tool in tools)[:4]
+        return tuple(tag(tool.name).end if several == 1 else tag(tool.name).result_begin for tool in tools)
 
     def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
         del tools

@@ -1,0 +1,128 @@
+"""What hira itself costs in HiRA's flow: three deep-search subtasks a question, a scripted endpoint without latency.
+
+    python benchmarks/flow.py [--questions 20]
+
+The endpoint runs in a process of its own. Printed: model calls a question, CPU milliseconds a question in this
+process (median), the resident memory, and the share of each request that repeats its role's previous one exactly.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from hira.agents.experts import DeepSearch
+from hira.dialects import TAGS
+from hira.evidence import Source
+from hira.policies import open_policy
+from hira.team import Part, Team
+from hira.testing import Endpoint
+from hira.tools import Observation, Passage, Tool, Toolbox
+from hira.workflows import HiRA, rollout
+
+PAGE = "The old mill of Varn was built in 1742 by Ida Lorn, and stands by the river. " * 12
+
+
+def planner(request: Any) -> str:
+    done = sum("Report of" in message.text for message in request.messages)
+    if done == 3:
+        return r"\boxed{The old mill of Varn was built in 1742 [s1].}"
+    return f"I need part {done}. <|begin_call_subtask|>Find part {done} about the mill of Varn<|end_call_subtask|>"
+
+
+def deep_search(request: Any) -> str:
+    done = sum(message.role == "user" for message in request.messages) - 1
+    calls = ["<|begin_search_query|>mill {}<|end_search_query|>", "<|begin_click_link|>https://{}.example<|end_click_link|>"]
+    if done == 3:
+        return r"So: \boxed{The old mill of Varn was built in 1742 [s1].}"
+    return "Thinking of it. " + calls[done % 2].format(f"p{done}-{len(request.messages[0].text)}")
+
+
+def coordinator(request: Any) -> str:
+    if "expert" in request.messages[0].text and "names above" in request.messages[0].text:
+        return json.dumps({"reason": "deep", "expert": "deep_search"})
+    fact = {"text": "The mill was built in 1742.", "sources": ["s1"]}
+    return json.dumps({"reasoning": "Looked.", "conclusion": "Built in 1742 [s1].", "facts": [fact]})
+
+
+def tool(name: str, field: str) -> Tool:
+    async def run(arguments: dict[str, Any]) -> Observation:
+        source = Source(str(arguments[field]), "Mill", PAGE)
+        return Observation(passages=(Passage(source, PAGE),))
+
+    schema = {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}
+    return Tool(name, f"{name} the web", schema, run)
+
+
+def serve() -> None:
+    roles = {"planner": planner, "coordinator": coordinator, "deep_search": deep_search}
+    with Endpoint(roles, keep=False) as endpoint:
+        print(endpoint.base_url, flush=True)
+        sys.stdin.read()
+
+
+def prefix_share(team: Team) -> float:
+    """Mean share of a request that repeats the role's previous request, in characters; first requests do not count."""
+    shares = []
+    for trajectory in team.rollout.trajectories.values():
+        texts = ["\n".join(message.text for message in turn.request.messages) for turn in trajectory.turns]
+        for earlier, later in zip(texts, texts[1:], strict=False):
+            shares.append(len(os.path.commonprefix([earlier, later])) / len(earlier))
+    return statistics.mean(shares)
+
+
+async def run(base_url: str, questions: int) -> None:
+    cast = {
+        role: Part(open_policy(role, base_url=base_url), dialect=TAGS)
+        for role in ("planner", "coordinator", "deep_search")
+    }
+    tools = Toolbox(search=tool("search", "query"), browse=tool("browse", "url"))
+    cpu, calls, share, status = [], [], [], set()
+    for _ in range(questions + 2):
+        team = Team(cast, tools=tools)
+        began = time.process_time()
+        record = await rollout(HiRA(experts=(DeepSearch(), Quick())), "When was the mill of Varn built?", team)
+        cpu.append((time.process_time() - began) * 1000)
+        calls.append(record.usage.calls)
+        share.append(prefix_share(team))
+        status.add(record.status)
+    for part in cast.values():
+        await part.policy.aclose()
+    assert status == {"answered"}, status
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"model calls a question   {statistics.median(calls):.0f}")
+    print(f"CPU ms a question        {statistics.median(cpu[2:]):.1f}  ({statistics.median(cpu[2:]) / calls[0]:.2f} a call)")
+    print(f"resident MB              {resident:.0f}")
+    print(f"prefix share             {statistics.mean(share):.3f}")
+
+
+class Quick(DeepSearch):
+    """A second expert, so that the coordinator has something to choose from."""
+
+    name, description, cost = "quick", "looks one fact up", 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve()
+        return
+    command = [sys.executable, str(Path(__file__)), "--serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        asyncio.run(run(server.stdout.readline().strip(), arguments.questions))
+        server.kill()
+
+
+if __name__ == "__main__":
+    main()
