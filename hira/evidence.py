@@ -14,6 +14,9 @@ from hira.relevance import words
 Kind = Literal["page", "hit", "file", "computation", "media"]
 Verdict = Literal["supported", "contradicted", "not found", "unchecked"]
 
+OUTPUT = "\n\nOutput:\n"
+"""Stands between the program and what it printed in the text of a computation."""
+
 ENOUGH = 0.6
 SAME_STATEMENT = 0.8
 CITED = re.compile(r"\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]")
@@ -32,6 +35,11 @@ class Source:
     text: str
     kind: Kind = "page"
     id: str = ""
+
+    @property
+    def evidence(self) -> str:
+        """What a claim may rest on: all of the text, but of a computation only what it printed."""
+        return self.text.rpartition(OUTPUT)[2] if self.kind == "computation" else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +118,13 @@ def check(claim: str, source: Source, question: str = "") -> Citation:
     The numbers have to stand in the passages that hold the claim's words. A passage that says the same with another
     number contradicts the claim.
     """
-    passages = _passages(source.text)
+    passages = _passages(source.evidence)
     nearest = _nearest(claim, question, passages)
-    if any(_folded(quoted) not in _folded(source.text) for quoted in _QUOTE.findall(claim)):
+    if any(_folded(quoted) not in _folded(source.evidence) for quoted in _QUOTE.findall(claim)):
         return Citation(source.id, claim, nearest, "not found")
     numbers = _numbers(claim)
     quote = _holding(numbers, claim, question, passages)
-    named = all(name in f"{source.title} {source.text}".lower() for name in _names(claim))
+    named = all(name in f"{source.title} {source.evidence}".lower() for name in _names(claim))
     if quote and named and _share(claim, quote) >= ENOUGH and _about(claim, question, source):
         return Citation(source.id, claim, quote, "supported")
     verdict: Verdict = "contradicted" if named and _otherwise(claim, numbers, nearest) else "not found"

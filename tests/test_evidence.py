@@ -1,6 +1,6 @@
 import pytest
 
-from hira.evidence import Source, Sources, accepted, check, cited, claims, drop_unknown, verify
+from hira.evidence import OUTPUT, Source, Sources, accepted, check, cited, claims, drop_unknown, verify
 
 TOWER = Source(
     "towers.md",
@@ -83,6 +83,18 @@ def test_a_bare_answer_is_looked_for_beside_the_words_of_the_question() -> None:
 def test_a_quotation_is_found_across_lines_and_typographic_marks() -> None:
     source = Source("p", "P", "He said it’s a\nlong way  home.", id="s1")
     assert check("He said “it's a long way home”", source).verdict == "supported"
+
+
+def test_a_computation_is_evidence_by_what_it_printed_not_by_its_code() -> None:
+    source = Source(
+        "python:1.1",
+        "sum",
+        f"print('the answer is', 6 * 7)  # 41 would be wrong{OUTPUT}the answer is 42",
+        "computation",
+        "s1",
+    )
+    assert check("The answer is 42", source).verdict == "supported"
+    assert check("41", source).verdict == "not found"
 
 
 def test_chinese_claims_are_checked_too() -> None:

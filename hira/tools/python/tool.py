@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from hira.evidence import Source
+from hira.evidence import OUTPUT, Source
 from hira.messages import Filled
 from hira.prompts import Prompt
 from hira.tools.python.layers import Mode
@@ -43,7 +43,7 @@ def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation
     first = next((line.strip() for line in code.splitlines() if line.strip()), "")
     place = f"{sandbox.label}.{outcome.number}" if sandbox.label else str(outcome.number)
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
-    text = f"{code.strip()}\n\nOutput:\n{shown}{written}"
+    text = f"{code.strip()}{OUTPUT}{shown}{written}"
     source = Source(f"python:{place}", first[:_TITLE] or "computation", text, "computation")
     return Observation(passages=(Passage(source, text),))
 
