@@ -82,12 +82,13 @@ class OpenAIPolicy:
                 event_hooks={"request": [_stays_at(url, self.where)]},
             )
         )
+        self._options: Any = {} if api_key else {"headers": {"Authorization": openai.omit}}
         self._client = openai.AsyncOpenAI(
             api_key=api_key or "none",
             base_url=self.base_url,
             max_retries=0,
             timeout=http.timeout,
-            default_headers=_headers(official=official, keyed=bool(api_key)),
+            default_headers=_headers(official=official),
             http_client=http,
         )
 
@@ -142,7 +143,12 @@ class OpenAIPolicy:
     async def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
         try:
             response = await self._client.post(
-                path, cast_to=httpx.Response, body=body, stream=True, stream_cls=openai.AsyncStream[Any]
+                path,
+                cast_to=httpx.Response,
+                body=body,
+                options=self._options,
+                stream=True,
+                stream_cls=openai.AsyncStream[Any],
             )
         except UnicodeEncodeError:  # a lone surrogate, as broken file names and bad decoders leave them
             clean = json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
@@ -195,7 +201,7 @@ def _checked(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
     return url
 
 
-def _headers(*, official: bool, keyed: bool) -> dict[str, Any]:
+def _headers(*, official: bool) -> dict[str, Any]:
     """The SDK's headers less what tells about this machine, and less what only OpenAI itself should get."""
     try:
         release = version("hira")
@@ -204,8 +210,6 @@ def _headers(*, official: bool, keyed: bool) -> dict[str, Any]:
     gone = [f"X-Stainless-{name}" for name in _TELEMETRY]
     if not official:
         gone += ["OpenAI-Organization", "OpenAI-Project"]
-    if not keyed:
-        gone.append("Authorization")
     # replies are small, and what is not packed cannot unpack to gigabytes
     return {"User-Agent": f"hira/{release}", "Accept-Encoding": "identity"} | dict.fromkeys(gone, openai.omit)
 

@@ -54,21 +54,19 @@ class Endpoint:
         keep: bool = True,
         port: int = 0,
     ) -> None:
+        if unknown := set(faults := list(faults)) - set(FAULTS):
+            raise ValueError(f"no faults named {sorted(unknown)}; there are {sorted(FAULTS)}")
         self.model = model
         self.requests: list[Received] = []
         self.script = Script(replies)
         self.broken = ""
         self._delay = delay
         self._stops: StopStyle = stops
-        self._faults = list(faults)
+        self._faults = faults
         self._keep = keep
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="endpoint")
         self._connections: set[_Connection] = set()
         self._server: asyncio.Server | None = None
         self._port = port
-        if unknown := set(self._faults) - set(FAULTS):
-            raise ValueError(f"no faults named {sorted(unknown)}; there are {sorted(FAULTS)}")
 
     @property
     def base_url(self) -> str:
@@ -91,6 +89,8 @@ class Endpoint:
 
     def start(self) -> Self:
         """Listen on the port that was given, or on a free one."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="endpoint")
         self._thread.start()
         listening = self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self._port, backlog=4096)
         made = asyncio.run_coroutine_threadsafe(listening, self._loop)

@@ -1,0 +1,530 @@
+"""Any OpenAI-compatible endpoint, over real HTTP."""
+
+import asyncio
+import json
+
+import pytest
+
+from hira.errors import (
+    AccessDenied,
+    BadReply,
+    ContextOverflow,
+    EndpointError,
+    HiraError,
+    RateLimited,
+    UsageError,
+)
+from hira.messages import Media, Message, ToolCall, assistant, system, user
+from hira.policies.chat import EmptyReply
+from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.retrying import retrying
+from hira.policy import Completion, Delta, Request, Sampling, Usage
+from hira.testing import Endpoint, calling
+from hira.testing.faults import FAULTS
+
+ASKED = Request((system("be brief"), user("what is it?")))
+TOOL = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
+
+
+class Sleeps(list):
+    """Waits that are noted and not waited."""
+
+    async def __call__(self, seconds):
+        self.append(seconds)
+
+
+async def ask(endpoint, request=ASKED, watch=None, **more):
+    policy = OpenAIPolicy("m", endpoint.base_url, "sk-secret", **more)
+    try:
+        return await policy.complete(request, watch)
+    finally:
+        await policy.aclose()
+
+
+async def ask_again(endpoint, request=ASKED, watch=None, sleeps=None, **more):
+    policy = retrying(
+        OpenAIPolicy("m", endpoint.base_url, "sk-secret", **more),
+        sleep=Sleeps() if sleeps is None else sleeps,
+        jitter=lambda: 0.5,
+    )
+    try:
+        return await policy.complete(request, watch)
+    finally:
+        await policy.aclose()
+
+
+async def test_the_request_goes_out_as_the_messages_stand():
+    call = ToolCall("c1", "search", '{"q": 1}')
+    request = Request(
+        (
+            system("s"),
+            user("look", Media("image", "data:image/png;base64,AA")),
+            assistant("", (call,)),
+            Message("tool", "found", call_id="c1"),
+        ),
+        Sampling(temperature=0.5, top_p=0.9, top_k=20, max_tokens=7, seed=3),
+        stop=("</a>",),
+        tools=(TOOL,),
+    )
+    with Endpoint(["fine"]) as endpoint:
+        await ask(endpoint, request, extra_body={"chat_template_kwargs": {"enable_thinking": False}})
+        received = endpoint.requests[0]
+    assert received.headers["authorization"] == "Bearer sk-secret"
+    assert received.body == {
+        "model": "m",
+        "messages": [message.wire for message in request.messages],
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 20,
+        "max_tokens": 7,
+        "seed": 3,
+        "stop": ["</a>"],
+        "tools": [TOOL],
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
+
+
+async def test_what_was_not_asked_for_is_not_sent():
+    with Endpoint(["fine"]) as endpoint:
+        await ask(endpoint)
+        assert endpoint.requests[0].body.keys() == {"model", "messages"}
+
+
+async def test_without_a_key_no_authorization_is_sent(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-somewhere-else")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-mine")
+    with Endpoint(["fine"]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        await policy.complete(ASKED)
+        await policy.aclose()
+        headers = endpoint.requests[0].headers
+    assert "authorization" not in headers
+    assert "openai-organization" not in headers
+
+
+async def test_a_plain_reply_comes_back_whole():
+    said = Completion("the text", reasoning="the thought", usage=Usage(1, 100, 20, 64), model="m-2026")
+    with Endpoint([said]) as endpoint:
+        assert await ask(endpoint) == said
+
+
+async def test_a_streamed_reply_is_the_same_as_a_plain_one():
+    said = Completion(
+        "one two three",
+        "hm hm",
+        (ToolCall("a", "search", '{"query": "x"}'), ToolCall("b", "browse", "{}")),
+        "calls",
+        usage=Usage(1, 5, 6, 2),
+        model="m",
+    )
+    seen: list[Delta] = []
+    with Endpoint([said, said]) as endpoint:
+        assert await ask(endpoint) == await ask(endpoint, watch=seen.append) == said
+        assert endpoint.requests[1].body["stream_options"] == {"include_usage": True}
+    assert "".join(delta.text for delta in seen if not delta.reasoning) == "one two three"
+    assert "".join(delta.text for delta in seen if delta.reasoning) == "hm hm"
+
+
+@pytest.mark.parametrize("watch", [None, lambda delta: None])
+@pytest.mark.parametrize(("stops", "known"), [("keep", "</call>"), ("name", "</call>"), ("strip", None)])
+async def test_the_stop_string_is_found_whatever_the_server_does_with_it(stops, known, watch):
+    with Endpoint(["<call>x</call> and more"], stops=stops) as endpoint:
+        completion = await ask(endpoint, Request((user("go"),), stop=("</call>", "</b>")), watch)
+    assert (completion.text, completion.stop, completion.finish) == ("<call>x", known, "stop")
+
+
+async def test_tool_calls_come_back():
+    with Endpoint([calling("search", query="größe")]) as endpoint:
+        completion = await ask(endpoint, Request((user("go"),), tools=(TOOL,)))
+    assert completion.finish == "calls"
+    assert [(call.name, json.loads(call.arguments)) for call in completion.calls] == [("search", {"query": "größe"})]
+
+
+async def test_one_connection_serves_many_calls_plain_and_streamed():
+    with Endpoint(lambda request: "again and again") as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        for watch in (None, lambda delta: None, None, lambda delta: None):
+            await policy.complete(ASKED, watch)
+            assert endpoint.connections == 1
+        await policy.aclose()
+
+
+async def test_an_idle_connection_that_the_server_closed_is_replaced():
+    with Endpoint(lambda request: "fine") as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        await policy.complete(ASKED)
+        endpoint.drop_idle()
+        assert (await policy.complete(ASKED)).text == "fine"
+        await policy.aclose()
+
+
+@pytest.mark.parametrize("watch", [None, lambda delta: None])
+async def test_a_cancelled_call_leaves_nothing_in_flight(watch):
+    with Endpoint(["never"], delay=30) as endpoint:
+        task = asyncio.ensure_future(ask(endpoint, watch=watch))
+        async with asyncio.timeout(5):
+            while not endpoint.in_flight:
+                await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(0.5):
+            while endpoint.in_flight or endpoint.connections:
+                await asyncio.sleep(0.005)
+
+
+def test_a_policy_can_be_used_from_one_event_loop_after_another():
+    with Endpoint(["one", "two"]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+
+        async def once():
+            try:
+                return (await policy.complete(ASKED)).text
+            finally:
+                await policy.aclose()
+
+        assert [asyncio.run(once()), asyncio.run(once())] == ["one", "two"]
+
+
+async def test_a_broken_character_in_a_message_does_not_break_the_call():
+    with Endpoint(["fine"]) as endpoint:
+        assert (await ask(endpoint, Request((user("half \ud83d of a pair"),)))).text == "fine"
+        assert endpoint.requests[0].body["messages"][0]["content"] == "half ? of a pair"
+
+
+# --- continuing the model's own message
+
+OPEN = Request((user("count"), assistant("one, two, ")), continues=True)
+
+
+async def test_a_continuation_is_refused_where_nobody_said_the_endpoint_can():
+    with Endpoint() as endpoint, pytest.raises(UsageError, match=r"(?s)continues .*continue_final_message"):
+        await ask(endpoint, OPEN)
+
+
+@pytest.mark.parametrize("echoed", ["", "one, two, "])
+@pytest.mark.parametrize(
+    ("continuation", "fields"),
+    [("continue_final_message", {"continue_final_message": True, "add_generation_prompt": False}), ("prefix", {})],
+)
+async def test_a_message_is_continued_and_an_echo_is_taken_off(continuation, fields, echoed):
+    with Endpoint([f"{echoed}three"]) as endpoint:
+        assert (await ask(endpoint, OPEN, continuation=continuation)).text == "three"
+        body = endpoint.requests[0].body
+    assert fields.items() <= body.items()
+    assert body["messages"][-1].get("prefix", False) is (continuation == "prefix")
+    assert body["messages"][-1]["content"] == "one, two, "
+
+
+@pytest.mark.parametrize("watch", [None, lambda delta: None])
+async def test_a_message_is_continued_as_a_plain_completion(watch):
+    with Endpoint(["three</call> and"]) as endpoint:
+        completion = await ask(
+            endpoint,
+            Request(OPEN.messages, stop=("</call>",), continues=True),
+            watch,
+            continuation="completions",
+        )
+        received = endpoint.requests[0]
+    assert completion.text == "three"
+    assert received.path == "/v1/completions"
+    assert received.body["prompt"] == "<|im_start|>user\ncount<|im_end|>\n<|im_start|>assistant\none, two, "
+    assert received.body["stop"] == ["<|im_end|>", "</call>"]
+
+
+# --- what endpoints do not take
+
+
+async def test_a_schema_is_sent_and_dropped_for_good_where_it_is_refused():
+    asked = Request((user("go"),), schema={"type": "object"})
+    with Endpoint(["{}", "{}", "{}"], faults=["ok", "400-schema"]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        for _ in range(4):
+            await policy.complete(asked)
+        await policy.aclose()
+        sent = ["response_format" in call.body for call in endpoint.calls]
+        assert endpoint.calls[0].body["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert sent == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("fault", "request_", "watch", "gone", "instead"),
+    [
+        ("422", Request(ASKED.messages, Sampling(temperature=0.5)), None, "temperature", None),
+        (
+            "400-max-tokens",
+            Request(ASKED.messages, Sampling(max_tokens=5)),
+            None,
+            "max_tokens",
+            "max_completion_tokens",
+        ),
+        ("400-stream-options", ASKED, lambda delta: None, "stream_options", None),
+    ],
+)
+async def test_an_optional_field_that_is_refused_by_name_is_left_out_from_then_on(
+    fault, request_, watch, gone, instead
+):
+    with Endpoint(["one", "two"], faults=[fault]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        assert [(await policy.complete(request_, watch)).text for _ in range(2)] == ["one", "two"]
+        await policy.aclose()
+        bodies = [call.body for call in endpoint.calls]
+    assert [gone in body for body in bodies] == [True, False, False]
+    if instead:
+        assert [instead in body for body in bodies] == [False, True, True]
+
+
+async def test_a_refusal_that_names_no_field_is_told():
+    with Endpoint(faults=["422"]) as endpoint, pytest.raises(EndpointError, match="Extra inputs are not permitted"):
+        await ask(endpoint)
+
+
+# --- faults: what the caller sees
+
+
+@pytest.mark.parametrize(
+    ("fault", "waits"),
+    [
+        ("429", [0.25]),
+        ("429-ra1", [1.05]),
+        ("429-ra-ms", [0.35]),
+        ("429-ra-past", [0.25]),
+        ("500", [0.25]),
+        ("502", [0.25]),
+        ("503", [0.25]),
+        ("504", [0.25]),
+        ("529", [0.25]),
+        ("408", [0.25]),
+        ("409", [0.25]),
+        ("reset-before", [0.25]),
+        ("reset-headers", [0.25]),
+        ("half-json", [0.25]),
+        ("bad-json", [0.25]),
+        ("empty-body", [0.25]),
+        ("null-choices", [0.25]),
+        ("no-choices", [0.25]),
+        ("error-200", [0.25]),
+        ("null-content", []),
+        ("empty-content", []),
+        ("blank-content", []),
+        ("reasoning-only", []),
+    ],
+)
+async def test_what_may_pass_is_asked_again(fault, waits):
+    sleeps = Sleeps()
+    with Endpoint(["good"], faults=[fault]) as endpoint:
+        assert (await ask_again(endpoint, sleeps=sleeps)).text == "good"
+        endpoint.assert_done()
+    assert sleeps == pytest.approx(waits)
+
+
+async def test_a_date_in_retry_after_is_waited_for():
+    sleeps = Sleeps()
+    with Endpoint(["good"], faults=["429-ra-date"]) as endpoint:
+        await ask_again(endpoint, sleeps=sleeps)
+    assert 1 <= sleeps[0] <= 3.2
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "said"),
+    [
+        ("429-ra-huge", RateLimited, "no requests until"),
+        ("429-quota", RateLimited, "current quota"),
+        ("400-bad", EndpointError, "field required"),
+        ("400-overflow", ContextOverflow, "maximum context length"),
+        ("400-overflow-llamacpp", ContextOverflow, "available context size"),
+        ("401", AccessDenied, "Incorrect API key"),
+        ("403-html", AccessDenied, "Access denied by proxy"),
+        ("404-model", EndpointError, "the endpoint has scripted"),
+        ("307-host", EndpointError, "redirects to http://localhost"),
+        ("html-200", BadReply, "Sign in"),
+    ],
+)
+async def test_what_will_not_pass_is_told_at_once(fault, error, said):
+    sleeps = Sleeps()
+    with Endpoint(faults=[fault]) as endpoint:
+        with pytest.raises(error) as raised:
+            await ask_again(endpoint, sleeps=sleeps, key_origin="OPENAI_API_KEY")
+        assert len(endpoint.calls) == 1
+    told = str(raised.value)
+    assert said in told
+    assert f"at {endpoint.base_url}, model 'm', key from OPENAI_API_KEY" in told
+    assert "sk-secret" not in told
+    assert len(told.splitlines()) <= 3
+    assert sleeps == []
+
+
+@pytest.mark.parametrize("fault", ["500", "429", "reset-before"])
+async def test_a_fault_that_stays_is_told_after_five_attempts(fault):
+    sleeps = Sleeps()
+    with Endpoint(faults=[fault] * 5) as endpoint, pytest.raises(EndpointError, match="asked 5 times"):
+        await ask_again(endpoint, sleeps=sleeps)
+    assert sleeps == [0.25, 0.5, 1, 2]
+
+
+async def test_a_reply_that_stays_broken_is_told_after_three_attempts():
+    with Endpoint(faults=["bad-json"] * 3) as endpoint, pytest.raises(BadReply, match=r"not JSON: '\{\"choices"):
+        await ask_again(endpoint)
+
+
+async def test_a_model_that_stays_silent_is_handed_on_as_it_is():
+    with Endpoint(faults=["empty-content", "null-content"]) as endpoint:
+        completion = await ask_again(endpoint)
+    assert (completion.text, completion.usage.calls) == ("", 2)
+
+
+async def test_without_retries_silence_is_an_error_that_holds_the_reply():
+    with Endpoint(faults=["reasoning-only"]) as endpoint, pytest.raises(EmptyReply) as raised:
+        await ask(endpoint)
+    assert raised.value.completion.reasoning == "let me think"
+
+
+@pytest.mark.parametrize(
+    ("fault", "field", "value"),
+    [
+        ("ok", "text", "OK 42"),
+        ("finish-filter", "finish", "filtered"),
+        ("finish-length", "finish", "length"),
+        ("finish-null", "finish", "stop"),
+        ("model-echo", "model", "another-model"),
+        ("extra-choices", "text", "OK 42"),
+        ("invalid-utf8", "text", "OK\ufffd\ufffd 42"),
+        ("bom", "text", "OK 42"),
+        ("nan-json", "text", "OK 42"),
+        ("no-usage", "usage", Usage(1, 6, 2)),
+        ("other-reasoning", "reasoning", "let me think"),
+        ("307", "text", "and on"),
+    ],
+)
+async def test_what_can_be_used_is_used(fault, field, value):
+    with Endpoint(["and on"], faults=[fault]) as endpoint:
+        assert getattr(await ask(endpoint), field) == value
+
+
+async def test_a_call_without_an_id_gets_one():
+    with Endpoint(faults=["tool-no-id"] * 2) as endpoint:
+        first, second = await ask(endpoint), await ask(endpoint)
+    assert first.calls[0].id
+    assert first.calls[0].id != second.calls[0].id
+
+
+async def test_arguments_that_are_an_object_are_taken():
+    with Endpoint(faults=["tool-args-obj"]) as endpoint:
+        assert (await ask(endpoint)).calls[0].arguments == '{"query": "x"}'
+
+
+async def test_arguments_that_are_no_json_are_left_to_the_dialect():
+    with Endpoint(faults=["tool-bad-json"]) as endpoint:
+        assert (await ask(endpoint)).calls[0].arguments == '{"q": '
+
+
+@pytest.mark.parametrize("fault", ["silent", "slow-trickle"])
+async def test_a_total_deadline_ends_what_never_does(fault):
+    with Endpoint(faults=[fault]) as endpoint, pytest.raises(EndpointError, match=r"no whole reply within 0\.15"):
+        await ask(endpoint, timeout=Timeout(total=0.15))
+
+
+@pytest.mark.parametrize("fault", ["s-ping-only", "s-stall"])
+async def test_a_stream_without_data_is_left(fault):
+    with Endpoint(faults=[fault]) as endpoint, pytest.raises(EndpointError, match=r"paused for 0\.15") as raised:
+        await ask(endpoint, watch=lambda delta: None, timeout=Timeout(idle=0.15))
+    assert raised.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("s-truncated", "ended before"), ("s-bad-json", "not JSON"), ("s-error-mid", "the engine died")],
+)
+async def test_a_stream_that_breaks_off_is_never_taken_as_whole(fault, said):
+    seen: list[Delta] = []
+    with Endpoint(["good"], faults=[fault, fault]) as endpoint:
+        with pytest.raises(EndpointError, match=said):
+            await ask(endpoint, watch=seen.append)
+        assert (await ask_again(endpoint, watch=seen.append)).text == "good"
+    assert seen[-1].text == "good"
+
+
+@pytest.mark.parametrize(("fault", "said"), [("s-big-line", "longer than 8 MiB"), ("s-never-end", "did not end")])
+async def test_a_stream_is_bounded(fault, said):
+    with Endpoint(faults=[fault]) as endpoint, pytest.raises(BadReply, match=said):
+        await ask(endpoint, watch=lambda delta: None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [("s-no-done", "OK 42"), ("s-split-utf8", "Größe 数学 🙂"), ("s-null-delta", "OK 42"), ("s-reasoning", "OK 42")],
+)
+async def test_odd_streams_are_read(fault, text):
+    with Endpoint(faults=[fault]) as endpoint:
+        assert (await ask(endpoint, watch=lambda delta: None)).text == text
+
+
+async def test_pieces_of_calls_are_put_together_by_index_and_id():
+    with Endpoint(faults=["s-tool-frag"]) as endpoint:
+        calls = (await ask(endpoint, watch=lambda delta: None)).calls
+    assert calls == (ToolCall("a", "search", '{"query": "mars"}'), ToolCall("b", "browse", '{"url": "u"}'))
+
+
+async def test_a_page_or_a_plain_reply_in_place_of_a_stream_is_understood():
+    seen: list[Delta] = []
+    with Endpoint(faults=["html-200", "bom"]) as endpoint:
+        with pytest.raises(BadReply, match="Sign in"):
+            await ask(endpoint, watch=seen.append)
+        assert (await ask(endpoint, watch=seen.append)).text == "OK 42"
+    assert seen == [Delta("OK 42")]
+
+
+async def test_a_refused_connection_names_the_place():
+    policy = retrying(OpenAIPolicy("m", "http://127.0.0.1:9/v1"), sleep=Sleeps())
+    with pytest.raises(EndpointError, match=r"(?s)connection was refused.*127\.0\.0\.1:9/v1.*server running"):
+        await policy.complete(ASKED)
+
+
+async def test_a_host_that_does_not_exist_is_named():
+    policy = OpenAIPolicy("m", "http://no-such-host.invalid/v1")
+    with pytest.raises(EndpointError, match=r"(?s)host is not known.*no-such-host\.invalid"):
+        await policy.complete(ASKED)
+
+
+async def test_tls_to_a_plain_port_says_what_to_write():
+    with Endpoint() as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=0.5))
+        with pytest.raises(EndpointError, match=r"(?s)no TLS connection.*then write http://127") as raised:
+            await policy.complete(ASKED)
+    assert not raised.value.retryable
+
+
+async def test_a_404_says_that_the_url_lacks_v1():
+    with Endpoint(faults=["404-model"]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url.removesuffix("/v1"))
+        with pytest.raises(EndpointError) as raised:
+            await policy.complete(ASKED)
+    assert raised.value.fix == f"the base URL lacks /v1: set it to {endpoint.base_url}"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "key", "said"),
+    [
+        ("localhost:8000", "", "no http URL"),
+        ("", "", "no http URL"),
+        ("http://localhost/v1", "sk secret", "characters that no key has"),
+        ("http://localhost/v1", "sk-ключ", "characters that no key has"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(base_url, key, said):
+    with pytest.raises(UsageError, match=said) as raised:
+        OpenAIPolicy("m", base_url, key)
+    assert not key or key not in str(raised.value)
+
+
+async def test_a_password_in_the_url_is_not_shown():
+    policy = OpenAIPolicy("m", "http://me:hunter2@127.0.0.1:9/v1")
+    with pytest.raises(HiraError) as raised:
+        await policy.complete(ASKED)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_every_fault_can_be_named():
+    with pytest.raises(ValueError, match="no faults named"):
+        Endpoint(faults=["does-not-exist"])
+    assert len(FAULTS) > 60
