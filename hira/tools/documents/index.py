@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -37,7 +38,11 @@ class Index:
         roots = roots_of(self.paths)
         identity = hashlib.blake2b("\0".join(map(str, roots)).encode(), digest_size=12).hexdigest()
         file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
-        self._store, self._trouble = (store, "") if store else open_store(file)
+        if store is None:
+            self._store, self._trouble = open_store(file)
+            weakref.finalize(self, self._store.close)
+        else:
+            self._store, self._trouble = store, ""
         self.warnings: list[str] = []
         self._ready = False
         self._turn = threading.Lock()

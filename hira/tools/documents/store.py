@@ -107,7 +107,7 @@ class SqliteStore:
 
     def __init__(self, file: Path | None) -> None:
         self.where = str(file) if file else "in memory"
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._db = sqlite3.connect(
             str(file) if file else ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False
         )
@@ -116,7 +116,7 @@ class SqliteStore:
             with suppress(sqlite3.OperationalError):
                 self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
-            with self._writing() as db:
+            with self._transaction() as db:
                 for statement in _SCHEMA.split(";"):
                     db.execute(statement)
                 db.execute("INSERT INTO passages (passages, rank) VALUES ('rank', ?)", (_RANK,))
@@ -125,16 +125,25 @@ class SqliteStore:
             raise
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction, begun as a writer, so that it waits for other processes here and nowhere else."""
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._transaction() as db:
+                yield db
+        except sqlite3.Error as error:
+            raise ToolError(f"the index of the documents ({self.where}) cannot be written: {error}") from None
 
     def _rows(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         try:

@@ -1,0 +1,483 @@
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_documents import pdf
+
+from hira.errors import ToolError, UsageError
+from hira.evidence import Sources
+from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
+from hira.tools.documents.passages import MOST, cut, words_in
+from hira.tools.documents.store import PlainStore, SqliteStore, Store
+from hira.tools.documents.terms import beside, query_of
+
+LIBRARY = Path(__file__).parent.parent / "data" / "library"
+
+QUESTIONS = [
+    ("When was the lighthouse at Skerry Point built?", "lighthouses.md", "1871"),
+    ("Who was the last keeper of the light?", "lighthouses.md", "Agnes Halloran"),
+    ("How does a Fresnel lens save glass?", "lighthouses.md", "narrow beam"),
+    ("How long does sourdough starter take to double in a cold kitchen?", "bread.md", "ten hours"),
+    ("temperature for baking the bread", "bread.md", "240 degrees"),
+    ("What are neap tides?", "tides.txt", "smallest"),
+    ("Where is the tidal range largest?", "tides.txt", "Bay of Fundy"),
+    ("How much is the ferry from Dunmore to Gull Rock?", "ferries.csv", "Fare: 12.50"),
+    ("cost of dredging Port Ellis", "notes/council.md", "1,250,000"),
+    ("votes on the early Sunday boat", "notes/council.md", "five votes to four"),
+    ("How much honey does a colony need for the winter?", "notes/beekeeping.md", "fifteen kilograms"),
+    ("treatment against varroa mites", "notes/beekeeping.md", "formic acid"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copytree(LIBRARY, tmp_path / "library")
+    return tmp_path / "library"
+
+
+def older(path: Path) -> None:
+    """As if the file had been written long ago, so that its time can be trusted."""
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+
+
+async def found(index: Index, question: str) -> list[str]:
+    return [hit.name for hit in await index.search(question)]
+
+
+# passages
+
+
+def test_passages_are_cut_at_paragraphs_and_keep_the_headings_above_them():
+    text = "# A\n\nintro\n\n## B\n\n" + "\n\n".join(f"word{at} " * 50 for at in range(6)) + "\n\n## C\n\nlast"
+    pieces = cut(Document(Path("a"), "a", (Part(text),)))
+    assert [piece.heading for piece in pieces] == ["A", "A › B", "A › B", "A › C"]
+    assert pieces[0].full == "A\nintro"
+    assert [words_in(piece.text) for piece in pieces] == [1, 200, 100, 1]
+
+
+def test_a_heading_with_nothing_below_it_is_not_lost():
+    assert [piece.full for piece in cut(Document(Path("a"), "a", (Part("## One\n## Two\n\nx\n\n# Three"),)))] == [
+        "One",
+        "Two\nx",
+        "Three",
+    ]
+
+
+def test_a_hash_in_code_is_no_heading():
+    pieces = cut(Document(Path("a"), "a", (Part("```\n# a comment\nrun\n```"),)))
+    assert [(piece.heading, piece.text) for piece in pieces] == [("", "```\n# a comment\nrun\n```")]
+
+
+def test_rows_are_never_cut_and_parts_never_joined():
+    rows = "\n".join(f"Name: n{at} | Value: {at}" for at in range(100))
+    pieces = cut(Document(Path("a"), "a", (Part(rows, "sheet A"), Part("x", "sheet B"))))
+    assert "\n".join(piece.text for piece in pieces[:-1]) == rows
+    assert pieces[-1].place == "sheet B"
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["word ", "word. ", "x" * 3000, "\n", "\n\n", "# h\n", "| a | b |\n", "中文字。", "```\n", "\t"]
+        ),
+        max_size=400,
+    )
+)
+def test_no_text_is_lost_and_no_passage_is_much_too_long(tokens):
+    text = "".join(tokens)
+    pieces = cut(Document(Path("a"), "a", (Part(text),)))
+    assert all(words_in(piece.text) <= 2 * MOST for piece in pieces)
+    kept = "".join("".join(f"{piece.heading} {piece.text}".split()) for piece in pieces)
+    for needed in ("word", "x", "中", "|"):
+        assert kept.count(needed) >= text.count(needed)
+
+
+# queries
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+def test_no_question_can_break_the_query(text):
+    store = SqliteStore(None)
+    store.search(text, 3)
+    store.search(f'a {text}" OR text:{text} NEAR(', 3)
+    store.close()
+
+
+def test_words_of_a_question_are_quoted_and_operators_are_words():
+    assert query_of('AND OR NEAR( " *') == '"NEAR"'
+    assert query_of("or not") == '"or" OR "not"'
+    assert (
+        query_of("what is the COVID-19 rate of 1,250,000")
+        == '"COVID-19" OR "COVID" OR "19" OR "rate" OR "1,250,000" OR "1250000"'
+    )
+    assert query_of("***") == ""
+
+
+def test_chinese_is_indexed_as_pairs_and_what_is_glued_to_it_as_words():
+    assert beside("plain words") == ""
+    assert beside("iPhone手机壳 1,000") == "1000 iPhone 手机 机壳 壳"
+
+
+# the index
+
+
+@pytest.mark.parametrize("make", [lambda: SqliteStore(None), PlainStore])
+@pytest.mark.parametrize(("question", "name", "answer"), QUESTIONS)
+async def test_the_passage_that_answers_a_question_comes_first(question, name, answer, make):
+    hits = await Index([LIBRARY], store=make()).search(question)
+    assert hits[0].name == name
+    assert answer in hits[0].piece.full
+
+
+@pytest.mark.parametrize("make", [lambda: SqliteStore(None), PlainStore])
+@pytest.mark.parametrize("question", ["花岗岩", "渔村", "灯塔有多高？", "鲱鱼", "iPhone 潮汐"])
+async def test_chinese_words_of_two_characters_are_found(question, make):
+    assert (await found(Index([LIBRARY], store=make()), question))[0] == "notes/渔港.md"
+
+
+async def test_one_chinese_character_and_a_word_glued_to_chinese_are_found():
+    index = Index([LIBRARY])
+    assert await found(index, "鲱") == ["notes/渔港.md"]
+    assert await found(index, "iphone") == ["notes/渔港.md"]
+
+
+async def test_numbers_are_found_with_and_without_their_commas(folder):
+    (folder / "plain.txt").write_text("The sum is 1250000 in all.")
+    index = Index([folder])
+    assert set(await found(index, "1,250,000")) == {"plain.txt", "notes/council.md"}
+    assert set(await found(index, "1250000")) == {"plain.txt", "notes/council.md"}
+
+
+async def test_accents_and_endings_do_not_matter(folder):
+    (folder / "cafe.txt").write_text("The cafés of Zürich were crowded.")
+    index = Index([folder])
+    assert await found(index, "cafe") == ["cafe.txt"]
+    assert await found(index, "crowds in Zurich") == ["cafe.txt"]
+
+
+async def test_a_new_a_changed_and_a_removed_file_are_noticed(folder, tmp_path):
+    for path in folder.rglob("*.*"):
+        older(path)
+    index = Index([folder], tmp_path / "cache")
+    counts: list[tuple[int, int]] = []
+    await index.refresh(lambda done, total: counts.append((done, total)))
+    assert counts[-1] == (7, 7)
+
+    (folder / "new.txt").write_text("A walrus was seen.")
+    (folder / "bread.md").write_text("Nothing but marzipan.")
+    (folder / "tides.txt").unlink()
+    counts.clear()
+    await index.refresh(lambda done, total: counts.append((done, total)))
+    assert counts == [(1, 2), (2, 2)]
+    assert await found(index, "walrus") == ["new.txt"]
+    assert await found(index, "marzipan") == ["bread.md"]
+    assert "bread.md" not in await found(index, "sourdough dough starter")
+    assert await found(index, "neap") == []
+    assert "tides.txt" not in await index.names()
+
+
+async def test_a_second_run_reads_nothing_again(folder, tmp_path):
+    for path in folder.rglob("*.*"):
+        older(path)
+    first = Index([folder], tmp_path / "cache")
+    await first.refresh()
+    first.close()
+    counts: list[int] = []
+    second = Index([folder], tmp_path / "cache")
+    await second.refresh(lambda done, total: counts.append(done))
+    assert counts == []
+    assert await found(second, "varroa") == ["notes/beekeeping.md"]
+
+
+async def test_a_change_that_leaves_size_and_a_recent_time_as_they_were_is_noticed(folder):
+    path = folder / "a.txt"
+    path.write_text("walrus")
+    about = path.stat()
+    index = Index([folder])
+    assert await found(index, "walrus") == ["a.txt"]
+    path.write_text("badger")
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    await index.refresh()
+    assert await found(index, "badger") == ["a.txt"]
+    assert await found(index, "walrus") == []
+
+
+async def test_a_touched_file_with_the_same_content_is_not_read_again(folder, tmp_path):
+    index = Index([folder], tmp_path / "cache")
+    await index.refresh()
+    older(folder / "bread.md")
+    await index.refresh()
+    assert (await index.open("bread.md")).stamp.changed == 1_600_000_000_000_000_000
+
+
+async def test_what_cannot_be_read_is_a_warning_and_the_rest_is_found(folder):
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    (folder / "broken.xlsx").write_bytes(b"PK nothing")
+    (folder / "a.bin").write_bytes(bytes(range(256)))
+    (folder / "b.bin").write_bytes(bytes(range(256)))
+    (folder / "photo.jpg").write_bytes(b"\xff\xd8")
+    pdf(folder / "scan.pdf", ["", ""])
+    index = Index([folder])
+    await index.refresh()
+    assert len(index.warnings) == 4
+    assert "broken.pdf is damaged" in index.warnings[0]
+    assert "broken.xlsx is damaged" in index.warnings[1]
+    assert index.warnings[2] == "2 files hold no text and cannot be searched: a.bin, b.bin"
+    assert index.warnings[3] == "scan.pdf: no text in page 1, page 2; the multimodal expert can look at it"
+    assert await found(index, "varroa") == ["notes/beekeeping.md"]
+
+
+async def test_a_note_about_a_document_is_kept_between_runs(folder, tmp_path):
+    pdf(folder / "scan.pdf", [""])
+    older(folder / "scan.pdf")
+    for _ in range(2):
+        index = Index([folder], tmp_path / "cache")
+        await index.refresh()
+        assert len(index.warnings) == 1
+        index.close()
+
+
+async def test_hidden_folders_dependencies_and_loops_of_links_are_left_out(folder):
+    for name in (".git", "node_modules", "__pycache__", "env"):
+        (folder / name).mkdir()
+        (folder / name / "walrus.txt").write_text("walrus")
+    (folder / "env" / "pyvenv.cfg").write_text("")
+    (folder / ".secret").write_text("walrus")
+    (folder / "~$open.docx").write_text("walrus")
+    (folder / "notes" / "loop").symlink_to(folder)
+    (folder / "again.md").symlink_to(folder / "bread.md")
+    index = Index([folder])
+    assert await found(index, "walrus") == []
+    assert len(await index.names()) == 7
+
+
+async def test_a_link_that_leads_out_of_the_folder_is_not_followed_but_told(folder, tmp_path):
+    (tmp_path / "private.txt").write_text("walrus")
+    (folder / "innocent.txt").symlink_to(tmp_path / "private.txt")
+    index = Index([folder])
+    assert await found(index, "walrus") == []
+    assert index.warnings == [
+        f"{folder / 'innocent.txt'} links to outside of the documents; name its target to have it read"
+    ]
+
+
+async def test_files_of_several_folders_keep_names_that_differ(tmp_path):
+    for name in ("one/docs", "two/docs"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.txt").write_text(f"walrus {name}")
+    index = Index([tmp_path / "one/docs", tmp_path / "two/docs"])
+    assert await index.names() == [str(tmp_path / "two/docs/a.txt"), "docs/a.txt"]
+
+
+async def test_a_single_file_and_an_empty_folder_can_be_indexed(tmp_path):
+    assert await Index([LIBRARY / "bread.md"]).names() == ["bread.md"]
+    assert await Index([tmp_path]).names() == []
+
+
+def test_a_path_that_does_not_exist_is_refused_at_once(tmp_path):
+    with pytest.raises(UsageError, match="no such file or folder"):
+        Index([tmp_path / "none"])
+
+
+async def test_a_damaged_index_is_made_anew(folder, tmp_path):
+    cache = tmp_path / "cache"
+    index = Index([folder], cache)
+    await index.refresh()
+    index.close()
+    (file,) = cache.glob("*.sqlite")
+    file.write_bytes(b"this is no database at all" * 100)
+    index = Index([folder], cache)
+    assert await found(index, "varroa") == ["notes/beekeeping.md"]
+    assert index.warnings == []
+
+
+async def test_an_index_that_cannot_be_kept_is_made_in_memory_with_a_warning(folder, tmp_path):
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    index = Index([folder], tmp_path / "cache")
+    assert await found(index, "varroa") == ["notes/beekeeping.md"]
+    assert len(index.warnings) == 1
+    assert "made in memory" in index.warnings[0]
+
+
+async def test_an_index_damaged_while_it_is_used_is_told_to_the_model(folder, tmp_path):
+    index = Index([folder], tmp_path / "cache")
+    await index.refresh()
+    (file,) = (tmp_path / "cache").glob("*.sqlite")
+    other = sqlite3.connect(file)
+    other.execute("DROP TABLE passages")
+    other.commit()
+    other.close()
+    with pytest.raises(ToolError, match="cannot be read"):
+        await index.search("varroa")
+    index.close()
+
+
+async def test_two_processes_may_make_and_use_one_index_at_once(tmp_path):
+    folder, cache = tmp_path / "docs", tmp_path / "cache"
+    folder.mkdir()
+    for at in range(60):
+        (folder / f"{at}.txt").write_text(f"walrus number{at} " + "filler words " * 200)
+        older(folder / f"{at}.txt")
+    program = (
+        "import asyncio, sys\nfrom pathlib import Path\nfrom hira.tools.documents import Index\n"
+        "async def main():\n"
+        "    index = Index([Path(sys.argv[1])], Path(sys.argv[2]))\n"
+        "    await index.refresh()\n"
+        "    hits = [len(await index.search(f'number{at}')) for at in range(60)]\n"
+        "    print(len(await index.names()), set(hits), index.warnings)\n"
+        "asyncio.run(main())"
+    )
+    line = [sys.executable, "-c", program, str(folder), str(cache)]
+    both = [subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for one in both:
+        out, problems = one.communicate(timeout=60)
+        assert (out, problems) == ("60 {1} []\n", "")
+    (file,) = cache.glob("*.sqlite")
+    assert SqliteStore(file)._rows("SELECT count(*) FROM passages") == [(120,)]
+
+
+async def test_many_searches_at_once_share_one_first_refresh():
+    index = Index([LIBRARY])
+    everything = await asyncio.gather(*(index.search("varroa mites") for _ in range(20)))
+    assert all(hits[0].name == "notes/beekeeping.md" for hits in everything)
+
+
+async def test_indexing_leaves_the_loop_free_and_stops_when_it_is_cancelled(tmp_path):
+    for at in range(300):
+        (tmp_path / f"{at}.txt").write_text("words of a text " * 2000)
+    index = Index([tmp_path])
+    started = threading.Event()
+    done: list[int] = []
+
+    def progress(count: int, total: int) -> None:
+        started.set()
+        done.append(count)
+
+    running = asyncio.ensure_future(index.refresh(progress))
+    while not started.is_set():
+        await asyncio.sleep(0.001)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    index.close()
+    assert len(done) < 300
+
+
+# the tools
+
+
+async def test_the_search_tool_returns_passages_with_their_files_as_sources():
+    observation = await search_documents(Index([LIBRARY]), top=3).call({"query": "neap tides"})
+    passage = observation.passages[0]
+    assert (passage.source.location, passage.source.title, passage.source.kind) == ("tides.txt", "tides", "file")
+    assert "neap tides" in passage.source.text
+    assert len(observation.passages) <= 3
+
+
+async def test_a_row_that_was_found_says_what_its_numbers_are():
+    observation = await search_documents(Index([LIBRARY])).call({"query": "fare Isle of Wren ferry"})
+    assert any(
+        "Line: B1 | From: Port Ellis | To: Isle of Wren | Minutes: 95 | Fare: 31.00" in one.text
+        for one in observation.passages
+    )
+
+
+async def test_passages_of_one_file_become_one_source_of_the_run():
+    observation = await search_documents(Index([LIBRARY])).call({"query": "lighthouse lens tower Gull Rock"})
+    sources = Sources()
+    ids = {sources.add(one.source).id for one in observation.passages if one.source.location == "lighthouses.md"}
+    assert len(ids) == 1
+    assert "solar panels" in sources.read[ids.pop()].text
+
+
+async def test_nothing_found_says_how_much_was_searched():
+    observation = await search_documents(Index([LIBRARY])).call({"query": "zeppelin"})
+    assert observation.text == "nothing found for 'zeppelin' in 7 documents"
+    assert observation.passages == ()
+
+
+def test_the_tools_describe_their_parameters_to_the_model():
+    index = Index([LIBRARY])
+    for made in (search_documents(index), browse_documents(index)):
+        assert made.description
+        assert all(one["description"] for one in made.parameters["properties"].values())
+    assert browse_documents(index).parameters["required"] == ["url"]
+
+
+async def test_a_short_document_is_opened_whole_with_its_headings():
+    observation = await browse_documents(Index([LIBRARY])).call({"url": "lighthouses.md"})
+    (passage,) = observation.passages
+    assert observation.text == ""
+    assert passage.source.location == "lighthouses.md"
+    assert "## Lighthouses of the northern coast › Gull Rock" in passage.text
+    assert passage.text.index("Skerry") < passage.text.index("Gull Rock is younger") < passage.text.index("Fresnel")
+
+
+@pytest.mark.parametrize("url", ["./notes/council.md", "council.md", "Notes/Council.MD", '"notes/council.md"'])
+async def test_a_document_is_opened_by_any_spelling_that_can_mean_only_it(url):
+    observation = await browse_documents(Index([LIBRARY])).call({"url": url})
+    assert observation.passages[0].source.location == "notes/council.md"
+
+
+async def test_of_a_long_document_the_passages_that_matter_are_shown_in_order(folder):
+    pages = [f"Page {at} speaks of nothing in particular, " + "again and again " * 60 for at in range(40)]
+    pages[30] = "The walrus weighs 1200 kilograms."
+    pdf(folder / "long.pdf", pages)
+    index = Index([folder])
+    observation = await browse_documents(index).call({"url": "long.pdf", "intent": "weight of the walrus"})
+    (passage,) = observation.passages
+    assert observation.text.startswith("3 of 40 passages are shown: those nearest to your intent")
+    assert passage.text.startswith("[… 29 passages left out …]\n\n[page 30]")
+    assert "[page 31]\n\nThe walrus weighs 1200 kilograms." in passage.text
+    assert passage.text.endswith("[… 8 passages left out …]")
+    assert "left out" not in passage.source.text
+
+    beginning = await browse_documents(index).call({"url": "long.pdf"})
+    assert "its beginning" in beginning.text
+    assert beginning.passages[0].text.startswith("[page 1]")
+    unmatched = await browse_documents(index).call({"url": "long.pdf", "intent": "zeppelin"})
+    assert "nothing in it matches your intent" in unmatched.text
+
+
+@pytest.mark.parametrize(
+    "url", ["/etc/passwd", "../../pyproject.toml", "notes/../../made.py", "file:///etc/passwd", ""]
+)
+async def test_only_documents_of_the_index_are_opened(url):
+    with pytest.raises(ToolError, match="is none of the documents"):
+        await browse_documents(Index([LIBRARY])).call({"url": url})
+
+
+async def test_a_document_that_is_not_there_is_answered_with_near_ones():
+    with pytest.raises(ToolError, match=r"did you mean: lighthouses\.md"):
+        await browse_documents(Index([LIBRARY])).call({"url": "lighthouse.md"})
+
+
+async def test_a_document_without_text_says_so(folder):
+    pdf(folder / "scan.pdf", [""])
+    with pytest.raises(ToolError, match=r"holds no text.*multimodal"):
+        await browse_documents(Index([folder])).call({"url": "scan.pdf"})
+
+
+def test_both_stores_keep_the_same_contract(tmp_path):
+    stores: list[Store] = [SqliteStore(tmp_path / "a.sqlite"), PlainStore()]
+    outcomes = []
+    for store in stores:
+        asyncio.run(Index([LIBRARY], store=store).refresh())
+        path = str(LIBRARY / "bread.md")
+        before = store.known()[path]
+        store.stamp({path: before._replace(changed=7)})
+        outcomes.append((store.names(), store.notes(), store.known(), store.entry("bread.md"), store.entry("none")))
+        store.drop([path])
+        assert path not in store.known()
+        store.close()
+    assert outcomes[0] == outcomes[1]

@@ -1,0 +1,110 @@
+from pathlib import Path
+
+import pytest
+from made_documents import pdf, rows, xlsx
+
+from hira.errors import ToolError, UsageError
+from hira.tools.files import files_tool
+
+LIBRARY = Path(__file__).parent.parent / "data" / "library"
+
+
+async def test_a_short_attached_file_is_read_whole():
+    path = LIBRARY / "tides.txt"
+    observation = await files_tool([path]).call({"path": str(path)})
+    (passage,) = observation.passages
+    assert (passage.source.location, passage.source.title, passage.source.kind) == (str(path), "tides", "file")
+    assert "Bay of Fundy" in passage.text
+
+
+@pytest.mark.parametrize("spelled", ["tides.txt", "Tides.TXT", "'tides.txt'"])
+async def test_an_attached_file_is_known_by_its_name(spelled):
+    observation = await files_tool([LIBRARY / "tides.txt", LIBRARY / "bread.md"]).call({"path": spelled})
+    assert "Bay of Fundy" in observation.passages[0].text
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../library/bread.md", "bread.md", ""])
+async def test_only_attached_files_are_read(path):
+    with pytest.raises(ToolError, match=r"not among the attached files: .*tides\.txt"):
+        await files_tool([LIBRARY / "tides.txt"]).call({"path": path})
+
+
+async def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text(folder)
+    made = files_tool([tmp_path / "a/x.txt", tmp_path / "b/x.txt"])
+    assert (await made.call({"path": str(tmp_path / "b/x.txt")})).passages[0].text == "b"
+    with pytest.raises(ToolError, match="not among"):
+        await made.call({"path": "x.txt"})
+
+
+async def test_the_parts_of_a_long_file_are_listed_and_read_by_name_number_and_range(tmp_path):
+    pages = [f"Page number {at} tells of it. " + "again and again " * 80 for at in range(1, 31)]
+    made = files_tool([pdf(tmp_path / "long.pdf", pages)])
+    listing = (await made.call({"path": "long.pdf"})).text
+    assert "Ask for one of its 30 parts:" in listing
+    assert "- page 7: Page number 7 tells of it." in listing
+    for part in ("page 7", "Page 7", "7"):
+        observation = await made.call({"path": "long.pdf", "part": part})
+        assert observation.passages[0].text.startswith("[page 7]\nPage number 7")
+    both = (await made.call({"path": "long.pdf", "part": "pages 3-4"})).passages[0].text
+    assert "Page number 3 tells" in both
+    assert "Page number 4 tells" in both
+    assert "Page number 5 tells" not in both
+    with pytest.raises(ToolError, match="too long to read at once"):
+        await made.call({"path": "long.pdf", "part": "1-30"})
+
+
+async def test_words_instead_of_a_part_bring_the_passages_that_have_to_do_with_them(tmp_path):
+    pages = ["again and again " * 80] * 30
+    pages[20] = "The walrus weighs 1200 kilograms."
+    made = files_tool([pdf(tmp_path / "long.pdf", pages)])
+    assert "1200 kilograms" in (await made.call({"path": "long.pdf", "part": "weight of the walrus"})).passages[0].text
+    with pytest.raises(ToolError, match="no part 'zeppelin'; the parts are: page 1, page 2"):
+        await made.call({"path": "long.pdf", "part": "zeppelin"})
+
+
+async def test_a_long_text_without_places_is_read_in_numbered_parts(tmp_path):
+    text = "\n\n".join(f"Paragraph {at}. " + "again and again " * 30 for at in range(120))
+    (tmp_path / "long.txt").write_text(text)
+    made = files_tool([tmp_path / "long.txt"])
+    listing = (await made.call({"path": "long.txt"})).text.splitlines()
+    count = len(listing) - 1
+    read = ""
+    for at in range(1, count + 1):
+        assert listing[at].startswith(f"- part {at} of {count}: Paragraph")
+        read += (await made.call({"path": "long.txt", "part": f"part {at}"})).passages[0].text
+    assert all(f"Paragraph {at}." in read for at in range(120))
+
+
+async def test_a_sheet_is_asked_for_by_its_name(tmp_path):
+    lines = rows(["Name", "City", "Sum"], *([f"n{at}", "Oslo", at] for at in range(400)))
+    made = files_tool([xlsx(tmp_path / "s.xlsx", {"People": lines, "Rates": rows(["a", "b", "c"], [1, 2, 3])})])
+    assert "- sheet Rates:" in (await made.call({"path": "s.xlsx"})).text
+    assert "row 2: a: 1 | b: 2 | c: 3" in (await made.call({"path": "s.xlsx", "part": "rates"})).passages[0].text
+
+
+async def test_pages_without_text_are_named_for_the_multimodal_expert(tmp_path):
+    made = files_tool([pdf(tmp_path / "a.pdf", ["words", ""]), pdf(tmp_path / "b.pdf", [""])])
+    assert (await made.call({"path": "a.pdf"})).text == "no text in page 2: that is for the multimodal expert"
+    with pytest.raises(ToolError, match="holds no text; no text in page 1"):
+        await made.call({"path": "b.pdf"})
+
+
+async def test_a_file_that_changed_is_read_again(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("first")
+    made = files_tool([path])
+    await made.call({"path": "a.txt"})
+    path.write_text("second version")
+    assert (await made.call({"path": "a.txt"})).passages[0].text == "second version"
+
+
+def test_the_tool_tells_the_model_which_files_there_are():
+    assert str(LIBRARY / "bread.md") in files_tool([LIBRARY / "bread.md"]).description
+
+
+def test_a_file_that_does_not_exist_cannot_be_attached(tmp_path):
+    with pytest.raises(UsageError, match="no such file"):
+        files_tool([tmp_path / "none.txt"])
