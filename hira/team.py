@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -39,6 +39,14 @@ class Part:
 
 
 @dataclass(slots=True)
+class _Shared:
+    """A call that several wait for; the last one to give up ends it."""
+
+    result: asyncio.Future[Any]
+    waiting: int = 0
+
+
+@dataclass(slots=True)
 class Team:
     """Everything one run works with. Made for each run; a workflow receives it.
 
@@ -54,6 +62,7 @@ class Team:
     stream: bool = False
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
     _reason: Stop | None = None
+    _made: dict[str, _Shared] = field(default_factory=dict)
 
     def part(self, role: str) -> Part:
         return self.cast.get(role) or self.cast["*"]
@@ -81,6 +90,30 @@ class Team:
         if self._reason is None:
             self._reason = why or Interrupted("interrupted; answering from what is known")
             self._stopped.set()
+
+    async def once(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
+        """The result of the call; calls under one key are made once, also while the first is under way.
+
+        Failures are not kept, and an empty key keeps nothing.
+        """
+        if not key:
+            return await call()
+        if key not in self._made:
+            made = self._made[key] = _Shared(asyncio.ensure_future(call()))
+            made.result.add_done_callback(lambda done: self._forget(key, done))
+        made = self._made[key]
+        made.waiting += 1
+        try:
+            result: T = await asyncio.shield(made.result)
+            return result
+        finally:
+            made.waiting -= 1
+            if not made.waiting and not made.result.done():
+                made.result.cancel()
+
+    def _forget(self, key: str, done: asyncio.Future[Any]) -> None:
+        if done.cancelled() or done.exception():
+            self._made.pop(key, None)
 
     @property
     def stopped(self) -> Stop | None:

@@ -195,7 +195,8 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     team.events(ToolStarted(conversation.name, tool.name, arguments))
     began = time.monotonic()
     try:
-        observation = await team.unless_stopped(tool.call(arguments))
+        key = f"{tool.name} {_spelled(arguments)}" if tool.pure else ""
+        observation = await team.unless_stopped(team.once(key, lambda: tool.call(arguments)))
         seen = Seen(observation, _shown(observation, conversation))
     except (ToolError, Stop) as error:
         seen = Seen(Observation(), Filled(f"{tool.name} failed: {error}"), ok=False)

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, get_type_hints
 
 from hira.errors import ToolError
@@ -34,7 +34,7 @@ Run = Callable[[dict[str, Any]], Awaitable[Observation]]
 class Tool:
     """A tool. `parameters` is the JSON schema of an object; `run` gets arguments that were checked against it.
 
-    `seconds` bounds one call. `returns` may be "" for tools whose result the workflow itself supplies.
+    `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Tool:
     parameters: Mapping[str, Any]
     run: Run
     seconds: float = 120.0
+    pure: bool = False
     check: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False)
 
     @cached_property
@@ -66,7 +67,9 @@ class Tool:
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
 
 
-def tool(function: Callable[..., Any] | None = None, *, name: str = "", seconds: float = 120.0) -> Any:
+def tool(
+    function: Callable[..., Any] | None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False
+) -> Any:
     """Make a tool of a typed function: its docstring is the description, its signature the schema.
 
     >>> @tool
@@ -77,7 +80,7 @@ def tool(function: Callable[..., Any] | None = None, *, name: str = "", seconds:
     A plain function runs in a thread and may block. It may return text or an `Observation`.
     """
     if function is None:
-        return lambda decorated: tool(decorated, name=name, seconds=seconds)
+        return lambda decorated: tool(decorated, name=name, seconds=seconds, pure=pure)
     model = _arguments(function)
     schema = model.model_json_schema()
     parameters = {"type": "object", "properties": schema.get("properties", {}), "required": schema.get("required", [])}
@@ -100,10 +103,15 @@ def tool(function: Callable[..., Any] | None = None, *, name: str = "", seconds:
         if inspect.iscoroutinefunction(function):
             result = await function(**arguments)
         else:
-            result = await asyncio.to_thread(function, **arguments)
+            # asyncio's own threads are a handful; blocking tools of many questions wait side by side
+            from anyio import to_thread
+
+            result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)
         return result if isinstance(result, Observation) else Observation(str(result))
 
-    return Tool(name or function.__name__, inspect.cleandoc(function.__doc__ or ""), parameters, run, seconds, check)
+    return Tool(
+        name or function.__name__, inspect.cleandoc(function.__doc__ or ""), parameters, run, seconds, pure, check
+    )
 
 
 def _arguments(function: Callable[..., Any]) -> Any:
