@@ -14,7 +14,8 @@ from hira.tools.documents.passages import Piece
 from hira.tools.documents.terms import beside, query_of
 
 _WAIT = 30.0
-# title, headings, text, pairs of characters: a word in a title says more about a passage than one within it
+# Title, headings, text, pairs of characters. Given with every query, not kept in the file: FTS5 fails a query ("SQL
+# logic error") that ranks by the kept setting while another process writes it.
 _RANK = "bm25(1.0, 2.0, 1.0, 1.0)"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
@@ -119,7 +120,6 @@ class SqliteStore:
             with self._transaction() as db:
                 for statement in _SCHEMA.split(";"):
                     db.execute(statement)
-                db.execute("INSERT INTO passages (passages, rank) VALUES ('rank', ?)", (_RANK,))
         except sqlite3.Error:
             self._db.close()
             raise
@@ -180,8 +180,9 @@ class SqliteStore:
             return []
         rows = self._rows(
             "SELECT f.name, f.title, p.place, p.heading, p.text, -p.rank FROM passages p JOIN files f ON f.id = p.file"
-            " WHERE passages MATCH ? ORDER BY p.rank LIMIT ?",
+            " WHERE passages MATCH ? AND p.rank MATCH ? ORDER BY p.rank LIMIT ?",
             query,
+            _RANK,
             top,
         )
         return [Hit(row[0], row[1], Piece(*row[2:5]), row[5]) for row in rows]  # type: ignore[arg-type]
