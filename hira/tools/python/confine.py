@@ -1,6 +1,7 @@
 """Give up, for good, all that the code must not have. Runs in the child, before any of the code.
 
-Imports nothing of hira. It holds for this thread and what it starts later, so it comes before anything that starts threads (numpy does).
+Imports nothing of hira. It holds for this thread and what it starts later, so it comes before anything that starts
+threads (numpy does).
 """
 
 import ctypes

@@ -56,7 +56,7 @@ class PythonSandbox:
 
     `folder` belongs to the code: it may change everything in it. `readable` files and folders lie open to it besides;
     what is hidden (`.env`, `.git`) at the top of a readable folder does not. The interpreter starts with the first
-    call, lasts as long as the session, and is started anew when a call had to be ended by force. Calls run one at a time.
+    call, lasts as long as the session, and is started anew after a call that had to be killed. One call runs at a time.
     """
 
     def __init__(

@@ -7,10 +7,12 @@ most its own session. Whatever it answers is only said by the code itself: the p
 import ast
 import builtins
 import contextlib
+import fcntl
 import io
 import json
 import linecache
 import os
+import resource
 import signal
 import socket
 import sys
@@ -34,7 +36,8 @@ _HINT = (
 
 def main(descriptor: int, parent: int) -> None:
     """Serve calls until the parent closes the channel."""
-    channel = socket.socket(fileno=descriptor)
+    channel = socket.socket(fileno=_raised(descriptor))
+    os.close(descriptor)
     setup = _received(channel)
     if setup is None:
         return
@@ -43,11 +46,17 @@ def main(descriptor: int, parent: int) -> None:
     except OSError as error:
         channel.sendall(packed({"id": setup["id"], "failed": str(error)}))
         return
-    session = Session(setup["folder"], os.dup(1))
+    session = Session(setup["folder"], _raised(1))
     channel.sendall(packed({"id": setup["id"], "layers": layers}))
     while (request := _received(channel)) is not None:
         answer = session.run(request["code"], request["number"])
         channel.sendall(packed({"id": request["id"], **answer}))
+
+
+def _raised(descriptor: int) -> int:
+    """A copy of the descriptor with a high number, out of the way of code that counts from three."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(3, min(soft, 256) - 16))
 
 
 def _received(channel: socket.socket) -> Any:
@@ -109,8 +118,10 @@ class Session:
     def _save_figures(self, call: str) -> None:
         """Save what was drawn and neither saved nor closed, as a notebook would show it."""
         if pyplot := sys.modules.get("matplotlib.pyplot"):
-            for number in pyplot.get_fignums():
-                pyplot.figure(number).savefig(Path(self.folder, f"figure-{call}-{number}.png"))
+            drawn = [(number, pyplot.figure(number)) for number in pyplot.get_fignums()]
+            for number, figure in drawn:
+                if figure.stale:  # else it was saved as it is
+                    figure.savefig(Path(self.folder, f"figure-{call}-{number}.png"))
             pyplot.close("all")
 
     def _failed(self, error: BaseException) -> dict[str, Any]:
