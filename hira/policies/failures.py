@@ -116,6 +116,8 @@ def _status_of(codes: str) -> int:
 def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
     """The error for a request that never got a response."""
     causes = list(_causes(error))
+    if own := next((cause for cause in causes if isinstance(cause, EndpointError)), None):
+        return own  # openai 2 wraps what a hook raises
     said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         fix = "if the certificate is your own, name its authority in SSL_CERT_FILE"

@@ -1,0 +1,86 @@
+"""What every policy must do, whoever stands behind it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from hira.messages import Message, ToolCall, assistant, system, user
+from hira.policies import open_policy
+from hira.policy import Completion, Delta, Policy, Request, Sampling
+from hira.testing import Endpoint, ScriptedPolicy
+
+SAMPLING = Sampling(temperature=0.5, max_tokens=16, seed=1)
+ASKED = Request((system("be brief"), user("What is the answer?")), SAMPLING, conversation="planner")
+
+
+def reply(request: Request) -> str:
+    return "The answer is 42.<end> and more"
+
+
+@pytest.fixture(params=["scripted", "endpoint", "llama.cpp", "offline"])
+async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
+    if request.param == "endpoint":
+        with Endpoint(reply) as endpoint:
+            made = open_policy("m", base_url=endpoint.base_url, api_key="k")
+            yield made
+            await made.aclose()
+        return
+    made = {
+        "scripted": lambda: ScriptedPolicy(reply),
+        "llama.cpp": lambda: open_policy("tiny", base_url=request.getfixturevalue("llama_server")),
+        "offline": lambda: open_policy("offline"),
+    }[request.param]()
+    yield made
+    await made.aclose()
+
+
+def test_it_is_a_policy_with_a_name(policy):
+    assert isinstance(policy, Policy)
+    assert policy.model
+
+
+async def test_it_answers_with_a_completion_and_its_cost(policy):
+    completion = await policy.complete(ASKED)
+    assert isinstance(completion, Completion)
+    assert completion.finish in {"stop", "length", "calls", "filtered"}
+    assert completion.usage.calls == 1
+    assert completion.usage.prompt_tokens >= 0
+    assert completion.usage.completion_tokens >= 0
+
+
+async def test_what_it_streams_is_what_it_returns(policy):
+    seen: list[Delta] = []
+    completion = await policy.complete(ASKED, seen.append)
+    assert "".join(delta.text for delta in seen if not delta.reasoning).startswith(completion.text)
+    assert "".join(delta.text for delta in seen if delta.reasoning) == completion.reasoning
+
+
+async def test_its_text_holds_no_stop_string(policy):
+    whole = (await policy.complete(ASKED)).text
+    for stop in ("<end>", whole[2:4] or "e"):
+        completion = await policy.complete(Request(ASKED.messages, SAMPLING, stop=(stop,), conversation="planner"))
+        assert stop not in completion.text
+
+
+async def test_it_takes_a_history_with_calls_and_results(policy):
+    call = ToolCall("c1", "search", '{"query": "x"}')
+    messages = (user("go"), assistant("I search.", (call,)), Message("tool", "found it", call_id="c1"), user("and?"))
+    assert isinstance(await policy.complete(Request(messages, SAMPLING, conversation="planner")), Completion)
+
+
+async def test_it_leaves_the_request_as_it_is(policy):
+    before = [dict(message.wire) for message in ASKED.messages]
+    await policy.complete(ASKED)
+    assert [message.wire for message in ASKED.messages] == before
+
+
+async def test_it_answers_several_at_once(policy):
+    replies = await asyncio.gather(*(policy.complete(ASKED) for _ in range(4)))
+    assert all(isinstance(one, Completion) for one in replies)
+
+
+async def test_it_can_be_closed_twice(policy):
+    await policy.complete(ASKED)
+    await policy.aclose()
+    await policy.aclose()

@@ -1,0 +1,110 @@
+"""Models through litellm. Needs the extra; without it only the refusals are tested."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from hira.errors import AccessDenied, ContextOverflow, EndpointError, RateLimited, UsageError
+from hira.messages import user
+from hira.policies import open_policy
+from hira.policies.litellm import LiteLLMPolicy, load
+from hira.policy import Delta, Request, Sampling
+from hira.testing import Endpoint, calling
+
+needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
+# its own import and logging code warn
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+
+ASKED = Request((user("what is it?"),), Sampling(temperature=0.5, max_tokens=9))
+
+
+def test_importing_hira_does_not_load_it():
+    code = "import sys, hira, hira.policies; print([name for name in ('litellm', 'openai', 'httpx') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.skipif(find_spec("litellm") is not None, reason="litellm is installed")
+def test_without_it_the_message_says_what_to_install():
+    with pytest.raises(UsageError, match=r"pip install 'hira\[litellm\]'"):
+        open_policy("litellm/openai/gpt-5")
+
+
+@pytest.mark.parametrize("release", ["1.82.7", "1.82.8"])
+def test_the_two_malicious_releases_are_refused_before_they_are_loaded(release, tmp_path, monkeypatch):
+    wheel = tmp_path / f"litellm-{release}.dist-info"
+    wheel.mkdir()
+    (wheel / "METADATA").write_text(f"Metadata-Version: 2.1\nName: litellm\nVersion: {release}\n")
+    (tmp_path / "litellm.py").write_text("raise SystemExit('it was loaded')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UsageError, match=f"litellm {release} is a malicious release"):
+        load()
+
+
+@pytest.fixture
+def asking():
+    if find_spec("litellm") is None:
+        pytest.skip("litellm is not installed")
+
+    async def ask(endpoint, model="openai/gpt-4o-mini", watch=None):
+        policy = LiteLLMPolicy(model, endpoint.base_url, "sk-secret", key_origin="MY_KEY")
+        return await policy.complete(ASKED, watch)
+
+    return ask
+
+
+async def test_a_reply_comes_back_with_its_cost(asking):
+    with Endpoint(["the reply"]) as endpoint:
+        completion = await asking(endpoint)
+        assert endpoint.calls[0].body["max_tokens"] == 9
+    assert completion.text == "the reply"
+    assert completion.usage.prompt_tokens > 0
+    assert 0 < (completion.usage.cost or 0) < 0.01
+
+
+async def test_a_model_without_a_price_costs_nothing_known(asking):
+    with Endpoint(["the reply"]) as endpoint:
+        assert (await asking(endpoint, "openai/nobody-knows-it")).usage.cost is None
+
+
+async def test_tool_calls_come_back(asking):
+    with Endpoint([calling("search", query="x")]) as endpoint:
+        completion = await asking(endpoint)
+    assert [call.name for call in completion.calls] == ["search"]
+
+
+async def test_a_watcher_gets_the_reply_in_one_piece(asking):
+    seen: list[Delta] = []
+    with Endpoint(["the reply"]) as endpoint:
+        await asking(endpoint, watch=seen.append)
+    assert seen == [Delta("the reply")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "retryable"),
+    [
+        ("401", AccessDenied, False),
+        ("429", RateLimited, True),
+        ("400-overflow", ContextOverflow, False),
+        ("400-bad", EndpointError, False),
+        ("500", EndpointError, True),
+        ("503", EndpointError, True),
+        ("reset-before", EndpointError, True),
+    ],
+)
+async def test_its_errors_become_ours(asking, fault, error, retryable, capfd):
+    with Endpoint(faults=[fault]) as endpoint, pytest.raises(error) as raised:
+        await asking(endpoint)
+    told = str(raised.value)
+    assert raised.value.retryable is retryable
+    assert "model 'openai/gpt-4o-mini', key from MY_KEY" in told
+    assert "sk-secret" not in told
+    assert len(told.splitlines()) <= 3
+    assert capfd.readouterr().out == ""
+
+
+@needs_litellm
+async def test_a_name_without_a_provider_is_told():
+    with pytest.raises(EndpointError, match=r"(?s)rovider.*litellm/PROVIDER/MODEL"):
+        await LiteLLMPolicy("just-a-name").complete(ASKED)

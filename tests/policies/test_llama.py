@@ -1,0 +1,77 @@
+"""The policy against a real llama.cpp server, whose model is random: form is checked, never sense."""
+
+import json
+
+import pytest
+
+from hira.errors import ContextOverflow
+from hira.messages import assistant, system, user
+from hira.policies.openai import OpenAIPolicy
+from hira.policies.probe import probe
+from hira.policy import Delta, Request, Sampling
+
+SAMPLING = Sampling(temperature=0.8, max_tokens=12, seed=1)
+ASKED = Request((system("be brief"), user("hello")), SAMPLING)
+OPEN = Request((user("hello"), assistant("one two")), SAMPLING, continues=True)
+
+
+@pytest.fixture
+async def policy(llama_server):
+    made = OpenAIPolicy("tiny", llama_server, continuation="continue_final_message")
+    yield made
+    await made.aclose()
+
+
+async def test_a_seed_repeats_the_reply(policy):
+    first, second = [await policy.complete(ASKED) for _ in range(2)]
+    assert first.text == second.text
+    assert (first.finish, first.usage.completion_tokens) == ("length", 12)
+    assert second.usage.cached_tokens > 0
+
+
+async def test_a_stream_brings_the_same_reply_and_its_usage(policy):
+    seen: list[Delta] = []
+    streamed, plain = await policy.complete(ASKED, seen.append), await policy.complete(ASKED)
+    assert streamed.text == plain.text == "".join(delta.text for delta in seen)
+    assert streamed.usage.completion_tokens == 12
+
+
+@pytest.mark.parametrize("watch", [None, lambda delta: None])
+async def test_a_stop_string_ends_the_text(policy, watch):
+    whole = (await policy.complete(ASKED)).text
+    stop = next(part for part in (whole[at : at + 2] for at in range(3, len(whole))) if "\ufffd" not in part)
+    stopped = await policy.complete(Request(ASKED.messages, SAMPLING, stop=(stop,)), watch)
+    assert stopped.text == whole[: whole.index(stop)]
+    assert stopped.finish == "stop"
+
+
+async def test_a_schema_is_kept_even_by_a_random_model(policy):
+    schema = {
+        "type": "object",
+        "properties": {"number": {"type": "integer", "minimum": 0, "maximum": 9}, "unit": {"enum": ["kg", "m"]}},
+        "required": ["number", "unit"],
+        "additionalProperties": False,
+    }
+    sampling = Sampling(max_tokens=200, seed=1)
+    reply = json.loads((await policy.complete(Request(ASKED.messages, sampling, schema=schema))).text)
+    assert reply.keys() == {"number", "unit"}
+    assert reply["unit"] in {"kg", "m"}
+
+
+@pytest.mark.parametrize("watch", [None, lambda delta: None])
+async def test_a_message_is_continued_the_same_in_both_ways(policy, watch, llama_server):
+    other = OpenAIPolicy("tiny", llama_server, continuation="completions")
+    continued, completed = await policy.complete(OPEN, watch), await other.complete(OPEN, watch)
+    await other.aclose()
+    assert continued.text == completed.text
+    assert not continued.text.startswith("one two")
+
+
+async def test_a_prompt_too_long_is_told_as_such(policy):
+    with pytest.raises(ContextOverflow, match="exceeds the available context size"):
+        await policy.complete(Request((user("hello " * 4000),), SAMPLING))
+
+
+async def test_the_server_is_known_by_its_pages(llama_server):
+    found = await probe(llama_server)
+    assert (found.ok, found.server) == (True, "llama.cpp")
