@@ -14,9 +14,6 @@ from hira.tools.documents.passages import Piece
 from hira.tools.documents.terms import beside, query_of
 
 _WAIT = 30.0
-# Title, headings, text, pairs of characters. Given with every query, not kept in the file: FTS5 fails a query ("SQL
-# logic error") that ranks by the kept setting while another process writes it.
-_RANK = "bm25(1.0, 2.0, 1.0, 1.0)"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT UNIQUE, name TEXT, size INTEGER, changed INTEGER, digest BLOB, title TEXT,
@@ -103,7 +100,8 @@ def _in_memory() -> Store:
 class SqliteStore:
     """SQLite FTS5. Several processes may use one file, several threads one store.
 
-    The passages of a file stand in one run of row ids, `first` and `count` in `files`.
+    The rank is FTS5's own, never set in the file: a query that ranks by a setting fails ("SQL logic error") while another
+    process writes it. The passages of a file stand in one run of row ids, `first` and `count` in `files`.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -180,9 +178,8 @@ class SqliteStore:
             return []
         rows = self._rows(
             "SELECT f.name, f.title, p.place, p.heading, p.text, -p.rank FROM passages p JOIN files f ON f.id = p.file"
-            " WHERE passages MATCH ? AND p.rank MATCH ? ORDER BY p.rank LIMIT ?",
+            " WHERE passages MATCH ? ORDER BY p.rank LIMIT ?",
             query,
-            _RANK,
             top,
         )
         return [Hit(row[0], row[1], Piece(*row[2:5]), row[5]) for row in rows]  # type: ignore[arg-type]
