@@ -45,9 +45,9 @@ Ranking, over the modules of Python's library by the first line of their documen
 |---|---|---|---|---|
 {quality}
 
-Words of titles and headings weigh no more than others. Nine weightings were tried once, on these same queries: MRR@10 was
-0.593 to 0.615, equal weights highest, all of it within what a hundred queries can tell apart. So the figure above is of
-the best of nine by the measure that it reports, and the choice rests on there being no reason for another.
+Words of titles and headings weigh no more than others. Nine weightings were tried once, on these same queries: MRR@10
+was 0.593 to 0.615, equal weights highest, all of it within what a hundred queries can tell apart. So the figure above
+is of the best of nine by the measure that it reports; the choice rests on there being no reason for another.
 """
 
 MAKE: dict[str, Callable[[], Store]] = {"SQLite FTS5": lambda: SqliteStore(None), "hira.relevance.BM25": PlainStore}

@@ -100,8 +100,8 @@ def _in_memory() -> Store:
 class SqliteStore:
     """SQLite FTS5. Several processes may use one file, several threads one store.
 
-    The rank is FTS5's own, never set in the file: a query that ranks by a setting fails ("SQL logic error") while another
-    process writes it. The passages of a file stand in one run of row ids, `first` and `count` in `files`.
+    The rank is FTS5's own and never set in the file: a query that ranks by a setting fails ("SQL logic error") while
+    another process writes it. The passages of a file stand in one run of row ids, `first` and `count` in `files`.
     """
 
     def __init__(self, file: Path | None) -> None:
