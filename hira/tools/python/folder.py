@@ -8,12 +8,13 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 DEEPEST = 40
-_DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff<>]")
 
 Mark = tuple[int, int, int]
@@ -142,6 +143,8 @@ def _enter(parent: int, name: str) -> int:
     try:
         return os.open(name, os.O_RDONLY | _DIRECTORY, dir_fd=parent)
     except PermissionError:
+        if sys.platform != "linux":
+            raise
         handle = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=parent)
         try:
             Path(f"/proc/self/fd/{handle}").chmod(0o700)

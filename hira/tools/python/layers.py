@@ -50,7 +50,8 @@ def refusal(mode: Mode = "auto") -> str:
 def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
     """What to open and what only to list, so that these files and folders can be read without their hidden parts.
 
-    A folder with hidden entries (`.env`, `.git`), and any that holds the home folder, is opened entry by entry.
+    A folder with hidden entries (`.env`, `.git`), and any that holds the home folder, is opened entry by entry, and
+    then no link in it is followed: who made the folder would choose what is opened.
     """
     opened: list[str] = []
     listed: list[str] = []
@@ -58,13 +59,17 @@ def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
     while pending:
         path = pending.pop()
         inside = _inside(path)
-        if home.is_relative_to(path) or any(entry.name.startswith(".") for entry in inside):
+        if home.is_relative_to(path) or any(_hidden(entry) for entry in inside):
             listed.append(str(path))
             pending += [entry for entry in inside if entry != home and home.is_relative_to(entry)]
-            opened += [str(e) for e in inside if not e.name.startswith(".") and not home.is_relative_to(e)]
+            opened += [str(entry) for entry in inside if not (_hidden(entry) or home.is_relative_to(entry))]
         else:
             opened.append(str(path))
     return opened, listed
+
+
+def _hidden(entry: Path) -> bool:
+    return entry.name.startswith(".") or entry.is_symlink()
 
 
 def _inside(path: Path) -> list[Path]:

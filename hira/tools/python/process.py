@@ -30,6 +30,7 @@ _LINUX = sys.platform == "linux"
 _PIPE = 1 << 20
 _CHUNK = 1 << 16
 _REAP = 30.0
+_STRAY = 64  # frames that answer no call: code that found the channel can send some
 
 
 class Ended(Exception):
@@ -56,7 +57,7 @@ class Interpreter:
         loop = asyncio.get_running_loop()
         try:
             await loop.sock_sendall(self.channel, packed(frame))
-            while True:
+            for _ in range(_STRAY):
                 (size,) = LENGTH.unpack(await self._exactly(LENGTH.size))
                 if size > LARGEST:
                     raise Ended
@@ -65,6 +66,7 @@ class Interpreter:
                     return answer
         except (OSError, ValueError, RecursionError):
             raise Ended from None
+        raise Ended
 
     async def _exactly(self, size: int) -> bytes:
         loop, got = asyncio.get_running_loop(), bytearray()
@@ -94,32 +96,51 @@ class Interpreter:
         self.output = Output(self.kept // 2)
         return text
 
+    @property
+    def alive(self) -> bool:
+        """Whether the other end of the channel is still held. Nothing asks the system before `kill`, because whoever
+        reaps the process gives its number away, and a later signal could meet a stranger."""
+        try:
+            return bool(self.channel.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
     def freeze(self) -> None:
         """Nothing runs between two calls: no thread that was left behind burns the processor or swaps a file."""
         if _LINUX:
-            self.process.send_signal(signal.SIGSTOP)
+            self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         if _LINUX:
-            self.process.send_signal(signal.SIGCONT)
+            self._signal(signal.SIGCONT)
+
+    def interrupt(self) -> None:
+        self._signal(signal.SIGINT)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, number)
 
     def kill(self) -> "asyncio.Future[int]":
         """Kill the interpreter and whatever it started; the future has its exit status. Never waits itself."""
-        loop = asyncio.get_running_loop()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.kill()
-        self.channel.close()
-        return asyncio.ensure_future(self._reaped(loop))
+        self._signal(signal.SIGKILL)
+        return asyncio.ensure_future(self._reaped(asyncio.get_running_loop()))
 
     async def _reaped(self, loop: asyncio.AbstractEventLoop) -> int:
         try:
             status = await asyncio.to_thread(self.process.wait, _REAP)
             await asyncio.to_thread(kill_marked, self.mark)
+        except subprocess.TimeoutExpired:
+            status = -signal.SIGKILL
         finally:
             loop.remove_reader(self.pipe)
             self._last_words()
             os.close(self.pipe)
+            self.channel.close()
         return status
 
     def _last_words(self) -> None:

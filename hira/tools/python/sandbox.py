@@ -11,9 +11,10 @@ from typing import Any, Literal, Self
 
 from hira.errors import ToolError
 from hira.tools.python.folder import Found, clear, look, read, remove, written
+from hira.tools.python.frames import shortened
 from hira.tools.python.layers import Mode, readable_paths, refusal
 from hira.tools.python.process import Ended, Interpreter, spawn
-from hira.tools.python.usage import Limits, broken, overfull
+from hira.tools.python.usage import Limits, broken, overfull, size
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
 
@@ -103,9 +104,9 @@ class PythonSandbox:
         Cancelling it ends the interpreter.
         """
         async with self._lock:
-            lost = await self._ready()
-            self.calls += 1
             try:
+                lost = await self._ready()
+                self.calls += 1
                 outcome = await self._call(code, seconds or self.limits.seconds)
             except BaseException:
                 self._discard()
@@ -121,27 +122,28 @@ class PythonSandbox:
 
     async def _ready(self) -> str:
         """Make sure that an interpreter waits for code; says what was wrong if another one had to be started."""
-        if line := refusal(self.mode):
-            raise ToolError(line, fix='To run it without this protection, set the sandbox to "process".')
         lost = ""
         if self._interpreter:
-            if self._interpreter.process.poll() is not None:
+            if not self._interpreter.alive:
                 lost = "Python had ended."
-            elif not await asyncio.to_thread(self._is_there):
+            elif not self._is_there():
                 lost = "The work folder was gone."
             if not lost:
                 return ""
             self._discard()
         await self._gone()
+        if line := refusal(self.mode):
+            raise ToolError(line, fix='To run it all the same, the user can set the sandbox to "process" or "off".')
         try:
             await self._start()
         except (OSError, Ended) as error:
-            self._discard()
             raise ToolError(f"Python could not be started: {error or 'it ended at once'}") from None
         return lost
 
     async def _start(self) -> None:
         await asyncio.to_thread(self._make_folder)
+        if await self._overfull():  # a call was cancelled before its files were removed
+            await self._roll_back()
         interpreter = self._interpreter = spawn(self.folder, self.limits.output)
         opened, listed = await asyncio.to_thread(readable_paths, self.readable)
         setup = {
@@ -188,7 +190,7 @@ class PythonSandbox:
             await asyncio.wait((asked, watched), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             late = not (asked.done() or watched.done())
             if late:
-                interpreter.process.send_signal(signal.SIGINT)
+                interpreter.interrupt()
                 await asyncio.wait((asked, watched), timeout=_GRACE, return_when=asyncio.FIRST_COMPLETED)
             answer = asked.result() if asked.done() and not asked.exception() else None
             limit = watched.result() if watched.done() else ""
@@ -200,7 +202,9 @@ class PythonSandbox:
         if answer is None or limit:
             return await self._ended(interpreter, limit, seconds, by_itself=ended)
         interpreter.freeze()
-        return await self._answered(interpreter, answer, f"(stopped after {seconds:g} seconds)" if late else "")
+        return await self._answered(
+            interpreter, answer, f"(stopped after {seconds:g} seconds; variables are kept)" if late else ""
+        )
 
     async def _watch(self, interpreter: Interpreter) -> str:
         """Wait until a limit is broken that the kernel does not know of; says which one."""
@@ -209,6 +213,10 @@ class PythonSandbox:
         while True:
             await asyncio.sleep(pause)
             began = loop.time()
+            if interpreter.output.total > self.limits.printed:
+                return f"it printed more than {size(self.limits.printed)}"
+            if self.mode == "off":
+                continue
             if limit := broken(pid, self.limits) or await self._overfull(pid):
                 return limit
             pause = max(_LOOK, _REST * (loop.time() - began))
@@ -275,6 +283,10 @@ class PythonSandbox:
         await asyncio.to_thread(clear, self.folder, self._found.files)
         if await self._overfull():
             await asyncio.to_thread(clear, self.folder, (self._base or Found()).files)
+
+    def _short(self, text: str) -> str:
+        """What the interpreter said of itself: it may say anything, at any length."""
+        return shortened(_sound(text), self.limits.output)
 
     def _discard(self) -> None:
         if self._interpreter:

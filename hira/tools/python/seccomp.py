@@ -91,6 +91,7 @@ def _rules(pid: int) -> dict[str, _Block]:
         "ioprio_set": [*_only(0, (_IO_PROCESS,)), *_only(1, own)],
         "prctl": _only(0, _PRCTLS),
         "ioctl": _only(1, _IOCTLS, _ENOTTY),
+        "fallocate": _only(1, (0,)),  # the other modes pass by the limit on a file's size
         "fcntl": _none_of(1, _FCNTLS),
         "open": [*_refuse_bits(2, _SET_ID_BITS), *_truncated_only_if_written(1)],
         "openat": [*_refuse_bits(3, _SET_ID_BITS), *_truncated_only_if_written(2)],

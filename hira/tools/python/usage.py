@@ -14,7 +14,8 @@ _THREADS = 17  # field of /proc/PID/stat, counted behind the name
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one session. `seconds` is for one call; sizes are bytes; `output` is what is kept of one call's.
+    """Bounds of one session. `seconds` is for one call; sizes are bytes; `output` is what is kept of
+    what one call prints, `printed` the most that it may print.
 
     `memory` bounds what is allocated and, with a fifth more, what is resident; `disk` and `files` are for all that the
     session adds to its folder, `file` for one file.
@@ -28,6 +29,7 @@ class Limits:
     threads: int = 64
     open_files: int = 256
     output: int = 20_000
+    printed: int = 256 << 20
 
 
 def broken(pid: int, limits: Limits) -> str:

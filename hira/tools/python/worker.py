@@ -105,10 +105,10 @@ class Session:
         tree = ast.parse(code, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         space = vars(self.module)
-        exec(compile(tree, name, "exec"), space)  # noqa: S102 - that is what this process is for
+        exec(compile(tree, name, "exec", dont_inherit=True), space)  # noqa: S102 - that is what this process is for
         value = None
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), name, "eval"), space)  # noqa: S307 - likewise
+            value = eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), space)  # noqa: S307 - likewise
         self._save_figures(name.removeprefix(_OWN).rstrip(">"))
         if value is None:
             return ""
