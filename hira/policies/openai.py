@@ -99,7 +99,7 @@ class OpenAIPolicy:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         try:
             async with asyncio.timeout(self._timeout.total):
-                parts = await self._ask(request, watch)
+                parts = await self.ask(request, watch)
         except TimeoutError:
             told = f"no whole reply within {self._timeout.total:g} seconds"
             raise EndpointError(told, where=self.where, retryable=True) from None
@@ -108,8 +108,8 @@ class OpenAIPolicy:
     async def aclose(self) -> None:
         await self._transport.aclose()
 
-    async def _ask(self, request: Request, watch: Watch | None) -> Parts:
-        """Send the request, again without a field that the endpoint refuses by name."""
+    async def ask(self, request: Request, watch: Watch | None = None) -> Parts:
+        """The reply as the server wrote it. The request is sent again without a field that is refused by name."""
         while True:
             body = body_of(
                 request, self._model, continuation=self._continuation, stream=watch is not None, accepted=self.accepted

@@ -1,0 +1,117 @@
+"""What an endpoint can really do, found out by one or two tiny requests each. For `hira doctor`."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal
+
+from hira.errors import EndpointError
+from hira.messages import assistant, user
+from hira.policies.chat import Continuation
+from hira.policies.openai import OpenAIPolicy
+from hira.policy import Delta, Request, Sampling
+
+Stops = Literal["stripped", "kept", "named", "ignored", "not shown"]
+
+WAYS: tuple[Continuation, ...] = ("continue_final_message", "prefix", "completions")
+
+_SAMPLING = Sampling(temperature=0.0, max_tokens=48, seed=1)
+_COUNT = Request((user("Write the numbers from one to nine as words, in one line, and nothing else."),), _SAMPLING)
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+_SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "enum": ["yes", "no"]}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[str, bool | str]:
+    """Name of each capability → whether the endpoint has it, or how.
+
+    `streaming`, `usage in stream`, `native tools`, `JSON schema` are yes or no; `stop string` is what the server does
+    with one; `continuation` is the first way that carries a message on. What failed is told as the error's first line.
+    A small model may fail to show what its server can do.
+    """
+    policy = OpenAIPolicy(model, base_url, api_key)
+    checks: dict[str, Callable[[], Awaitable[bool | str]]] = {
+        "streaming": lambda: _streams(policy),
+        "usage in stream": lambda: _counts(policy),
+        "native tools": lambda: _calls(policy),
+        "stop string": lambda: _stops(policy),
+        "continuation": lambda: _continues(model, base_url, api_key),
+        "JSON schema": lambda: _follows(policy),
+    }
+    try:
+        return {name: await _told(check) for name, check in checks.items()}
+    finally:
+        await policy.aclose()
+
+
+async def _told(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
+    try:
+        return await check()
+    except EndpointError as error:
+        return error.what
+
+
+async def _streams(policy: OpenAIPolicy) -> bool:
+    seen: list[Delta] = []
+    await policy.ask(_COUNT, seen.append)
+    return len(seen) > 1
+
+
+async def _counts(policy: OpenAIPolicy) -> bool:
+    return (await policy.ask(_COUNT, lambda _: None)).usage is not None
+
+
+async def _calls(policy: OpenAIPolicy) -> bool:
+    asked = Request((user("What is the weather in Bern? Use the tool."),), _SAMPLING, tools=(_TOOL,))
+    return bool((await policy.ask(asked)).calls)
+
+
+async def _stops(policy: OpenAIPolicy) -> Stops:
+    """Let the endpoint stop in the middle of what it just said."""
+    whole = (await policy.ask(_COUNT)).text
+    stop = whole[len(whole) // 2 :][:3]
+    if not stop.strip() or "\ufffd" in stop:
+        return "not shown"
+    parts = await policy.ask(Request(_COUNT.messages, _SAMPLING, stop=(stop,)))
+    if parts.stop == stop:
+        return "named"
+    if parts.text.endswith(stop) and len(parts.text) < len(whole):
+        return "kept"
+    if stop in parts.text:
+        return "ignored"
+    return "stripped" if whole.startswith(parts.text) else "not shown"
+
+
+async def _continues(model: str, base_url: str, api_key: str) -> Continuation | Literal["not shown"]:
+    begun = Request((user("Say the alphabet."), assistant("a b c d e f g h")), _SAMPLING, continues=True)
+    for way in WAYS:
+        policy = OpenAIPolicy(model, base_url, api_key, continuation=way)
+        try:
+            text = (await policy.ask(begun)).text.removeprefix(begun.messages[-1].text)
+        except EndpointError:
+            continue
+        finally:
+            await policy.aclose()
+        if text.strip(" ,\n").lower().startswith("i"):
+            return way
+    return "not shown"
+
+
+async def _follows(policy: OpenAIPolicy) -> bool:
+    asked = Request((user("Is water wet? Answer in JSON."),), _SAMPLING, schema=_SCHEMA)
+    text = (await policy.ask(asked)).text
+    try:
+        reply = json.loads(text)
+    except ValueError:
+        return False
+    return reply in ({"answer": "yes"}, {"answer": "no"}) and "response_format" not in policy.accepted.without
