@@ -110,16 +110,16 @@ def checked(url: str, allow: Collection[str] = ()) -> Place:
     if len(url) > LONGEST:
         raise Refused(f"the URL is longer than {LONGEST} characters")
     if any(ord(character) <= 32 or ord(character) == 127 or character == "\\" for character in url):
-        raise Refused(f"the URL {_shown(url)} contains blanks, control characters or backslashes")
+        raise Refused(f"the URL {shown(url)} contains blanks, control characters or backslashes")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Refused(f"the URL {_shown(url)} cannot be read") from None
+        raise Refused(f"the URL {shown(url)} cannot be read") from None
     if parts.scheme not in {"http", "https"}:
-        raise Refused(f"only http and https URLs can be opened, not {_shown(url)}")
+        raise Refused(f"only http and https URLs can be opened, not {shown(url)}")
     if "@" in parts.netloc:
-        raise Refused(f"the URL {_shown(url)} has a name or password before its host")
+        raise Refused(f"the URL {shown(url)} has a name or password before its host")
     host = _host(parts, url)
     port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
     allowed = f"{host}:{port}" in allow or f"[{host}]:{port}" in allow
@@ -135,30 +135,31 @@ def _host(parts: SplitResult, url: str) -> str:
     """The host in lower-case ASCII: compatibility forms folded, so that ①②⑦ and 127 are one, IDN encoded."""
     host = unicodedata.normalize("NFKC", parts.hostname or "").replace("。", ".").rstrip(".").lower()
     if not host or "%" in host or "/" in host:
-        raise Refused(f"the host of {_shown(url)} cannot be read")
+        raise Refused(f"the host of {shown(url)} cannot be read")
     try:
         host = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
     except idna.IDNAError:
-        raise Refused(f"the host of {_shown(url)} is no domain name") from None
+        raise Refused(f"the host of {shown(url)} is no domain name") from None
     if len(host) > 253 or not (":" in host or _NAME.fullmatch(host)):
-        raise Refused(f"the host of {_shown(url)} is no domain name")
+        raise Refused(f"the host of {shown(url)} is no domain name")
     return host
 
 
 def _check(host: str, port: int, url: str) -> None:
     if port not in PORTS:
-        raise Refused(f"port {port} of {_shown(url)} cannot be opened, only {sorted(PORTS)}")
+        raise Refused(f"port {port} of {shown(url)} cannot be opened, only {sorted(PORTS)}")
     last = host.rpartition(".")[2]
     if ":" in host or last.isdigit() or last.startswith("0x"):
         try:
             ipaddress.ip_address(host)
         except ValueError:
-            raise Refused(f"{_shown(url)} spells its address in a form that is not opened") from None
+            raise Refused(f"{shown(url)} spells its address in a form that is not opened") from None
         if not public(host):
-            raise Refused(f"{_shown(url)} is no public address")
+            raise Refused(f"{shown(url)} is no public address")
     elif "." not in host or last in LOCAL_NAMES:
-        raise Refused(f"{_shown(url)} names a host of a local network")
+        raise Refused(f"{shown(url)} names a host of a local network")
 
 
-def _shown(url: str) -> str:
+def shown(url: str) -> str:
+    """The URL as a text for the model may quote it."""
     return repr(clean(url if len(url) <= 200 else url[:200] + "…"))

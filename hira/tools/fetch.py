@@ -18,7 +18,7 @@ import httpcore
 
 from hira import __version__
 from hira.errors import ToolError
-from hira.tools.addresses import Place, Refused, checked, public
+from hira.tools.addresses import Place, Refused, checked, public, shown
 from hira.tools.pages import decode
 from hira.untrusted import clean
 
@@ -193,7 +193,7 @@ class Fetcher:
             if isinstance(got, Fetched):
                 return got
             place = checked(got, self.allow)
-        raise ToolError(f"{_named(url)} redirects more than {HOPS} times")
+        raise ToolError(f"{shown(url)} redirects more than {HOPS} times")
 
     async def _hop(self, place: Place, deadline: float) -> Fetched | str:
         """One request: what came back, or the URL it redirects to."""
@@ -203,11 +203,11 @@ class Fetcher:
                 return await self._request(place, answer)
         except TimeoutError:
             if not answer:
-                raise ToolError(f"{_named(place.url)} did not answer within {self.seconds:g} seconds") from None
+                raise ToolError(f"{shown(place.url)} did not answer within {self.seconds:g} seconds") from None
             head, body = answer[0]
             return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time was up")
         except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
-            raise ToolError(f"{_named(place.url)} cannot be opened: {_reason(error)}") from None
+            raise ToolError(f"{shown(place.url)} cannot be opened: {_reason(error)}") from None
 
     async def _request(self, place: Place, answer: list[tuple[Fetched, _Body]]) -> Fetched | str:
         """Send and read. The head of the answer and its growing body stand in `answer` as soon as they are known."""
@@ -253,7 +253,7 @@ def _wire(place: Place) -> httpcore.URL:
     try:
         url = httpx.URL(place.url)
     except httpx.InvalidURL as error:
-        raise Refused(f"{_named(place.url)} cannot be read: {error}") from None
+        raise Refused(f"{shown(place.url)} cannot be read: {error}") from None
     return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
@@ -261,7 +261,7 @@ def _joined(url: str, target: str) -> str:
     try:
         return urljoin(url, target)
     except ValueError:
-        raise Refused(f"{_named(url)} redirects to {_named(target)}, which cannot be read") from None
+        raise Refused(f"{shown(url)} redirects to {shown(target)}, which cannot be read") from None
 
 
 def _header(value: bytes) -> str:
@@ -279,7 +279,7 @@ def _encoding(headers: Mapping[str, str], place: Place) -> str:
     if encoding in {"gzip", "deflate"}:
         return encoding
     raise ToolError(
-        f"{_named(place.url)} sent its page in the encoding {clean(encoding[:40])!r}, which hira does not read"
+        f"{shown(place.url)} sent its page in the encoding {clean(encoding[:40])!r}, which hira does not read"
     )
 
 
@@ -294,7 +294,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, httpcore.ProtocolError):
         return "it does not answer with proper HTTP"
     return f"the connection failed ({clean(text[:120]) or type(error).__name__})"
-
-
-def _named(url: str) -> str:
-    return repr(clean(url if len(url) <= 200 else url[:200] + "…"))

@@ -1,0 +1,229 @@
+"""A small web on this machine: pages with links between them, and the search services that find them."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Self
+from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
+
+from hira.relevance import BM25, words
+from hira.tools.pages import extract
+
+SNIPPET = 300
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A page as it is sent: after `seconds`, and `broken` off in the middle if you like. `body` may be JSON data."""
+
+    body: Any = ""
+    content_type: str = "text/html; charset=utf-8"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    broken: bool = False
+
+    @property
+    def bytes(self) -> bytes:
+        if isinstance(self.body, bytes):
+            return self.body
+        return (self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request as it arrived: header names are in lower case, `body` is the parsed JSON, if there was any."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def searched(self) -> str:
+        """The query, if this was a search."""
+        asked = self.query.get("srsearch") or self.query.get("q") or ""
+        return asked or (str(self.body.get("q", "")) if isinstance(self.body, dict) else "")
+
+
+class FakeWeb:
+    """Pages over real HTTP, in a thread of their own. SearXNG, Serper and MediaWiki find them at the same address.
+
+    >>> with FakeWeb({"/kama": "<p>The Kama joins the <a href='/volga'>Volga</a>.</p>"}) as web:
+    ...     backends = [open_backend("searxng", client, base_url=web.url)]
+    ...     fetcher = Fetcher(allow=[web.host])
+
+    `pages` are HTML, bytes or `Served`, by path (with its query, where that matters). A search finds the pages that
+    share words with it, or by `hits` those named for a key whose words it holds. `failures` are served in order, one a
+    search, before anything is found: a status, or `Served`. With `together` no search is answered before so many came.
+    """
+
+    def __init__(
+        self,
+        pages: Mapping[str, str | bytes | Served],
+        *,
+        hits: Mapping[str, Sequence[str]] | None = None,
+        failures: Iterable[int | Served] = (),
+        together: int = 1,
+    ) -> None:
+        self.pages = {path: page if isinstance(page, Served) else Served(page) for path, page in pages.items()}
+        self.hits = hits
+        self.visits: list[Visit] = []
+        self.most_at_once = 0
+        self._failures = [one if isinstance(one, Served) else Served(status=one) for one in failures]
+        self._together = together
+        self._searching = 0
+        self._gathered = asyncio.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="fake-web")
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._port = 0
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}"
+
+    @property
+    def searches(self) -> list[str]:
+        """What was searched for, in order."""
+        return [visit.searched for visit in self.visits if visit.searched]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        listening = asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=1024)
+        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result(PATIENCE)
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(PATIENCE)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        self._loop.close()
+
+    async def _shut(self) -> None:
+        if self._server:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection; its requests are answered one after another."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a server's callback is a task
+        self._tasks.add(task)
+        try:
+            while (visit := await _read(reader)) is not None:
+                self.visits.append(visit)
+                served = await self._answer(visit)
+                await asyncio.sleep(served.seconds)
+                await _send(writer, served)
+                if served.broken:
+                    return
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return
+        except asyncio.CancelledError:
+            return  # a server's own task that is cancelled would be reported as a failure
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, visit: Visit) -> Served:
+        target = visit.path + (
+            "?" + "&".join(f"{name}={value}" for name, value in visit.query.items()) if visit.query else ""
+        )
+        page = self.pages.get(target) or self.pages.get(visit.path)
+        if page is not None:
+            return page
+        if not visit.searched:
+            return Served(f"<h1>Not found</h1><p>There is no page {visit.path}</p>", status=404)
+        self._searching += 1
+        self.most_at_once = max(self.most_at_once, self._searching)
+        try:
+            if self._searching >= self._together:
+                self._gathered.set()
+            await asyncio.wait_for(self._gathered.wait(), PATIENCE)
+            return self._failures.pop(0) if self._failures else self._found(visit)
+        except TimeoutError:
+            return Served(f"only {self._searching} of {self._together} searches came together", status=500)
+        finally:
+            self._searching -= 1
+
+    def _found(self, visit: Visit) -> Served:
+        found = [self._card(path) for path in self._places(visit.searched)]
+        if visit.path.endswith("/api.php"):
+            listed = [
+                {"ns": 0, "title": title, "pageid": at, "snippet": f'<span class="searchmatch">{text}</span>'}
+                for at, (title, _, text) in enumerate(found, 1)
+            ]
+            return _json({"batchcomplete": True, "query": {"searchinfo": {"totalhits": len(found)}, "search": listed}})
+        if visit.method == "POST":
+            if not visit.headers.get("x-api-key"):
+                return _json({"message": "Unauthorized.", "statusCode": 403}, 403)
+            organic = [
+                {"title": title, "link": url, "snippet": text, "position": at}
+                for at, (title, url, text) in enumerate(found, 1)
+            ]
+            return _json(
+                {"searchParameters": {"q": visit.searched, "type": "search"}, "organic": organic, "credits": 1}
+            )
+        results = [
+            {"title": title, "url": url, "content": text, "engine": "fake", "engines": ["fake"], "category": "general"}
+            for title, url, text in found
+        ]
+        return _json({"query": visit.searched, "number_of_results": 0, "results": results, "unresponsive_engines": []})
+
+    def _places(self, query: str) -> list[str]:
+        if self.hits is not None:
+            asked = set(words(query))
+            named = [path for key, paths in self.hits.items() if asked >= set(words(key)) for path in paths]
+            return list(dict.fromkeys(named))
+        readable = [path for path, page in self.pages.items() if page.status == 200 and isinstance(page.body, str)]
+        texts = [" ".join(self._card(path)) for path in readable]
+        return [readable[at] for at in BM25(texts).best(query, len(readable))]
+
+    def _card(self, path: str) -> tuple[str, str, str]:
+        """Title, URL and beginning of a page."""
+        page = extract(self.pages[path].bytes.decode("utf-8", "replace")) if path in self.pages else None
+        title = (page.title if page else "") or unquote(path.rpartition("/")[2]).replace("_", " ") or path
+        return title, urljoin(self.url, path), " ".join(page.text.split())[:SNIPPET] if page else ""
+
+
+def _json(body: Any, status: int = 200) -> Served:
+    return Served(body, "application/json", status)
+
+
+async def _read(reader: asyncio.StreamReader) -> Visit | None:
+    """The next request, None where the client has hung up."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *lines = head.strip().split("\r\n")
+    method, target, _ = first.split(" ")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    parts = urlsplit(target)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return Visit(method, parts.path, query, headers, json.loads(body) if body else None)
+
+
+async def _send(writer: asyncio.StreamWriter, served: Served) -> None:
+    body = served.bytes
+    headers = {"Content-Type": served.content_type, "Content-Length": str(len(body))} | dict(served.headers)
+    status = f"HTTP/1.1 {served.status} {HTTPStatus(served.status).phrase}"
+    writer.write("\r\n".join([status, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode())
+    writer.write(body[: len(body) // 2] if served.broken else body)
+    await writer.drain()

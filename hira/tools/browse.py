@@ -1,0 +1,210 @@
+"""The tool "browse": a page as readable text with its links, and of a long one what matters for the intent."""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
+
+from hira import tokens
+from hira.errors import ToolError
+from hira.evidence import Source
+from hira.relevance import BM25
+from hira.tools.addresses import shown
+from hira.tools.documents.document import Document, Part
+from hira.tools.documents.passages import Piece, cut
+from hira.tools.documents.read import read_file
+from hira.tools.documents.search import nearest, within
+from hira.tools.fetch import Fetched, Fetcher
+from hira.tools.pages import Link, Page, extract
+from hira.tools.seen import allowed, on, spelled, urls
+from hira.tools.tool import Observation, Passage, Tool, tool
+
+LONG = 3_000
+LINKS = 40
+KEPT = 16
+LINK_TEXT = 80
+_NO_CONTENT = {
+    "blocked": "is closed to programs: it shows a check for robots or a refusal instead of its content",
+    "empty": "holds no text",
+    "script": "shows its content only in a browser that runs its scripts",
+    "paywall": "shows its content only to subscribers",
+}
+_NO_NAME = re.compile(r"[^\w.-]+")
+_SUFFIXES = {
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "application/epub+zip": ".epub",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A page that was read: its last URL, its text, where it leads, and why it ends early, if it does."""
+
+    url: str
+    document: Document
+    links: tuple[Link, ...] = ()
+    cut: str = ""
+
+
+def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = ()) -> Tool:
+    """The tool "browse" for one run. Only URLs in `seen` are opened, spelled as `hira.tools.seen.spelled` does.
+
+    `seen` begins with the URLs of the question and is shared with the run's search; what a page shows is added to it.
+    `blocked` hosts, and those below them, are not opened.
+    """
+    from pydantic import Field
+
+    kept: dict[str, Reading] = {}
+
+    async def browse(
+        url: Annotated[str, Field(description="a URL as the question, a search result or a page shows it")],
+        intent: Annotated[str, Field(description="what you want to know from the page")] = "",
+    ) -> Observation:
+        """Open a web page. Returns its text and links; of a long page the passages that matter for the intent."""
+        url = _meant(url, seen)
+        if on(url, blocked):
+            raise ToolError(f"{shown(url)} is on a host that is closed in this run")
+        if spelled(url) not in kept:
+            kept[spelled(url)] = await asyncio.to_thread(read, await fetcher.get(url))
+        reading = kept[spelled(url)]
+        if len(kept) > KEPT:
+            del kept[next(iter(kept))]
+        observation, links = await asyncio.to_thread(show, reading, intent)
+        seen.add(spelled(reading.url))
+        seen.update(spelled(link.url) for link in links)
+        seen.update(spelled(one) for passage in observation.passages for one in urls(passage.text))
+        return observation
+
+    made: Tool = tool(browse)
+    return made
+
+
+def _meant(url: str, seen: set[str]) -> str:
+    """The URL without what models put around it, if it was seen."""
+    bare = url.strip().strip("<>\"'`")
+    for one in (bare, *urls(bare)[:1]):
+        if allowed(one, seen):
+            return one
+    raise ToolError(
+        f"{shown(bare)} was not shown in the question, in a search result or on a page, and only such addresses are "
+        "opened, as they stand; search for it first"
+    )
+
+
+def read(got: Fetched) -> Reading:
+    """What came back as readable text. Raises `ToolError` for the model where there is none."""
+    if got.status >= 400:
+        raise ToolError(f"{shown(got.url)} answered with an error, status {got.status}")
+    if got.kind == "html":
+        page = extract(got.text, got.url)
+        _check(page, got)
+        return Reading(got.url, _document(got, page.title, page.text), page.links, got.cut)
+    if got.kind in {"text", "json"}:
+        if not (text := got.text.strip()):
+            raise ToolError(f"{shown(got.url)} {_NO_CONTENT['empty']}")
+        return Reading(got.url, _document(got, "", text), cut=got.cut)
+    if got.kind == "image":
+        raise ToolError(f"{shown(got.url)} is an image; it holds no text")
+    if got.cut:
+        raise ToolError(f"{shown(got.url)} is a file that could not be loaded whole: {got.cut}")
+    return Reading(got.url, _file(got))
+
+
+def _check(page: Page, got: Fetched) -> None:
+    if page.state != "ok":
+        raise ToolError(f"{shown(got.url)} {_NO_CONTENT[page.state]}; look for the same elsewhere")
+
+
+def _document(got: Fetched, title: str, text: str) -> Document:
+    return Document(_path(got), title or _path(got).name, (Part(text),))
+
+
+def _path(got: Fetched) -> Path:
+    """A file name for what came back, made of its URL; it ends in the suffix of its kind."""
+    parts = urlsplit(got.url)
+    name = _NO_NAME.sub("_", PurePosixPath(unquote(parts.path)).name)[-100:] or parts.hostname or "page"
+    declared = got.content_type.partition(";")[0].strip().lower()
+    suffix = ".pdf" if got.kind == "pdf" else _SUFFIXES.get(declared, "")
+    return Path(name if name.lower().endswith(suffix) else name + suffix)
+
+
+def _file(got: Fetched) -> Document:
+    """A PDF or office file, by the readers of local files."""
+    with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder, _path(got).name)
+        path.write_bytes(got.body)
+        document = read_file(path)
+    if not document.text.strip():
+        raise ToolError(f"{shown(got.url)} {_NO_CONTENT['empty']}")
+    return document
+
+
+def show(reading: Reading, intent: str) -> tuple[Observation, list[Link]]:
+    """The page as the model is shown it, and the links that it is shown."""
+    document = reading.document
+    pieces = cut(document)
+    texts = [piece.full for piece in pieces]
+    sizes = [tokens.count(text) for text in texts]
+    order, notes = list(range(len(texts))), []
+    if sum(sizes) > LONG:
+        near = nearest(texts, intent)
+        order = within(sizes, near or order, LONG)
+        which = "those nearest to your intent" if near else "its beginning"
+        notes.append(
+            f"{len(order)} of {len(texts)} passages are shown, {which}; open it with another intent to see others"
+        )
+    if reading.cut:
+        notes.append(f"the page is known only in part: {reading.cut}")
+    if document.unread:
+        notes.append(f"there is no text on {', '.join(document.unread[:5])}, only something to see")
+    links = _chosen(reading.links, intent)
+    text = _written(pieces, order) + _listed(links, reading.links)
+    source = Source(reading.url, document.title, document.text, "page")
+    return Observation("; ".join(notes), (Passage(source, text),)), links
+
+
+def _chosen(links: tuple[Link, ...], intent: str) -> list[Link]:
+    """At most `LINKS` of them in the order of the page: those that fit the intent, then the first."""
+    if len(links) <= LINKS:
+        return list(links)
+    fitting = BM25([f"{link.text} {_words(link.url)}" for link in links]).best(intent, LINKS)
+    chosen = list(dict.fromkeys([*fitting, *range(len(links))]))[:LINKS]
+    return [links[at] for at in sorted(chosen)]
+
+
+def _words(url: str) -> str:
+    return unquote(urlsplit(url).path).replace("/", " ").replace("-", " ").replace("_", " ")
+
+
+def _listed(links: list[Link], everything: tuple[Link, ...]) -> str:
+    if not links:
+        return ""
+    head = "Links:" if len(links) == len(everything) else f"Links ({len(links)} of {len(everything)}):"
+    number = {link.url: at for at, link in enumerate(everything, 1)}
+    lines = [f"{number[link.url]}. {link.text[:LINK_TEXT]}: {link.url}" for link in links]
+    return "\n\n" + "\n".join([head, *lines])
+
+
+def _written(pieces: list[Piece], order: Iterable[int]) -> str:
+    """The chosen pieces in the order of the page, with marks where others are left out."""
+    lines: list[str] = []
+    before, last = Piece("", "", ""), -1
+    for at in order:
+        piece = pieces[at]
+        if at > last + 1:
+            lines.append("[…]")
+        if piece.place != before.place:
+            lines.append(f"[{piece.place}]")
+        if piece.heading != before.heading and piece.heading:
+            lines.append(f"## {piece.heading}")
+        lines.append(piece.text)
+        before, last = piece, at
+    if last + 1 < len(pieces):
+        lines.append("[…]")
+    return "\n\n".join(line for line in lines if line)

@@ -1,0 +1,70 @@
+"""Web search: services behind one result form, asked in order of preference, and the tool made of them.
+
+>>> client = open_client(identification(contact="ann@example.org"))
+>>> backends = [open_backend("serper", client, key="…"), open_backend("mediawiki", client)]
+>>> search = search_tool(backends, seen=seen, on_notice=events)
+"""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from inspect import signature
+from typing import TYPE_CHECKING
+
+from hira.errors import UsageError
+from hira.tools.search.hit import Backend, Hit, canonical
+from hira.tools.search.line import Unusable, open_client
+from hira.tools.search.scholarly import arxiv, crossref, openalex, semantic_scholar, serpapi_scholar, serper_scholar
+from hira.tools.search.tool import LEAKING, Chain, search_tool
+from hira.tools.search.web import brave, exa, jina, mediawiki, searxng, serpapi, serper, tavily
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = [
+    "BACKENDS",
+    "LEAKING",
+    "Backend",
+    "Chain",
+    "Hit",
+    "Unusable",
+    "canonical",
+    "open_backend",
+    "open_client",
+    "search_tool",
+]
+
+BACKENDS: dict[str, Callable[..., Backend]] = {
+    "searxng": searxng,
+    "serper": serper,
+    "tavily": tavily,
+    "brave": brave,
+    "exa": exa,
+    "serpapi": serpapi,
+    "jina": jina,
+    "mediawiki": mediawiki,
+    "serper_scholar": serper_scholar,
+    "serpapi_scholar": serpapi_scholar,
+    "openalex": openalex,
+    "semantic_scholar": semantic_scholar,
+    "arxiv": arxiv,
+    "crossref": crossref,
+}
+
+
+def open_backend(name: str, client: "httpx.AsyncClient", **settings: str) -> Backend:
+    """The service of that name. `settings` are `key`, `base_url`, `language` and `contact`.
+
+    Empty ones are left out, as are those the service has no use for. `UsageError` for an unknown name and for a
+    key or address that is missing.
+    """
+    if name not in BACKENDS:
+        near = get_close_matches(name, BACKENDS, 1)
+        fix = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BACKENDS)}"
+        raise UsageError(f"there is no search service {name!r}", fix=fix)
+    wanted = signature(BACKENDS[name]).parameters
+    given = {one: value.rstrip("/") for one, value in settings.items() if value and one in wanted}
+    missing = [one for one, what in wanted.items() if what.kind is what.KEYWORD_ONLY and what.default is what.empty]
+    if missing := [one for one in missing if one not in given]:
+        what = {"key": "an API key", "base_url": "the address of its server"}[missing[0]]
+        raise UsageError(f"the search service {name!r} needs {what}", fix="set it, or take another with --search")
+    return BACKENDS[name](client, **given)

@@ -1,0 +1,165 @@
+"""The line to one search service: paced, bounded, and its failures in words."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from hira.errors import ToolError
+
+if TYPE_CHECKING:
+    import httpx
+
+SECONDS = 20.0
+LIMIT = 5_000_000
+PATIENCE = 10.0  # the longest Retry-After that is waited for
+TRIES = 2
+_SOON = frozenset({429, 502, 503, 504})
+
+
+class Unusable(ToolError):
+    """The service cannot be used in this run, however often it is asked: its key or its set-up is wrong."""
+
+
+def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
+    """The HTTP client that all services of a process share; whoever opens it closes it."""
+    import httpx
+
+    limits = httpx.Limits(max_connections=256, max_keepalive_connections=32)
+    return httpx.AsyncClient(headers=dict(headers), timeout=SECONDS, limits=limits, follow_redirects=False)
+
+
+@dataclass(slots=True)
+class Pace:
+    """How often a host is asked: at most `at_once` requests together, begun `every` seconds apart."""
+
+    every: float = 0.0
+    at_once: int = 256
+    _next: float = 0.0
+    _slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.at_once)
+
+    async def __aenter__(self) -> None:
+        await self._slots.acquire()
+        try:
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + self.every
+            await asyncio.sleep(start - now)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._slots.release()
+
+
+@dataclass(slots=True)
+class Line:
+    """Requests to the service `name`. `refused` says what a 401 or 403 means there, and what to do."""
+
+    name: str
+    client: "httpx.AsyncClient"
+    pace: Pace = field(default_factory=Pace)
+    refused: str = "its key was not accepted; check it"
+    closed_until: float = 0.0
+
+    async def json(
+        self,
+        method: Literal["GET", "POST"],
+        url: str,
+        *,
+        params: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+    ) -> Any:
+        """The answer as JSON. `ToolError` says why there is none."""
+        text = await self.text(method, url, params=params, headers=headers, body=body)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise ToolError(f"{self.name} answered with something that is no JSON") from None
+
+    async def text(
+        self,
+        method: Literal["GET", "POST"],
+        url: str,
+        *,
+        params: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+    ) -> str:
+        for last in (False, True):
+            async with self.pace:
+                await self._opened()
+                status, answer, wait = await self._send(method, url, params, headers, body)
+            if status == 200:
+                return answer
+            if status in _SOON and wait > 0:
+                self.closed_until = time.monotonic() + wait
+            if last or status not in _SOON or wait > PATIENCE:
+                raise self._failure(status, wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _opened(self) -> None:
+        """Wait as the service told us to; where that is too long, it fails without being asked."""
+        if (wait := self.closed_until - time.monotonic()) > PATIENCE:
+            raise ToolError(f"{self.name} allows no more requests for {wait:.0f} seconds")
+        await asyncio.sleep(max(0.0, wait))
+
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        params: Mapping[str, str | int] | None,
+        headers: Mapping[str, str] | None,
+        body: Any,
+    ) -> tuple[int, str, float]:
+        """Status, text and the seconds to wait that the service named."""
+        import httpx
+
+        received = bytearray()
+        try:
+            async with (
+                asyncio.timeout(SECONDS),
+                self.client.stream(method, url, params=params, headers=headers, json=body) as response,
+            ):
+                async for chunk in response.aiter_bytes(65_536):
+                    received += chunk
+                    if len(received) > LIMIT:
+                        raise ToolError(f"{self.name} answered with more than {LIMIT / 1e6:g} MB")
+                wait = retry_after(response.headers.get("retry-after", ""))
+                return response.status_code, received.decode("utf-8", "replace"), wait
+        except (TimeoutError, httpx.TimeoutException):
+            raise ToolError(f"{self.name} did not answer within {SECONDS:g} seconds") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            where = urlsplit(url).hostname
+            raise ToolError(f"{self.name} cannot be reached at {where} ({type(error).__name__})") from None
+
+    def _failure(self, status: int, wait: float) -> ToolError:
+        if status in {401, 403}:
+            return Unusable(f"{self.name} refused the request: {self.refused}")
+        if status == 402:
+            return Unusable(f"{self.name} refused the request: its credit is used up")
+        if status == 429:
+            later = f"; it may be asked again in {wait:.0f} seconds" if wait else ""
+            return ToolError(f"{self.name} allows no more requests now{later}")
+        return ToolError(f"{self.name} answered with an error, status {status}")
+
+
+def retry_after(value: str, now: Callable[[], float] = time.time) -> float:
+    """Seconds to wait by a Retry-After header, which is a number of seconds or a date; 0 if it says nothing."""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now())
+    except (ValueError, TypeError):
+        return 0.0

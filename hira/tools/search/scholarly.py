@@ -1,0 +1,151 @@
+"""Search services of scholarly works. The snippet is the abstract, where the service has it."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hira.errors import ToolError
+from hira.relevance import words
+from hira.tools.search.hit import Backend
+from hira.tools.search.line import Line, Pace
+from hira.tools.search.service import Found, Service
+
+if TYPE_CHECKING:
+    import httpx
+
+_ATOM = "{http://www.w3.org/2005/Atom}"
+_TERMS = 8
+
+
+def openalex(client: "httpx.AsyncClient", *, key: str = "", base_url: str = "https://api.openalex.org") -> Backend:
+    """OpenAlex; a free key allows a thousand searches a day, without one there are few."""
+    line = Line("openalex", client, refused="its key was not accepted; a free one is given at openalex.org")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        params: dict[str, str | int] = {"search": query, "per_page": min(n, 100)}
+        if key:
+            params["api_key"] = key
+        told = await line.json("GET", f"{base_url}/works", params=params)
+        return [
+            Found(
+                one["display_name"],
+                _landing(one),
+                _ordered(one.get("abstract_inverted_index")),
+                one["publication_date"],
+            )
+            for one in told["results"]
+        ]
+
+    return Service("openalex", ask)
+
+
+def _landing(work: Mapping[str, Any]) -> str:
+    return str((work.get("primary_location") or {}).get("landing_page_url") or work.get("doi") or work["id"])
+
+
+def _ordered(index: Mapping[str, list[int]] | None) -> str:
+    """The abstract that OpenAlex gives as word → places."""
+    places = sorted((at, word) for word, at_places in (index or {}).items() for at in at_places)
+    return " ".join(word for _, word in places)
+
+
+def semantic_scholar(
+    client: "httpx.AsyncClient", *, key: str = "", base_url: str = "https://api.semanticscholar.org"
+) -> Backend:
+    """Semantic Scholar, one request a second; without a key all its users share one allowance."""
+    line = Line("semantic_scholar", client, Pace(every=1.0, at_once=1), "its key was not accepted; check it")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        fields = "title,url,abstract,publicationDate,year,openAccessPdf"
+        params: dict[str, str | int] = {"query": query, "limit": min(n, 100), "fields": fields}
+        headers = {"x-api-key": key} if key else {}
+        told = await line.json("GET", f"{base_url}/graph/v1/paper/search", params=params, headers=headers)
+        return [
+            Found(
+                one["title"],
+                (one.get("openAccessPdf") or {}).get("url") or one["url"],
+                one.get("abstract"),
+                one.get("publicationDate") or one.get("year"),
+            )
+            for one in told.get("data") or ()
+        ]
+
+    return Service("semantic_scholar", ask)
+
+
+def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.org") -> Backend:
+    """arXiv, keyless, one request every three seconds. All words of the query must occur."""
+    line = Line("arxiv", client, Pace(every=3.0, at_once=1), "it closed the door for a while")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        terms = [word for word in query.replace('"', " ").split() if words(word)][:_TERMS] or [query]
+        params: dict[str, str | int] = {
+            "search_query": " AND ".join(f'all:"{term}"' for term in terms),
+            "max_results": n,
+        }
+        text = await line.text("GET", f"{base_url}/api/query", params=params)
+        if "<!DOCTYPE" in text or "<!ENTITY" in text:
+            raise ToolError("arxiv answered with something that is no list of papers")
+        try:
+            entries = ET.fromstring(text).iter(f"{_ATOM}entry")  # noqa: S314 - entities were ruled out above
+        except ET.ParseError:
+            raise ToolError("arxiv answered with something that is no list of papers") from None
+        return [
+            Found(*(one.findtext(_ATOM + part) for part in ("title", "id", "summary", "published"))) for one in entries
+        ]
+
+    return Service("arxiv", ask)
+
+
+def crossref(client: "httpx.AsyncClient", *, contact: str = "", base_url: str = "https://api.crossref.org") -> Backend:
+    """Crossref, keyless; who gives a contact is served better."""
+    line = Line("crossref", client, Pace(at_once=3), "it closed the door for a while")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        params: dict[str, str | int] = {"query": query, "rows": n}
+        if "@" in contact:
+            params["mailto"] = contact
+        told = await line.json("GET", f"{base_url}/works", params=params)
+        return [
+            Found((one.get("title") or [""])[0], one["URL"], one.get("abstract"), _dated(one.get("issued") or {}))
+            for one in told["message"]["items"]
+        ]
+
+    return Service("crossref", ask)
+
+
+def _dated(issued: Mapping[str, Any]) -> str:
+    parts = (issued.get("date-parts") or [[]])[0]
+    return "-".join(f"{part:02d}" for part in parts if part)
+
+
+def serper_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://google.serper.dev") -> Backend:
+    """Google Scholar by serper.dev."""
+    line = Line("serper_scholar", client, refused="its key was not accepted; check SERPER_API_KEY")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        body = {"q": query, "num": n}
+        told = await line.json("POST", f"{base_url}/scholar", headers={"X-API-KEY": key}, body=body)
+        return [Found(one["title"], one.get("link"), one.get("snippet"), one.get("year")) for one in told["organic"]]
+
+    return Service("serper_scholar", ask)
+
+
+def serpapi_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://serpapi.com") -> Backend:
+    """Google Scholar by serpapi.com."""
+    line = Line("serpapi_scholar", client, refused="its key was not accepted; check SERPAPI_API_KEY")
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        params: dict[str, str | int] = {"engine": "google_scholar", "q": query, "num": min(n, 20), "api_key": key}
+        told = await line.json("GET", f"{base_url}/search.json", params=params)
+        results = told.get("organic_results") or ()
+        return [
+            Found(
+                one["title"],
+                one.get("link"),
+                f"{one.get('snippet') or ''} ({(one.get('publication_info') or {}).get('summary', '')})",
+            )
+            for one in results
+        ]
+
+    return Service("serpapi_scholar", ask)

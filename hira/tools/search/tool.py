@@ -1,0 +1,124 @@
+"""The tool "search": asks the first service that answers, merges what is the same place, and shows the hits."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Annotated
+
+from hira.errors import ToolError
+from hira.events import Notice
+from hira.evidence import Source
+from hira.tools.search.hit import Backend, Hit, canonical
+from hira.tools.search.line import Unusable
+from hira.tools.seen import on, spelled
+from hira.tools.tool import Observation, Passage, Tool, tool
+from hira.untrusted import clean
+
+LONGEST = 400
+# Hosts where the answers of benchmarks stand in clear; MATPO keeps them out of its training and evaluation.
+LEAKING = ("huggingface.co", "hf.co")
+
+
+def _unheard(notice: Notice) -> None:
+    del notice
+
+
+class Chain:
+    """Services in order of preference; where one fails, the next is asked, and that is told."""
+
+    def __init__(self, backends: Sequence[Backend], on_notice: Callable[[Notice], object] = _unheard) -> None:
+        if not backends:
+            raise ValueError("a search needs at least one service")
+        self.backends = list(backends)
+        self.on_notice = on_notice
+        self._unusable: dict[str, str] = {}
+        self._running: dict[tuple[str, int], tuple[asyncio.Task[list[Hit]], list[int]]] = {}
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        """Hits of the first service that answers. Requests that are the same share one; it ends when nobody waits."""
+        key = (" ".join(query.split()).casefold(), n)
+        if key not in self._running:
+            self._running[key] = (asyncio.create_task(self._ask(query, n)), [0])
+        task, waiting = self._running[key]
+        waiting[0] += 1
+        try:
+            return await asyncio.shield(task)
+        finally:
+            waiting[0] -= 1
+            if not waiting[0]:
+                self._running.pop(key, None)
+                task.cancel()
+
+    async def _ask(self, query: str, n: int) -> list[Hit]:
+        failures: list[str] = []
+        for backend in self.backends:
+            if backend.name in self._unusable:
+                failures.append(self._unusable[backend.name])
+                continue
+            try:
+                hits = await backend.search(query, n)
+            except ToolError as error:
+                failures.append(error.what)
+                if isinstance(error, Unusable):
+                    self._unusable[backend.name] = error.what
+                self._tell(backend, error.what)
+                continue
+            return hits
+        raise ToolError("no search service answers: " + "; ".join(failures))
+
+    def _tell(self, failed: Backend, why: str) -> None:
+        rest = self.backends[self.backends.index(failed) + 1 :]
+        following = next((one.name for one in rest if one.name not in self._unusable), "")
+        self.on_notice(Notice(f"search: {why}" + (f"; {following} is asked instead" if following else "")))
+
+
+def search_tool(
+    backends: Sequence[Backend],
+    *,
+    top: int = 10,
+    seen: set[str] | None = None,
+    blocked: Collection[str] = (),
+    on_notice: Callable[[Notice], object] = _unheard,
+) -> Tool:
+    """The tool "search" for one run over services in order of preference; the next one answers where one fails.
+
+    What is found is added to `seen`, so that `browse` may open it. Hits on `blocked` hosts are left out.
+    """
+    from pydantic import Field
+
+    chain = Chain(backends, on_notice)
+
+    async def search(
+        query: Annotated[str, Field(description="what to look for, as one would type it into a search engine")],
+    ) -> Observation:
+        """Search the web. Returns titles, addresses and short extracts of the best pages; open a page to read it."""
+        query = " ".join(query.split())
+        if not query:
+            raise ToolError("the query is empty; write what to look for")
+        if len(query) > LONGEST:
+            raise ToolError(
+                f"the query has {len(query)} characters, at most {LONGEST} are sent; shorten it to key words"
+            )
+        hits = merged(hit for hit in await chain.search(query, top) if not on(hit.url, blocked))[:top]
+        if seen is not None:
+            seen.update(spelled(hit.url) for hit in hits)
+        if not hits:
+            return Observation(f"nothing found; try other words for {clean(query)!r}")
+        return Observation(passages=tuple(map(_passage, hits)))
+
+    made: Tool = tool(search)
+    return made
+
+
+def merged(hits: Iterable[Hit]) -> list[Hit]:
+    """One hit a place, in the order of the first; of two snippets the longer."""
+    places: dict[str, Hit] = {}
+    for hit in hits:
+        known = places.setdefault(canonical(hit.url), hit)
+        if len(hit.snippet) > len(known.snippet):
+            places[canonical(hit.url)] = Hit(known.title, known.url, hit.snippet, known.rank, known.backend, known.date)
+    return list(places.values())
+
+
+def _passage(hit: Hit) -> Passage:
+    text = hit.snippet or hit.title
+    return Passage(Source(hit.url, hit.title, text, "hit"), f"{hit.date[:10]}: {text}" if hit.date else text)

@@ -1,0 +1,61 @@
+"""Which URLs a model may open: those it was shown, in the question, in search results and on pages, with nothing added.
+
+A page can tell a model to put what it knows into a URL and open it. A URL opened as it was shown carries nothing out.
+"""
+
+import re
+from collections.abc import Collection, Container
+from urllib.parse import quote, urlsplit
+
+_URL = re.compile(r"https?://[^\s<>\"'`|\\^{}\x00-\x20]+", re.IGNORECASE)
+_AFTER = ".,;:!?…*_。，、）】》」』”’"
+_PAIRS = {")": "(", "]": "["}
+_TRIPLET = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
+
+
+def spelled(url: str) -> str:
+    """The one spelling of a URL: http and https are one, host and escapes in one case, no fragment, no last slash.
+
+    The query stays exactly as it is.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host = (parts.hostname or "").rstrip(".")
+        port = parts.port
+    except ValueError:
+        return url.strip()
+    host = f"{host}:{port}" if port not in {None, 80, 443} else host
+    named = f"{parts.username or ''}:{parts.password or ''}@" if "@" in parts.netloc else ""
+    scheme = "http" if parts.scheme == "https" else parts.scheme
+    return f"{scheme}://{named}{host}{_quoted(parts.path).rstrip('/')}" + (
+        f"?{_quoted(parts.query)}" if parts.query else ""
+    )
+
+
+def _quoted(text: str) -> str:
+    return _TRIPLET.sub(lambda match: match[0].upper(), quote(text, safe="%/:@!$&'()*+,;=~?[]-._"))
+
+
+def allowed(url: str, seen: Container[str]) -> bool:
+    """Whether a URL may be opened; `seen` holds spelled URLs."""
+    return spelled(url) in seen
+
+
+def on(url: str, hosts: Collection[str]) -> bool:
+    """Whether a URL is on one of these hosts, or on a host below one."""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    return any(host == one or host.endswith("." + one) for one in hosts)
+
+
+def urls(text: str) -> list[str]:
+    """The http(s) URLs that stand in a text, each once, without the punctuation around them."""
+    return list(dict.fromkeys(_trimmed(match[0]) for match in _URL.finditer(text)))
+
+
+def _trimmed(url: str) -> str:
+    while url and (url[-1] in _AFTER or (url[-1] in _PAIRS and url.count(url[-1]) > url.count(_PAIRS[url[-1]]))):
+        url = url[:-1]
+    return url

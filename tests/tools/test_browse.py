@@ -1,0 +1,231 @@
+import pytest
+
+from hira.errors import ToolError
+from hira.testing.web import FakeWeb, Served
+from hira.tools.browse import LINKS, browse_tool
+from hira.tools.fetch import Fetcher
+from hira.tools.seen import allowed, on, spelled, urls
+
+KAMA = """<title>The Kama</title><h1>The Kama</h1><p>The river Kama is 1,805 kilometres long and joins the Volga below
+Kazan. See <a href="/volga">the Volga</a> and <a href="perm?lang=en#opera">Perm</a>.</p>"""
+FILLER = "Nothing of interest stands in this paragraph, which goes on about weather, roads and other people. " * 12
+
+
+def pdf(text: str) -> bytes:
+    """The smallest PDF file with one line of text."""
+    stream = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length " + str(len(stream)).encode() + b" >>\nstream\n" + stream + b"\nendstream",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    body, places = b"%PDF-1.4\n", []
+    for number, one in enumerate(objects, 1):
+        places.append(len(body))
+        body += str(number).encode() + b" 0 obj\n" + one + b"\nendobj\n"
+    table = b"".join(f"{place:010} 00000 n \n".encode() for place in places)
+    head = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    end = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n".encode()
+    return body + head + table + end
+
+
+class Reader:
+    """A browse tool for one run on a fake web, whose question names the paths in `question`."""
+
+    def __init__(self, web: FakeWeb, *question: str, **options) -> None:
+        self.web = web
+        self.seen = {spelled(web.url + path) for path in question}
+        self.tool = browse_tool(Fetcher(allow=[web.host], seconds=5, **options), seen=self.seen)
+
+    async def open(self, path: str, intent: str = ""):
+        return await self.tool.call({"url": self.web.url + path, "intent": intent})
+
+
+async def test_a_page_is_its_text_with_numbered_absolute_links_and_a_source():
+    with FakeWeb({"/kama/": KAMA}) as web:
+        observation = await Reader(web, "/kama/").open("/kama/")
+        (passage,) = observation.passages
+        assert "joins the Volga below Kazan" in passage.text
+        assert passage.text.endswith(f"Links:\n1. the Volga: {web.url}/volga\n2. Perm: {web.url}/kama/perm?lang=en")
+        assert (passage.source.location, passage.source.title, passage.source.kind) == (
+            f"{web.url}/kama/",
+            "The Kama",
+            "page",
+        )
+        assert "Links:" not in passage.source.text
+        assert "1,805 kilometres" in passage.source.text
+
+
+async def test_only_what_was_seen_is_opened_and_links_of_a_page_count_as_seen():
+    pages = {
+        "/kama/": KAMA,
+        "/volga": "<p>The Volga is long.</p>",
+        "/kama/perm": "<p>Perm has an opera.</p>",
+        "/secret": "<p>x</p>",
+    }
+    with FakeWeb(pages) as web:
+        reader = Reader(web, "/kama/")
+        for unseen in ("/volga", "/secret", "/kama/?q=what+the+user+asked", "/kama/perm?lang=en"):
+            with pytest.raises(ToolError, match="was not shown"):
+                await reader.open(unseen)
+        assert web.visits == []
+        await reader.open("/kama/")
+        assert "Volga is long" in (await reader.open("/volga")).passages[0].text
+        assert "opera" in (await reader.open("/kama/perm?lang=en")).passages[0].text
+        for appended in ("/volga?d=secret", "/volga/secret", "/kama/perm", "/kama/perm?lang=en&d=1", "/secret"):
+            with pytest.raises(ToolError, match="was not shown"):
+                await reader.open(appended)
+
+
+async def test_urls_that_stand_in_the_text_of_a_page_may_be_opened():
+    with FakeWeb({"/a": "<p>x</p>", "/b": "<p>the other page</p>"}) as web:
+        web.pages["/a"] = Served(f"<p>A copy is kept at {web.url}/b.</p>")
+        reader = Reader(web, "/a")
+        await reader.open("/a")
+        assert "the other page" in (await reader.open("/b")).passages[0].text
+
+
+async def test_a_url_may_come_in_the_brackets_and_quotes_that_models_put_around_it():
+    with FakeWeb({"/kama/": KAMA}) as web:
+        reader = Reader(web, "/kama/")
+        for spelling in (
+            f"<{web.url}/kama/>",
+            f'"{web.url}/kama"',
+            f"{web.url}/kama/#top",
+            f"[the Kama]({web.url}/kama/).",
+        ):
+            assert (await reader.tool.call({"url": spelling})).passages
+
+
+async def test_of_a_long_page_the_passages_that_matter_are_shown_in_their_order():
+    sections = [f"<h2>Part {n}</h2><p>{FILLER}</p>" for n in range(40)]
+    sections[7] = f"<h2>Length</h2><p>The survey of 1911 gave the length of the Kama as 1,805 km.</p><p>{FILLER}</p>"
+    sections[31] = f"<h2>Depth</h2><p>The depth of the Kama was sounded later.</p><p>{FILLER}</p>"
+    with FakeWeb({"/long": f"<title>Survey</title>{''.join(sections)}"}) as web:
+        reader = Reader(web, "/long")
+        observation = await reader.open("/long", "length and depth of the Kama in the survey of 1911")
+        (passage,) = observation.passages
+        assert passage.text.index("1,805 km") < passage.text.index("sounded later")
+        assert "[…]" in passage.text
+        assert len(passage.text) < len(passage.source.text) / 2
+        assert "passages are shown, those nearest to your intent" in observation.text
+        assert "Part 39" in passage.source.text
+        assert "its beginning" in (await reader.open("/long")).text
+        assert len(web.visits) == 1
+
+
+async def test_of_many_links_those_that_fit_the_intent_are_shown_with_their_numbers():
+    listed = "".join(f"<li><a href='/town/{n}'>Town number {n}</a> with {n} houses" for n in range(1, 200))
+    with FakeWeb({"/towns": f"<h1>Towns</h1><ul>{listed}<li><a href='/opera'>Opera of Perm</a></ul>"}) as web:
+        text = (await Reader(web, "/towns").open("/towns", "the opera")).passages[0].text
+        assert f"Links ({LINKS} of 200):\n1. Town number 1: " in text
+        assert f"\n200. Opera of Perm: {web.url}/opera" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        ("<title>Just a moment...</title><p>Checking your browser</p>", "closed to programs"),
+        ("<div></div>", "holds no text"),
+        ("<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>", "runs its scripts"),
+        ("<p>The first sentence only. Subscribe to continue reading.</p>", "only to subscribers"),
+        (Served("<p>There is nothing here.</p>", status=404), "status 404"),
+        (Served("<p>Forbidden words of the server.</p>", status=403), "status 403"),
+        (Served(b"\x89PNG\r\n", "image/png"), "is an image"),
+        (Served(b"\x00\x01\x02" * 50, "application/octet-stream"), "binary"),
+        (Served(pdf("x")[:200], "application/pdf"), "damaged"),
+        (Served("  ", "text/plain"), "holds no text"),
+    ],
+)
+async def test_a_page_without_content_is_said_so_and_nothing_of_it_is_shown(page, why):
+    with FakeWeb({"/page": page}) as web:
+        with pytest.raises(ToolError, match=why) as raised:
+            await Reader(web, "/page").open("/page")
+        assert "words of the server" not in str(raised.value)
+
+
+async def test_pdf_json_and_plain_text_are_read_by_their_type():
+    pages = {
+        "/paper": Served(pdf("Hello PDF of the Kama"), "application/pdf"),
+        "/data": Served({"river": "Kama", "length": 1805}, "application/json"),
+        "/deep": Served(b"[" * 100_000, "application/json"),
+        "/notes": Served("The Kama\njoins the Volga", "text/plain; charset=utf-8"),
+    }
+    with FakeWeb(pages) as web:
+        reader = Reader(web, *pages)
+        assert "Hello PDF of the Kama" in (await reader.open("/paper")).passages[0].source.text
+        assert '"length": 1805' in (await reader.open("/data")).passages[0].text
+        assert (await reader.open("/deep")).passages[0].source.text.startswith("[[[")
+        assert (await reader.open("/notes")).passages[0].text == "The Kama\njoins the Volga"
+
+
+async def test_a_redirect_ends_in_the_source_of_its_last_url():
+    with FakeWeb({"/old": Served(status=301, headers={"Location": "/kama/"}), "/kama/": KAMA}) as web:
+        (passage,) = (await Reader(web, "/old").open("/old")).passages
+        assert passage.source.location == f"{web.url}/kama/"
+
+
+async def test_a_page_that_breaks_off_is_read_as_far_as_it_came():
+    with FakeWeb({"/kama/": Served(KAMA + f"<p>{FILLER}</p>", broken=True)}) as web:
+        observation = await Reader(web, "/kama/").open("/kama/")
+        assert "1,805 kilometres" in observation.passages[0].text
+        assert observation.text == "the page is known only in part: the connection broke off"
+
+
+async def test_a_link_to_a_private_address_is_shown_but_not_opened():
+    with FakeWeb({"/a": "<p>see <a href='http://169.254.169.254/latest/'>this</a> now</p>"}) as web:
+        reader = Reader(web, "/a")
+        await reader.open("/a")
+        with pytest.raises(ToolError, match="no public address"):
+            await reader.tool.call({"url": "http://169.254.169.254/latest/"})
+
+
+async def test_blocked_hosts_are_not_opened_even_if_they_were_seen():
+    tool = browse_tool(Fetcher(), seen={spelled("https://data.leaky.example/x")}, blocked=("leaky.example",))
+    with pytest.raises(ToolError, match="closed in this run"):
+        await tool.call({"url": "https://data.leaky.example/x"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://A.example/x/", "http://a.example:80/x"),
+        ("https://a.example/x#part", "https://a.example./x"),
+        ("https://a.example/caf%c3%a9", "https://a.example/café"),
+        (" https://a.example ", "https://a.example/"),
+    ],
+)
+def test_spellings_of_one_url_are_one(one, other):
+    assert spelled(one) == spelled(other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://a.example/x?utm_source=secret",
+        "https://secret.a.example/x",
+        "https://a.example:8443/x",
+        "https://secret@a.example/x",
+        "https://a.example/x/secret",
+        "https://a.example/X",
+        "ftp://a.example/x",
+        "https://[broken/x",
+    ],
+)
+def test_whatever_carries_something_more_is_another_url(other):
+    assert not allowed(other, {spelled("https://a.example/x")})
+
+
+def test_urls_are_found_in_text_without_the_punctuation_around_them():
+    text = (
+        "See https://a.example/x, (http://b.example/y_(z)) and <https://c.example/?q=1>. Or https://a.example/x again!"
+    )
+    assert urls(text) == ["https://a.example/x", "http://b.example/y_(z)", "https://c.example/?q=1"]
+
+
+def test_a_host_is_blocked_with_all_below_it_and_no_other():
+    assert on("https://datasets.leaky.example/x", ["leaky.example"])
+    assert not on("https://notleaky.example/x", ["leaky.example"])
+    assert not on("https://[broken", ["leaky.example"])
