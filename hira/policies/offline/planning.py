@@ -1,39 +1,144 @@
-"""The planner, as the offline policy plays it."""
+"""The planner, as the offline policy plays it: it plans by the form of the question.
+
+A direct question is one subtask. A question inside a question is answered first, and the name it brings is put into the
+outer one. A comparison is two look-ups. A sum, a span of days or a column of a table is computed.
+"""
 
 import re
 from collections.abc import Generator
+from dataclasses import dataclass
 
 from hira.messages import Filled
+from hira.policies.offline import computing, questions
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.program import Calls, Program, advance
-from hira.policies.offline.roles import OTHER_WORDS, boxed, failed, other_words
+from hira.policies.offline.reading import ROW
+from hira.policies.offline.roles import FURTHER, MEDIA, OPEN_TABLE, boxed, failed, other_words
+from hira.policies.offline.table import operation
 from hira.untrusted import clean
 
-Plan = Generator[Calls, list[str], str]
 _NUMBER = re.compile(r"\d+")
+_PARTIAL = "A part of the table"
+_HOPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is known about a question: `text` with its citations, empty if nothing is, and the `question` itself."""
+
+    text: str
+    question: str
+
+
+Plan = Generator[Calls, list[str], Result]
 
 
 def plan(asked: Asked) -> Act:
     several = int(number[0]) if (number := _NUMBER.search(asked.value("several"))) else 1
-    return advance(_solve(asked), asked, "", several=several, limit=int(asked.value("limit") or 10))
+    return advance(_answer(asked), asked, "", several=several, limit=int(asked.value("limit") or 10))
 
 
-def _solve(asked: Asked) -> Program:
-    question = asked.value("question")
-    conclusion = yield from look_up(question)
-    if conclusion:
-        return boxed(conclusion)
-    return boxed(f"The documents do not hold the answer to this question: {question}")
+def _answer(asked: Asked) -> Program:
+    question, files = " ".join(asked.value("question").split()), asked.files
+    if seen := [file for file in files if MEDIA.search(file)]:
+        (report,) = yield [("subtask", {"task": f"{question} It is about: {', '.join(seen)}"})]
+        return boxed(concluded(report))
+    result = yield from solve(question, files, _HOPS)
+    return boxed(result.text or f"The documents do not hold the answer to this question: {result.question}")
 
 
-def look_up(question: str) -> Plan:
-    """The conclusion of one subtask, or of one more that names the failure, empty if neither found anything."""
-    (report,) = yield [("subtask", {"task": question})]
-    if not failed(concluded(report)):
-        return concluded(report)
-    again = ", ".join(other_words(question))
-    (report,) = yield [("subtask", {"task": f"{question} {OTHER_WORDS}{': ' + again if again else ''}."})]
-    return "" if failed(concluded(report)) else concluded(report)
+def solve(question: str, files: list[str], hops: int) -> Plan:
+    """Answer a question by its form; `hops` bounds how many questions may stand inside each other."""
+    compared, inner = questions.comparison(question), questions.hop(question) if hops else None
+    if computing.arithmetic(question) or computing.dates(question):
+        result = Result((yield from _try(question)), question)
+    elif computing.is_tabular(question, files):
+        result = yield from _over_table(question, named=bool(computing.TABLE_FILE.search(" ".join([question, *files]))))
+    elif compared:
+        result = yield from _compare(question, compared)
+    elif inner and inner.sure:
+        result = yield from _follow(question, inner, files, hops)
+    else:
+        result = yield from _direct(question, inner, files, hops)
+    return result
+
+
+def _direct(question: str, inner: questions.Hop | None, files: list[str], hops: int) -> Plan:
+    """Look the question up; if that finds nothing, follow what may stand inside it, else explore with other words."""
+    if text := (yield from _try(question)):
+        return (yield from _over_rows(question, text))
+    if inner and (result := (yield from _follow(question, inner, files, hops))).text:
+        return result
+    return Result((yield from _try(_further(question))), question)
+
+
+def _try(task: str) -> Generator[Calls, list[str], str]:
+    """The conclusion of one subtask, empty if it found nothing."""
+    (report,) = yield [("subtask", {"task": task})]
+    conclusion = concluded(report)
+    return "" if failed(conclusion) else conclusion
+
+
+def _look_up(question: str) -> Plan:
+    """One subtask, and one more that says that the first found nothing."""
+    text = (yield from _try(question)) or (yield from _try(_further(question)))
+    return Result(text, question)
+
+
+def _further(question: str) -> str:
+    others = other_words(question)
+    return f"{question} {FURTHER}{': ' + ', '.join(others) if others else ''}."
+
+
+def _follow(question: str, hop: questions.Hop, files: list[str], hops: int) -> Plan:
+    """The inner question first; then the outer one with the name that was found in its place."""
+    first = yield from solve(hop.inner, files, hops - 1)
+    name = questions.entity(first.text, hop.inner, hop.noun)
+    if not name:
+        return Result("", first.question) if not first.text else (yield from _look_up(question))
+    second = yield from solve(hop.outer.format(name), files, hops - 1)
+    return Result(f"{second.text} {first.text}" if second.text else "", second.question)
+
+
+def _compare(question: str, compared: questions.Comparison) -> Plan:
+    """Look both figures up, in one turn if the run allows it; then compare, or have the difference computed."""
+    found = [concluded(report) for report in (yield [("subtask", {"task": task}) for task in compared.lookups])]
+    for at, task in enumerate(compared.lookups):
+        if failed(found[at]):
+            found[at] = yield from _try(_further(task))
+    figures = [questions.figure(text, task) for text, task in zip(found, compared.lookups, strict=True)]
+    missing = [task for task, value in zip(compared.lookups, figures, strict=True) if value is None]
+    if missing:
+        return Result("", missing[0])
+    values = [value for value in figures if value is not None]
+    first, second = (value * compared.sign for value in values)
+    if compared.asks == "difference":
+        computed = yield from _try(f"{computing.COMPUTE} {max(values):.12g} - {min(values):.12g}")
+        verdict = computed or f"{abs(first - second):.12g}."
+    elif compared.asks == "whether":
+        verdict = "Yes." if first > second else "No."
+    elif first == second:
+        verdict = "Neither."
+    else:
+        verdict = compared.names[0 if first > second else 1] + "."
+    return Result(f"{verdict[0].upper()}{verdict[1:]} {' '.join(found)}", question)
+
+
+def _over_table(question: str, *, named: bool) -> Plan:
+    """Open the table, unless a file is named, and compute over all of its rows."""
+    if not named:
+        rows = yield from _try(f"{OPEN_TABLE}: {question}")
+        if not rows or rows.startswith(_PARTIAL):
+            return Result("", question)
+    return Result((yield from _try(f"{computing.COMPUTE} from the table: {question}")), question)
+
+
+def _over_rows(question: str, text: str) -> Plan:
+    """A look-up that brought a row of a table where a figure over rows is asked for: compute it over the table."""
+    if ROW in text and operation(question):
+        result = yield from _over_table(question, named=False)
+        return result if result.text else Result(text, question)
+    return Result(text, question)
 
 
 def concluded(report: str) -> str:

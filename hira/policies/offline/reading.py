@@ -6,14 +6,17 @@ only if what stands around it covers enough of the question, every name and numb
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hira.policies.offline.wording import category, exact, fits, holds, keywords, kind, measured, names, numbers
 from hira.relevance import BM25, words
 
 ENOUGH = 0.6
 """The least share of the question's weight that has to stand in a sentence, its neighbours and its title."""
+ENOUGH_REST = 0.55
+"""The same without its names: what is asked about them."""
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
 ROW = " | "
@@ -27,53 +30,8 @@ _OPEN = re.compile(r"[\w,;(–-]$")
 _ITEM = re.compile(r"^\s*(?:[-*•‣#>]|\d{1,3}[.)]\s|\[)")
 _HEADING = re.compile(r"^#|›|\|")
 _WRAPPED = 60
-
-NAME = r"[A-Z][\w’'-]*[\w]|[A-Z]"
-_NAMED = re.compile(rf"\b(?:{NAME})\b|\b\w*[a-z][A-Z]\w*\b")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_COUNTED = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million)\b"
-)
-_DATED = re.compile(
-    r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}(?:st|nd|rd|th) century\b|\d+ ?年"
-    r"|\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-)
-_PLACED = re.compile(rf"\b(?:in|at|near|from|on|into|to|of|is)\s+(?:the\s+)?(?:\w+\s+)?(?:{NAME})|[在于位]")
-_BECAUSE = re.compile(
-    r"\b(?:because|since|due to|so that|in order to|as a result|therefore|hence|to avoid|caus\w+)\b|因"
-)
-
-_FIRST = r"^(?:(?!\b(?:wh(?:at|en|ere|y|ich|om?|ose)|how)\b).)*\b"  # no other question word before it
-# the form of a question, and what an answer of that form holds
-_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("date", re.compile(rf"{_FIRST}when\b|\b(?:what|which) (?:year|date|month|century)\b|\bhow old\b|何时|哪一?年|什么时候")),
-    (
-        "number",
-        re.compile(
-            r"\bhow (?:many|much|long|far|tall|high|large|big|deep|wide|heavy|fast|often)\b"
-            r"|\b(?:what|which) (?:\w+ )?(?:number|percentage|share|fraction|amount|rate|size|height|length|weight)\b"
-            r"|\bpopulation\b|多少|几[个人次]|多[高长大远]"
-        ),
-    ),
-    ("person", re.compile(rf"{_FIRST}who(?:m|se)?\b|谁")),
-    (
-        "place",
-        re.compile(
-            r"\bwhere\b|\b(?:what|which) (?:city|town|country|place|river|village|state|region)\b|哪里|在哪|何处"
-        ),
-    ),
-    ("cause", re.compile(rf"{_FIRST}why\b|为什么|为何")),
-)
-_FORM = frozenset(
-    words(
-        "name many much long far tall high large big deep wide heavy fast often old year date month kind type number"
-        " called exactly according please tell give list find get use used using work explain describe mean happen"
-        " after before during each every"
-    )
-)
-_CJK_FORM = re.compile(
-    r"什么时候|什么|多少|哪一?[年个里座条]|在哪|何时|何处|为什么|为何|谁|是|的|了|吗|呢|有|几[个人次]|多[高长大远]"
-)
+_BACK = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their)\b|[它他她]")
+_NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +46,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or a row of a table, with what stands next to it (`beside`) and all of its passage (`around`)."""
+    """A sentence or a row of a table, the one `before` it; its words, those `beside` it, all of its passage's."""
 
     text: str
+    before: str
     passage: Passage
     own: frozenset[str]
     beside: frozenset[str]
@@ -99,23 +58,33 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The sentences that answer, each with the passage it stands in, and the share of the question they cover."""
+    """The sentence that answers, and the share of the question that it covers."""
 
-    sentences: tuple[Sentence, ...]
+    sentence: Sentence
     coverage: float
 
     @property
     def text(self) -> str:
-        """The sentences with their ids, as an answer cites them."""
-        return " ".join(f"{one.text} [{one.passage.id}]" for one in self.sentences)
+        """The sentence with its id, as an answer cites it; with the one before it, if it points back there."""
+        one = self.sentence
+        lead = f"{one.before} " if _BACK.match(one.text) and one.before.endswith((".", "。")) else ""
+        return f"{lead}{one.text} [{one.passage.id}]"
 
 
 def passages(text: str) -> list[Passage]:
     """The passages in a result, each once; empty if it holds none."""
     heads = list(_HEADER.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    found = [Passage(head[1], head[2], head[3], text[head.end() : end].strip()) for head, end in zip(heads, ends, strict=False)]
+    found = [
+        Passage(head[1], head[2], head[3], text[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=False)
+    ]
     return list(dict.fromkeys(found))
+
+
+def noted(notes: Sequence[str]) -> list[Passage]:
+    """The recalled notes that name a source, as passages of it."""
+    return [Passage(match[2], "", "", match[1]) for note in notes if (match := _NOTE.match(note))]
 
 
 def split(text: str) -> list[str]:
@@ -148,118 +117,98 @@ def sentences(read: Sequence[Passage]) -> list[Sentence]:
         around = title.union(*held)
         for at, (text, own) in enumerate(zip(texts, held, strict=True)):
             near = title.union(*held[max(0, at - 1) : at], *held[at + 1 : at + 2])
-            found.setdefault((passage.id, text), Sentence(text, passage, own, near - own, around))
+            found.setdefault(
+                (passage.id, text), Sentence(text, texts[at - 1] if at else "", passage, own, near - own, around)
+            )
     return list(found.values())
 
 
-def keywords(question: str) -> list[str]:
-    """The question's content words, stemmed, without those that only say what kind of answer is wanted."""
-    return list(dict.fromkeys(word for word in words(_CJK_FORM.sub(" ", question)) if word not in _FORM))
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question taken apart: what each of its words weighs, which are names, and which have to be covered."""
+
+    text: str
+    kind: str
+    weights: dict[str, float]
+    names: frozenset[str]
+    rest: tuple[str, ...]
+    measures: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+
+    def coverage(self, one: Sentence) -> float:
+        """The share of the question that stands in a sentence and around it: of all of it, and of all but its names."""
+        near = {word: self.near(word, one) for word in self.weights}
+        parts = [self._share(near, self.weights), self._share(near, self.rest) * ENOUGH / ENOUGH_REST]
+        if self.measures:
+            parts.append(1.0 if self.measures & one.own else 0.5 if self.measures & one.beside else 0.0)
+        return min(parts)
+
+    def score(self, one: Sentence) -> float:
+        inside = {word: max(holds(word, one.own), BESIDE * self.near(word, one)) for word in self.weights}
+        score = self._share(inside, self.weights)
+        score += 0.25 * fits(self.kind, one.text, self.text) if self.kind else 0.0
+        score += 0.2 * bool(self.measures & one.own)
+        score += 0.04 * min(3, len(self.pairs & set(pairwise(words(one.text)))))
+        bare = len(one.own) < 3 or one.text.startswith("#") or one.text.endswith(("?", ":"))
+        return score - 0.2 * bare - 0.1 * (len(one.own) > 60)
+
+    def near(self, word: str, one: Sentence) -> float:
+        """Whether a word stands beside a sentence; a name may stand anywhere in its passage."""
+        return max(holds(word, one.own), holds(word, one.around if word in self.names else one.beside))
+
+    def _share(self, held: dict[str, float], of: Iterable[str]) -> float:
+        total = sum(self.weights[word] for word in of)
+        return sum(self.weights[word] * held[word] for word in of) / total if total else 1.0
 
 
-def names(question: str) -> set[str]:
-    """The stems of the names in a question: capitalised words but the first, and words written like iPhone."""
-    first = re.match(r"\W*\w+", question)
-    rest = question[first.end() :] if first else question
-    lead = first[0].strip() if first else ""
-    found = set(words(" ".join(match[0] for match in _NAMED.finditer(rest))))
-    return found | (set(words(lead)) if lead[1:] != lead[1:].lower() else set())
+def query(question: str, candidates: Sequence[Sentence]) -> Query:
+    """Rare words weigh more (BM25's weight), names and numbers half as much again, the noun of "which …" less."""
+    asked, marked, noun = keywords(question), names(question), category(question)
+    collection = BM25([one.text for one in candidates])
+    most = max(map(collection.weight, asked), default=1.0)
+    lifted = marked | numbers(question)
+    weights = {
+        word: (1 + collection.weight(word) / most) * (1.5 if word in lifted else 0.5 if word in noun else 1.0)
+        for word in asked
+    }
+    rest = tuple(word for word in asked if word not in marked)
+    return Query(
+        question,
+        kind(question),
+        weights,
+        frozenset(marked),
+        rest,
+        measured(question),
+        frozenset(pairwise(words(question))),
+    )
 
 
-def numbers(text: str) -> set[str]:
-    return {number.replace(",", "").rstrip(".") for number in _NUMBER.findall(text)}
-
-
-def kind(question: str) -> str:
-    """What is asked for: "date", "number", "person", "place", "cause", or "" for anything else."""
-    lowered = question.lower()
-    return next((name for name, form in _KINDS if form.search(lowered)), "")
-
-
-def fits(wanted: str, text: str, question: str) -> bool:
-    """Whether the text holds something of the wanted kind that the question does not itself hold."""
-    if wanted == "date":
-        return any(match[0] not in question for match in _DATED.finditer(text))
-    if wanted == "number":
-        return bool(numbers(text) - numbers(question)) or bool(_COUNTED.search(text.lower()))
-    if wanted == "person":
-        known = set(words(question))
-        return any(not set(words(match[0])) <= known for match in _NAMED.finditer(text) if words(match[0]))
-    if wanted == "place":
-        return bool(_PLACED.search(text))
-    return bool(_BECAUSE.search(text.lower())) if wanted == "cause" else True
-
-
-def holds(word: str, held: frozenset[str]) -> float:
-    """1 if the word is held, 0.8 if one of its family is ("founder" for "founded"), else 0."""
-    if word in held:
-        return 1.0
-    root = word[: max(5, len(word) * 7 // 10)]
-    return 0.8 if len(root) >= 5 and any(other.startswith(root) for other in held) else 0.0
-
-
-def best(question: str, read: Sequence[Passage], given: str = "") -> list[tuple[float, float, Sentence]]:
-    """Sentences with (score, coverage), best first. `given` are notes whose words count as known already."""
+def best(question: str, read: Sequence[Passage]) -> list[tuple[float, float, Sentence]]:
+    """Sentences with (score, coverage), best first, earlier first among equals."""
     candidates = sentences(read)
-    asked = keywords(question)
-    if not candidates or not asked:
+    if not keywords(question):
         return []
-    weigh = _weights(asked, question, candidates, frozenset(words(given)))
-    total = sum(weigh.values()) or 1.0
-    marked = names(question)
-    rest = [word for word in weigh if word not in marked]
-    wanted = kind(question)
-    pairs = set(pairwise(words(question)))
-    ranked: list[tuple[float, float, Sentence]] = []
-    for one in candidates:
-        inside = {word: holds(word, one.own) for word in weigh}
-        near = {word: max(inside[word], holds(word, one.around if word in marked else one.beside)) for word in weigh}
-        coverage = sum(weigh[word] * near[word] for word in weigh) / total
-        if rest:
-            coverage = min(coverage, sum(weigh[word] * near[word] for word in rest) / sum(weigh[word] for word in rest))
-        score = sum(weigh[word] * max(inside[word], BESIDE * near[word]) for word in weigh) / total
-        score += 0.25 * fits(wanted, one.text, question) if wanted else 0.0
-        score += 0.04 * min(3, len(pairs & set(pairwise(words(one.text)))))
-        score -= 0.2 * (len(one.own) < 3 or one.text.startswith("#") or one.text.endswith("?")) + 0.1 * (
-            len(one.own) > 60
-        )
-        ranked.append((score, coverage, one))
+    asked = query(question, candidates)
+    ranked = [(asked.score(one), asked.coverage(one), one) for one in candidates]
     return sorted(ranked, key=lambda entry: -entry[0])
 
 
-def _weights(asked: list[str], question: str, candidates: list[Sentence], given: frozenset[str]) -> dict[str, float]:
-    """What each word of the question weighs: rare ones more, names and numbers half as much again."""
-    marked = names(question) | numbers(question)
-    collection = BM25([one.text for one in candidates])
-    most = max(map(collection.weight, asked))
-    return {
-        word: (1 + collection.weight(word) / most) * (1.5 if word in marked else 1.0) * (0.3 if word in given else 1.0)
-        for word in asked
-    }
+def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Found | None:
+    """The sentence that answers the question, None if the passages do not hold the answer.
 
+    Every name of the question has to stand in the sentence's passage, and every number.
+    """
+    wanted, marked, figures = kind(question), names(question), numbers(question)
+    literal = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in exact(question)]
 
-def find(question: str, read: Sequence[Passage], given: str = "", enough: float = ENOUGH) -> Found | None:
-    """One or two sentences that answer the question, None if the passages do not hold the answer."""
-    covers = _covering(question, given)
-    ranked = [entry for entry in best(question, read, given) if entry[1] >= enough and covers(entry[2])]
-    if not ranked:
-        return None
-    wanted = kind(question)
+    def answers(one: Sentence) -> bool:
+        text = f"{one.passage.title}\n{one.passage.text}"
+        named = all(holds(name, one.around) for name in marked) and all(form.search(text.lower()) for form in literal)
+        return named and figures <= numbers(text)
+
+    ranked = [entry for entry in best(question, read) if entry[1] >= enough and answers(entry[2])]
     fitting = [entry for entry in ranked if fits(wanted, entry[2].text, question)]
-    if wanted in ("date", "number") and not fitting:
+    if not ranked or (wanted in ("date", "number") and not fitting):
         return None
-    score, coverage, top = (fitting or ranked)[0]
-    del score
-    return Found((top,), coverage)
-
-
-def _covering(question: str, given: str) -> Callable[[Sentence], bool]:
-    """Whether every name and number of the question stands near a sentence: names in its passage, or in the notes."""
-    wanted, figures = names(question), numbers(question)
-    known = frozenset(words(given))
-
-    def covers(one: Sentence) -> bool:
-        text = f"{one.passage.title} {one.passage.text}"
-        return all(holds(name, one.around | known) for name in wanted) and figures <= numbers(f"{text} {given}")
-
-    return covers
+    _, coverage, top = (fitting or ranked)[0]
+    return Found(top, coverage)

@@ -1,4 +1,4 @@
-"""The roles of the coordinator and of the experts that read, as the offline policy plays them."""
+"""The roles of the coordinator and of the experts, as the offline policy plays them."""
 
 import json
 import re
@@ -6,41 +6,38 @@ from typing import Any
 
 from hira.dialects.answer import final
 from hira.evidence import CITED, cited, claims
-from hira.policies.offline import reading
+from hira.policies.offline import computing, reading, wording
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.program import Calls, Program, advance
 from hira.relevance import BM25, words
+from hira.untrusted import clean
 
 NOTHING = "Nothing valid was found"
-UNSEEN = "An offline reader of text cannot see pictures or hear sounds; connect a model that can"
-OTHER_WORDS = "Looking it up found nothing; explore with other words"
+UNSEEN = "An offline reader of text cannot see pictures or hear sounds; a model that can has to be connected"
+FURTHER = "Looking it up found nothing; explore with other words"
+OPEN_TABLE = "Open the table that holds the data"
+MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
 
 _LISTED = re.compile(r"^- ([\w.-]+):", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _FAILED = re.compile(r"nothing (?:valid )?was found|could not|cannot|failed|no conclusion|not found", re.IGNORECASE)
 _UNFOUND = re.compile(r"found nothing|not found|no result", re.IGNORECASE)
-_MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
 _QUESTION = re.compile(r"^.*[?？]", re.DOTALL)
-_KIN = (
-    {"founded", "established", "created", "set up"},
-    {"built", "constructed", "completed", "erected"},
-    {"born", "birth", "birthplace"},
-    {"died", "death"},
-    {"wrote", "written", "author"},
-    {"invented", "invention", "inventor", "developed"},
-    {"maximum", "most", "limit", "highest"},
-    {"located", "lies", "situated"},
-    {"use", "employ", "based on"},
-    {"big", "large", "size", "area"},
-)
+_ROOT = re.compile(r"^- (\S.*[/\\].*)$", re.MULTILINE)
+_LEFT_OUT = "[… "
 
 
 def boxed(text: str) -> str:
     return f"\\boxed{{{text}}}"
 
 
+def nothing(question: str) -> str:
+    return f"{NOTHING} in what was read about: {question}"
+
+
 def question_of(task: str) -> str:
     """The question in a task: up to its last question mark, or all of it."""
+    task = task.removeprefix(f"{OPEN_TABLE}: ")
     asked = _QUESTION.match(task)
     return (asked[0] if asked else task).strip()
 
@@ -51,34 +48,35 @@ def failed(conclusion: str) -> bool:
 
 
 def other_words(question: str) -> list[str]:
-    """Words of the question's own families that it does not use, for a second search."""
-    asked = set(re.findall(r"\w+", question.lower()))
-    return sorted({word for family in _KIN if asked & family for word in family - asked})
+    """Other words for those of the question, for a second search."""
+    asked = set(words(question))
+    related = [family for family in wording.KIN if asked & set(words(" ".join(family)))]
+    return [word for family in related for word in family if not set(words(word)) & asked]
 
 
 def queries(task: str) -> list[str]:
-    """At most three queries: the question's words, its names, and other words for the same."""
+    """The question's content words; after a look-up without result also its names, with other words."""
     question = question_of(task)
-    kept = [word for word in re.findall(r"[\w’'.,/-]*\w", question) if reading.keywords(word)]
-    named = [word for word in kept if set(words(word)) & reading.names(question)]
-    others = other_words(question) if _UNFOUND.search(task) else []
-    found = [" ".join(kept), " ".join([*named, *others]) if others else ""]
+    kept = [word for word in re.findall(r"[^\W_](?:[\w’'.,/-]*\w)?", question) if wording.keywords(word)]
+    found = [" ".join(kept)]
+    if _UNFOUND.search(task):
+        named = [word for word in kept if set(words(word)) & wording.names(question)]
+        found += [" ".join([*named, *other_words(question)]), " ".join(named)]
     return list(dict.fromkeys(query for query in found if query)) or [task]
 
 
 def assign(asked: Asked) -> Act:
-    from hira.policies.offline.computing import program_for
-
+    """The cheapest expert that will do, by what the task takes."""
     task, offered = asked.value("task"), _LISTED.findall(asked.value("experts"))
-    wanted, why = ["simple_search"], "A page may state it directly, and looking it up costs least."
-    if any(_MEDIA.search(one) for one in [task, *asked.files]):
-        wanted, why = ["multimodal"], "It is about a picture, a sound or a video."
-    elif program_for(task, asked.files, []):
-        wanted, why = ["code"], "It has to be computed exactly."
-    elif _UNFOUND.search(task):
-        wanted, why = ["deep_search"], "Looking it up did not find it."
-    chosen = next((name for name in [*wanted, "simple_search", "deep_search", *offered] if name in offered), "")
-    return record(reason=why, expert=chosen)
+    wanted, why = "simple_search", "A page may state it directly, and looking it up costs least."
+    if any(MEDIA.search(one) for one in [task, *asked.files]):
+        wanted, why = "multimodal", "It is about a picture, a sound or a video."
+    elif task.startswith(f"{computing.COMPUTE} ") or computing.program_for(task, asked.files):
+        wanted, why = "code", "It has to be computed exactly."
+    elif _UNFOUND.search(task) or task.startswith(OPEN_TABLE):
+        wanted, why = "deep_search", "Looking it up is not enough; documents have to be opened."
+    order = [wanted, "simple_search", "deep_search", *offered]
+    return record(reason=why, expert=next((name for name in order if name in offered), ""))
 
 
 def recall(asked: Asked) -> Act:
@@ -93,13 +91,8 @@ def plan_search(asked: Asked) -> Act:
 
 def answer_search(asked: Asked) -> Act:
     question = question_of(asked.value("task"))
-    return Act(answer(question, asked.value("documents"), "\n".join(asked.notes)))
-
-
-def answer(question: str, documents: str, given: str = "") -> str:
-    """One or two sentences of the documents with their ids, or that nothing was found."""
-    found = reading.find(question, reading.passages(documents), given)
-    return found.text if found else f"{NOTHING} in what was read about: {question}"
+    found = reading.find(question, [*reading.passages(asked.value("documents")), *reading.noted(asked.notes)])
+    return Act(found.text if found else nothing(question))
 
 
 def deep_search(asked: Asked) -> Act:
@@ -110,22 +103,58 @@ def deep_search(asked: Asked) -> Act:
 def _explore(asked: Asked) -> Program:
     """Search, open the best hit, search again with other words as long as nothing covers the question."""
     task = asked.value("task")
-    question, given = question_of(task), "\n".join(asked.notes)
-    read: list[reading.Passage] = []
-    opened: set[str] = set()
+    question = question_of(task)
+    read = reading.noted(asked.notes)
+    opened = {""}
     for query in queries(task):
         if "search" in asked.tools:
             (brought,) = yield [("search", {"query": query})]
             read += reading.passages(brought)
-        ranked = [entry[2].passage.location for entry in reading.best(question, read, given)]
+        ranked = [entry[2].passage.location for entry in reading.best(question, read)]
         fresh = next((location for location in ranked if location not in opened), "")
         if fresh and "browse" in asked.tools:
             opened.add(fresh)
             (brought,) = yield [("browse", {"url": fresh, "intent": question})]
             read += reading.passages(brought)
-        if found := reading.find(question, read, given):
+        if task.startswith(OPEN_TABLE) and (rows := table_in(question, read)):
+            return boxed(rows)
+        if found := reading.find(question, read):
             return boxed(found.text)
-    return boxed(f"{NOTHING} in what was read about: {question}")
+    return boxed(nothing(question))
+
+
+def table_in(question: str, read: list[reading.Passage]) -> str:
+    """The rows of the table that shares most words with the question, with its id; empty if there is none."""
+    wanted = set(words(question))
+    tables = [passage for passage in read if sum(reading.ROW in line for line in passage.text.splitlines()) > 1]
+    if not tables:
+        return ""
+    one = max(
+        tables, key=lambda passage: (len(wanted & set(words(f"{passage.title} {passage.text}"))), len(passage.text))
+    )
+    rows = [line.strip() for line in one.text.splitlines() if reading.ROW in line]
+    part = "A part of the table" if _LEFT_OUT in one.text else "The table"
+    return "\n".join([f"{part} {one.title}:", *rows]) + f" [{one.id}]"
+
+
+def code(asked: Asked) -> Act:
+    limit = int(asked.value("limit") or 10)
+    return advance(_compute(asked), asked, "I compute it.", limit=limit)
+
+
+def _compute(asked: Asked) -> Program:
+    """Write the program, run it, and close with the line that it printed last."""
+    task = asked.value("task")
+    told = [asked.value("tools"), *(str(tool["function"].get("description")) for tool in asked.request.tools)]
+    program = computing.program_for(task, asked.files, asked.notes, _ROOT.findall("\n".join(told)))
+    if not program or "python" not in asked.tools:
+        return boxed(nothing(task))
+    (brought,) = yield [("python", {"code": program})]
+    computed = reading.passages(brought)
+    lines = computed[-1].text.splitlines() if computed else []
+    if not any(sign in line for line in lines[-1:] for sign in ("=", " is a ")):
+        return boxed(f"It could not be computed: {lines[-1] if lines else ' '.join(brought.split()[:40])}")
+    return boxed(f"{lines[-1]} [{computed[-1].id}]")
 
 
 def cannot_see(asked: Asked) -> Act:
@@ -135,14 +164,16 @@ def cannot_see(asked: Asked) -> Act:
 
 def distil(asked: Asked) -> Act:
     """Reasoning, conclusion, facts and resources out of an expert's work; the last paragraph is its conclusion."""
-    work = asked.value("work")
-    conclusion = final(work.strip().rpartition("\n\n")[2]) or f"{NOTHING}."
-    ids = cited(conclusion)
+    work = str(asked.values.get("work", "")).strip()
+    conclusion = clean(final(work.rpartition("\n\n")[2])) or f"{NOTHING}."
     read = {passage.id: passage for passage in reading.passages(work)}
-    used = [read[one] for one in ids if one in read]
+    used = [read[one] for one in cited(conclusion) if one in read]
     titles = ", ".join(dict.fromkeys(passage.title for passage in used))
     reasoning = f"{len(read)} sources were read" + (f"; the result stands in {titles}." if titles else ".")
-    facts = [{"text": text, "sources": sources} for text, sources in claims(conclusion) if text]
+    if reading.ROW in conclusion:
+        facts = [{"text": CITED.sub("", conclusion).strip(), "sources": cited(conclusion)}]
+    else:
+        facts = [{"text": text, "sources": ids} for text, ids in claims(conclusion) if text]
     resources = [{"description": passage.title, "path": passage.location} for passage in used]
     return record(reasoning=reasoning, conclusion=conclusion, facts=facts, resources=resources)
 
@@ -153,17 +184,15 @@ def anything(asked: Asked) -> Act:
 
 
 def _look(asked: Asked) -> Program:
-    question = _question(asked)
+    question = question_of(_asking(asked))
     calls: Calls = [("search", {"query": query}) for query in queries(question)[:1]] if "search" in asked.tools else []
     brought = (yield calls) if calls else []
     earlier = [message.text for message in asked.request.messages]
-    found = reading.find(question_of(question), reading.passages("\n\n".join([*earlier, *brought])))
-    return (
-        found.text if found else f"I cannot do this offline. {NOTHING} in what was read about: {question_of(question)}"
-    )
+    found = reading.find(question, reading.passages("\n\n".join([*earlier, *brought])))
+    return found.text if found else f"This cannot be done offline. {nothing(question)}"
 
 
-def _question(asked: Asked) -> str:
+def _asking(asked: Asked) -> str:
     """What a prompt of unknown make asks: the value called so, else one that reads like a question, else its text."""
     named = [asked.value(name) for name in ("question", "task", "query", "topic", "problem")]
     asking = [asked.value(name) for name in asked.values if asked.value(name).rstrip().endswith(("?", "？"))]
