@@ -43,6 +43,13 @@ def folder(tmp_path):
     return tmp_path / "library"
 
 
+@pytest.fixture(params=[lambda: SqliteStore(None), PlainStore], ids=["fts5", "plain"])
+def store(request):
+    made = request.param()
+    yield made
+    made.close()
+
+
 def older(path: Path) -> None:
     """As if the file had been written long ago, so that its time can be trusted."""
     os.utime(path, (1_600_000_000, 1_600_000_000))
@@ -131,18 +138,16 @@ def test_chinese_is_indexed_as_pairs_and_what_is_glued_to_it_as_words():
 # the index
 
 
-@pytest.mark.parametrize("make", [lambda: SqliteStore(None), PlainStore])
 @pytest.mark.parametrize(("question", "name", "answer"), QUESTIONS)
-async def test_the_passage_that_answers_a_question_comes_first(question, name, answer, make):
-    hits = await Index([LIBRARY], store=make()).search(question)
+async def test_the_passage_that_answers_a_question_comes_first(question, name, answer, store):
+    hits = await Index([LIBRARY], store=store).search(question)
     assert hits[0].name == name
     assert answer in hits[0].piece.full
 
 
-@pytest.mark.parametrize("make", [lambda: SqliteStore(None), PlainStore])
 @pytest.mark.parametrize("question", ["花岗岩", "渔村", "灯塔有多高？", "鲱鱼", "iPhone 潮汐"])
-async def test_chinese_words_of_two_characters_are_found(question, make):
-    assert (await found(Index([LIBRARY], store=make()), question))[0] == "notes/渔港.md"
+async def test_chinese_words_of_two_characters_are_found(question, store):
+    assert (await found(Index([LIBRARY], store=store), question))[0] == "notes/渔港.md"
 
 
 async def test_one_chinese_character_and_a_word_glued_to_chinese_are_found():
@@ -343,7 +348,9 @@ async def test_two_processes_may_make_and_use_one_index_at_once(tmp_path):
         out, problems = one.communicate(timeout=60)
         assert (out, problems) == ("60 {1} []\n", "")
     (file,) = cache.glob("*.sqlite")
-    assert SqliteStore(file)._rows("SELECT count(*) FROM passages") == [(120,)]
+    store = SqliteStore(file)
+    assert store._rows("SELECT count(*) FROM passages") == [(120,)]
+    store.close()
 
 
 async def test_many_searches_at_once_share_one_first_refresh():

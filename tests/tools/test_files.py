@@ -92,6 +92,12 @@ async def test_pages_without_text_are_named_for_the_multimodal_expert(tmp_path):
         await made.call({"path": "b.pdf"})
 
 
+async def test_an_attached_picture_is_sent_on_to_the_multimodal_expert(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    with pytest.raises(ToolError, match="multimodal expert"):
+        await files_tool([tmp_path / "a.png"]).call({"path": "a.png"})
+
+
 async def test_a_file_that_changed_is_read_again(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("first")

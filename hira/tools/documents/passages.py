@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hira.tools.documents.document import Document
 
 ENOUGH, MOST = 120, 200
+_LONG_WORD = 40
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]")
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -31,6 +32,11 @@ class Piece:
 def words_in(text: str) -> int:
     """The length in words; two Chinese, Japanese or Korean characters count as one."""
     return len(text.split()) + len(CJK.findall(text)) // 2
+
+
+def fits(text: str) -> bool:
+    """Whether the text is at most one passage. What is very long is not counted: that would cost ten times its size."""
+    return len(text) <= MOST * _LONG_WORD and words_in(text) <= MOST
 
 
 def cut(document: Document) -> list[Piece]:
@@ -70,7 +76,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
     for paragraph in _paragraphs(text):
         if heading := _HEADING.fullmatch(paragraph.strip()):
             yield len(heading[1]), paragraph.strip()
-        elif words_in(paragraph) <= MOST:
+        elif fits(paragraph):
             yield 0, f"{paragraph}\n\n"
         else:
             for line in paragraph.split("\n"):
@@ -98,11 +104,11 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 def _lines(line: str) -> Iterator[str]:
     """A line as one block; one that is longer than a passage in sentences, and a sentence that is, in words."""
-    if words_in(line) <= MOST:
+    if fits(line):
         yield f"{line}\n"
         return
     for sentence in _SENTENCE.split(line):
-        if words_in(sentence) <= MOST:
+        if fits(sentence):
             yield f"{sentence} "
         else:
             yield from _words(sentence)

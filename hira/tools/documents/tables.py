@@ -3,6 +3,8 @@
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from itertools import chain, islice
 
 NUMBER = re.compile(r"^[-+(]?[$€£¥]?\s*\d[\d\s.,']*(?:[eE][-+]?\d+)?\s*[%$€£¥]?\)?$")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
@@ -52,12 +54,17 @@ def _flat(cell: str) -> str:
 
 def read_csv(text: str, delimiter: str = "") -> str:
     """The text of a CSV file as lines of a table; `delimiter` is found if it is not known."""
-    delimiter = delimiter or _delimiter(text)
+    filled = (
+        row for row in csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text)) if any(row)
+    )
     try:
-        rows = list(csv.reader(text.splitlines(keepends=True), delimiter=delimiter))
+        first = list(islice(filled, 2))
+        header = header_of(first, expected=True)
+        if header is None or len(first) == 1:
+            return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, filled))
+        return "\n".join(named_line(header, row) for row in chain(first[1:], filled))
     except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the bare lines say as much
         return text
-    return "\n".join(lines_of([row for row in rows if any(row)], expected=True))
 
 
 def _delimiter(text: str) -> str:
