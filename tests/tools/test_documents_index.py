@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -240,6 +241,35 @@ async def test_what_cannot_be_read_is_a_warning_and_the_rest_is_found(folder):
     assert index.warnings[2] == "2 files hold no text and cannot be searched: a.bin, b.bin"
     assert index.warnings[3] == "scan.pdf: no text in page 1, page 2; the multimodal expert can look at it"
     assert await found(index, "varroa") == ["notes/beekeeping.md"]
+
+
+def test_what_may_not_be_read_is_a_warning():
+    program = (
+        "import asyncio, os, sys\nimport concurrent.futures.thread\nfrom pathlib import Path\n"
+        "from hira.tools.documents import Index\n"
+        "index = Index([Path(sys.argv[1])])\n"
+        "if os.geteuid() == 0: os.setuid(65534)\n"  # root may read everything
+        "asyncio.run(index.refresh())\nprint(*index.warnings, asyncio.run(index.names()), sep='\\n')"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o755)
+        for one in ("a.txt", "b.txt"):
+            (folder / one).write_text(one)
+        (folder / "locked").mkdir()
+        (folder / "locked" / "c.txt").write_text("c")
+        (folder / "link.txt").symlink_to(folder / "locked" / "c.txt")
+        (folder / "a.txt").chmod(0)
+        (folder / "locked").chmod(0)
+        ran = subprocess.run([sys.executable, "-c", program, name], capture_output=True, text=True, check=False)
+        (folder / "locked").chmod(0o755)
+    assert ran.stderr == ""
+    assert ran.stdout.splitlines() == [
+        f"{folder / 'link.txt'} may not be read: permission denied",
+        f"{folder / 'locked'} may not be listed: permission denied",
+        "a.txt cannot be read: Permission denied",
+        "['b.txt']",
+    ]
 
 
 async def test_a_note_about_a_document_is_kept_between_runs(folder, tmp_path):

@@ -61,20 +61,28 @@ def _below(root: Path, roots: Sequence[Path], warnings: list[str]) -> Iterator[P
         except PermissionError:
             warnings.append(f"{folder} may not be listed: permission denied")
             continue
+        if folder != root and any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
         below: list[Path] = []
         for entry in entries:
-            path = Path(entry.path)
             if entry.name.startswith((".", "~$")) or entry.name in _SKIPPED:
                 continue
-            if entry.is_symlink():
-                path = Path(os.path.realpath(path))
-                if not any(path == one or one in path.parents for one in roots):
-                    warnings.append(f"{entry.path} links to outside of the documents; name its target to have it read")
-                    continue
-            if path.is_dir() if entry.is_symlink() else entry.is_dir():
-                if path not in entered and not (path / "pyvenv.cfg").exists():
-                    entered.add(path)
-                    below.append(path)
-            elif path.suffix.lower() not in MEDIA and path.is_file():
+            try:
+                path, is_folder, is_file = _followed(entry)
+            except PermissionError:
+                warnings.append(f"{entry.path} may not be read: permission denied")
+                continue
+            if entry.is_symlink() and not any(path == one or one in path.parents for one in roots):
+                warnings.append(f"{entry.path} links to outside of the documents; name its target to have it read")
+            elif is_folder and path not in entered:
+                entered.add(path)
+                below.append(path)
+            elif is_file and path.suffix.lower() not in MEDIA:
                 yield path
         waiting += reversed(below)
+
+
+def _followed(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:
+    """Where an entry leads, and whether that is a folder or a file. What cannot be looked at raises."""
+    path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
+    return path, entry.is_dir(), entry.is_file()
