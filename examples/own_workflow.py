@@ -1,0 +1,31 @@
+"""A workflow of your own: search once, then answer. Its prompt is own_workflow.md beside it. Runs without a model.
+
+python examples/own_workflow.py
+"""
+
+from pathlib import Path
+
+from hira import Hira
+from hira.agents.loop import use
+from hira.messages import user
+from hira.prompts import Prompt
+from hira.team import Team
+
+DOCS = Path(__file__).parent.parent / "docs"
+ANSWER = Prompt(__file__, "own_workflow")
+
+
+class Lookup:
+    name = "lookup"
+
+    async def run(self, question: str, team: Team) -> str:
+        assert team.tools.search is not None
+        conversation = team.conversation("reader")
+        seen = await use(conversation, team.tools.search, {"query": question})
+        return await conversation.reply(user(ANSWER.fill(question=question, documents=seen.text)))
+
+
+with Hira("offline", docs=DOCS, workflow=Lookup()) as hira:
+    answer = hira.ask_sync("Which exit code means that a budget ended the run?")
+print(answer.text)
+print(f"{answer.status}, {answer.rollout.usage.calls} call, {len(answer.sources)} sources read")
