@@ -11,6 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from hira.errors import UsageError
+from hira.tools.search.cache import Cache, Cached
 from hira.tools.search.hit import Backend, Hit, canonical
 from hira.tools.search.line import Unusable, open_client
 from hira.tools.search.scholarly import arxiv, crossref, openalex, semantic_scholar, serpapi_scholar, serper_scholar
@@ -24,6 +25,8 @@ __all__ = [
     "BACKENDS",
     "LEAKING",
     "Backend",
+    "Cache",
+    "Cached",
     "Chain",
     "Hit",
     "Unusable",

@@ -1,0 +1,418 @@
+import asyncio
+import contextlib
+import time
+
+import pytest
+
+from hira.errors import ToolError, UsageError
+from hira.events import Notice
+from hira.testing.web import FakeWeb, Served
+from hira.tools.fetch import identification
+from hira.tools.search import BACKENDS, Chain, Hit, Unusable, canonical, open_backend, open_client, search_tool
+from hira.tools.search.line import retry_after
+from hira.tools.search.tool import merged
+from hira.tools.seen import spelled
+
+PAGES = {
+    "/kama": "<title>The Kama</title><p>The river Kama is 1,805 kilometres long and joins the Volga.</p>",
+    "/volga": "<title>The Volga</title><p>The Volga flows into the Caspian Sea.</p>",
+}
+
+
+@pytest.fixture
+async def client():
+    async with open_client(identification("ann@example.org")) as opened:
+        yield opened
+
+
+class Fixed:
+    """A service that is not over HTTP: it answers with these hits, or fails."""
+
+    def __init__(self, name: str, answer: list[Hit] | ToolError) -> None:
+        self.name, self.answer, self.asked = name, answer, 0
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        self.asked += 1
+        await asyncio.sleep(0)
+        if isinstance(self.answer, ToolError):
+            raise self.answer
+        return self.answer
+
+
+async def test_a_search_shows_its_hits_as_sources_and_lets_them_be_opened(client):
+    with FakeWeb(PAGES) as web:
+        seen: set[str] = set()
+        search = search_tool([open_backend("searxng", client, base_url=web.url)], seen=seen)
+        first, *_ = (await search.call({"query": "length of the river Kama"})).passages
+        assert (first.source.location, first.source.title, first.source.kind) == (f"{web.url}/kama", "The Kama", "hit")
+        assert first.text == first.source.text == "The river Kama is 1,805 kilometres long and joins the Volga."
+        assert spelled(f"{web.url}/kama") in seen
+        assert "contact: ann@example.org" in web.visits[0].headers["user-agent"]
+
+
+@pytest.mark.parametrize("name", ["searxng", "serper", "mediawiki"])
+async def test_the_fake_web_is_found_by_each_service_it_plays(client, name):
+    with FakeWeb(PAGES, hits={"long river": ["/kama", "/volga"], "sea": ["/volga"]}) as web:
+        hits = await open_backend(name, client, base_url=web.url, key="k").search("a LONG river", 5)
+        assert [(hit.title, hit.rank, hit.backend) for hit in hits] == [("The Kama", 1, name), ("The Volga", 2, name)]
+        assert hits[0].snippet.startswith("The river Kama is")
+        assert web.searches == ["a LONG river"]
+
+
+async def test_a_wiki_is_searched_by_title_in_its_language(client):
+    told = {
+        "batchcomplete": True,
+        "query": {"search": [{"title": "Кама (река)", "snippet": "<span>Ка́ма</span> &amp; Волга"}]},
+    }
+    with FakeWeb({"/w/api.php": Served(told, "application/json")}) as web:
+        (hit,) = await open_backend("mediawiki", client, base_url=web.url).search("Кама", 3)
+        assert hit.url == f"{web.url}/wiki/%D0%9A%D0%B0%D0%BC%D0%B0_%28%D1%80%D0%B5%D0%BA%D0%B0%29"
+        assert hit.snippet == "Ка́ма & Волга"
+        asked = web.visits[0].query
+        assert (asked["srsearch"], asked["srlimit"], asked["format"], asked["formatversion"]) == (
+            "Кама",
+            "3",
+            "json",
+            "2",
+        )
+
+
+WEB = {"title": "The <b>Kama</b>", "url": "https://a.example/kama"}
+LINK = {"title": "The <b>Kama</b>", "link": "https://a.example/kama"}
+ATOM = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><entry><id>https://a.example/kama</id>
+<title>The
+  Kama</title><summary>A long river.</summary><published>2024-05-06T00:00:00Z</published></entry></feed>"""
+SHAPES = {  # service: path, answer, and what its request must hold
+    "searxng": (
+        "/search",
+        {"results": [WEB | {"content": "A long river.", "publishedDate": "2024-05-06"}]},
+        "format=json",
+    ),
+    "serper": ("/search", {"organic": [LINK | {"snippet": "A long river.", "date": "2024-05-06"}]}, "x-api-key: KEY"),
+    "tavily": (
+        "/search",
+        {"results": [WEB | {"content": "A long river.", "published_date": "2024-05-06"}]},
+        "Bearer KEY",
+    ),
+    "brave": (
+        "/res/v1/web/search",
+        {"web": {"results": [WEB | {"description": "A <strong>long</strong> river.", "page_age": "2024-05-06"}]}},
+        "x-subscription-token: KEY",
+    ),
+    "exa": (
+        "/search",
+        {"results": [WEB | {"highlights": ["A long river."], "publishedDate": "2024-05-06"}]},
+        "x-api-key: KEY",
+    ),
+    "serpapi": (
+        "/search.json",
+        {"organic_results": [LINK | {"snippet": "A long river.", "date": "2024-05-06"}]},
+        "api_key=KEY",
+    ),
+    "jina": ("/", {"data": [WEB | {"description": "A long river.", "date": "2024-05-06"}]}, "Bearer KEY"),
+    "serper_scholar": ("/scholar", {"organic": [LINK | {"snippet": "A long river.", "year": 2024}]}, "x-api-key: KEY"),
+    "serpapi_scholar": (
+        "/search.json",
+        {"organic_results": [LINK | {"snippet": "A long river.", "publication_info": {"summary": "A Author, 2024"}}]},
+        "engine=google_scholar",
+    ),
+    "openalex": (
+        "/works",
+        {
+            "results": [
+                {
+                    "id": "https://openalex.org/W1",
+                    "display_name": "The Kama",
+                    "publication_date": "2024-05-06",
+                    "abstract_inverted_index": {"river.": [2], "A": [0], "long": [1]},
+                    "primary_location": {"landing_page_url": "https://a.example/kama"},
+                }
+            ]
+        },
+        "api_key=KEY",
+    ),
+    "semantic_scholar": (
+        "/graph/v1/paper/search",
+        {
+            "total": 1,
+            "data": [WEB | {"abstract": "A long river.", "publicationDate": None, "year": 2024, "openAccessPdf": None}],
+        },
+        "x-api-key: KEY",
+    ),
+    "arxiv": ("/api/query", Served(ATOM, "application/atom+xml"), 'search_query=all:"river" AND all:"Kama"'),
+    "crossref": (
+        "/works",
+        {
+            "message": {
+                "items": [
+                    {
+                        "title": ["The Kama"],
+                        "URL": "https://a.example/kama",
+                        "abstract": "<jats:p>A long river.</jats:p>",
+                        "issued": {"date-parts": [[2024, 5]]},
+                    }
+                ]
+            }
+        },
+        "mailto=ann@example.org",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
+    path, answer, sent = SHAPES[name]
+    with FakeWeb({path: answer if isinstance(answer, Served) else Served(answer, "application/json")}) as web:
+        backend = open_backend(name, client, base_url=web.url + "/", key="KEY", contact="ann@example.org")
+        (hit,) = await backend.search("the river Kama", 5)
+        assert (hit.title, hit.url, hit.backend, hit.rank) == ("The Kama", "https://a.example/kama", name, 1)
+        assert hit.snippet.startswith("A long river.")
+        assert hit.date.startswith("2024") or name == "serpapi_scholar"
+        visit = web.visits[0]
+        wire = [f"{name}: {value}" for name, value in visit.headers.items()] + [
+            f"{a}={b}" for a, b in visit.query.items()
+        ]
+        assert any(sent in line for line in wire)
+
+
+def test_every_service_has_its_form_tested():
+    assert set(BACKENDS) == {*SHAPES, "mediawiki"}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("answer", [[], {"results": 3}, {"message": "out of order"}, "<html>login</html>", "{", "null"])
+async def test_an_answer_in_another_form_is_an_error_in_words(client, name, answer):
+    with FakeWeb({SHAPES[name][0]: Served(answer, "application/json")}) as web:
+        backend = open_backend(name, client, base_url=web.url, key="KEY")
+        with contextlib.suppress(ToolError):  # some leave the list out where nothing was found
+            assert await backend.search("Kama", 5) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "error", "why"),
+    [
+        ("serper", 401, Unusable, "check SERPER_API_KEY"),
+        ("tavily", 401, Unusable, "check TAVILY_API_KEY"),
+        ("searxng", 403, Unusable, r"add `json` to `search.formats` in its settings.yml"),
+        ("serper", 402, Unusable, "credit is used up"),
+        ("serper", 400, ToolError, "status 400"),
+        ("serper", 500, ToolError, "status 500"),
+        ("serper", 302, ToolError, "status 302"),
+    ],
+)
+async def test_a_refusal_says_what_to_do_and_shows_no_key(client, name, status, error, why):
+    with FakeWeb({"/search": Served("no", status=status, headers={"Location": "/elsewhere"})}) as web:
+        with pytest.raises(error, match=why) as raised:
+            await open_backend(name, client, base_url=web.url, key="SECRET").search("Kama", 5)
+        assert "SECRET" not in str(raised.value)
+        assert len(web.visits) == 1
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+async def test_a_passing_failure_is_tried_once_more(client, status):
+    with FakeWeb(PAGES, failures=[Served(status=status, headers={"Retry-After": "0"})]) as web:
+        assert await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
+        assert len(web.visits) == 2
+    with FakeWeb(PAGES, failures=[status, status]) as web, pytest.raises(ToolError):
+        await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
+
+
+async def test_a_service_that_wants_to_be_left_alone_for_long_is_not_asked_again(client):
+    with FakeWeb(PAGES, failures=[Served(status=429, headers={"Retry-After": "3600"})]) as web:
+        backend = open_backend("searxng", client, base_url=web.url)
+        for why in ("may be asked again in 3600 seconds", "allows no more requests for 3[56]"):
+            with pytest.raises(ToolError, match=why):
+                await backend.search("Kama", 5)
+        assert len(web.visits) == 1
+
+
+def test_retry_after_is_seconds_or_a_date():
+    assert [retry_after(value) for value in ("7", "0.5", "-3", "", "soon")] == [7, 0.5, 0, 0, 0]
+    assert retry_after("Thu, 01 Jan 1970 00:01:40 GMT", now=lambda: 40.0) == 60
+
+
+async def test_searxng_without_answering_engines_says_which(client):
+    told = {"results": [], "unresponsive_engines": [["google", "Suspended: CAPTCHA"], ["bing", "timeout"]]}
+    failing = pytest.raises(ToolError, match="do not answer: google, bing")
+    with FakeWeb({"/search": Served(told, "application/json")}) as web, failing:
+        await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
+
+
+async def test_an_endless_answer_and_a_dead_server_are_errors_in_words(client):
+    with FakeWeb({"/search": Served(b"[" + b"0," * 3_000_000, "application/json")}) as web:
+        with pytest.raises(ToolError, match="more than 5 MB"):
+            await open_backend("searxng", client, base_url=web.url).search("Kama", 5)
+        gone = web.url
+    with pytest.raises(ToolError, match=r"searxng cannot be reached at 127\.0\.0\.1"):
+        await open_backend("searxng", client, base_url=gone).search("Kama", 5)
+
+
+async def test_entities_in_a_list_of_papers_are_not_expanded(client):
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'
+    with FakeWeb({"/api/query": Served(bomb)}) as web, pytest.raises(ToolError, match="no list of papers"):
+        await open_backend("arxiv", client, base_url=web.url).search("Kama", 5)
+
+
+async def test_the_next_service_answers_where_one_fails_and_that_is_told(client):
+    told: list[Notice] = []
+    with FakeWeb(PAGES, failures=[401]) as web:
+        backends = [
+            open_backend("serper", client, base_url=web.url, key="wrong"),
+            open_backend("searxng", client, base_url=web.url),
+        ]
+        search = search_tool(backends, on_notice=told.append)
+        for _ in range(2):
+            assert (await search.call({"query": "Kama"})).passages
+        (notice,) = told
+        assert notice.text.startswith("search: serper refused the request: its key was not accepted")
+        assert notice.text.endswith("; searxng is asked instead")
+        assert [visit.method for visit in web.visits] == ["POST", "GET", "GET"]
+
+
+async def test_a_service_that_fails_for_the_moment_is_asked_again_next_time():
+    failing, other = Fixed("one", ToolError("one is down")), Fixed("two", [Hit("A", "https://a.example/", "x")])
+    chain = Chain([failing, other])
+    for _ in range(2):
+        assert await chain.search("x", 5)
+    assert (failing.asked, other.asked) == (2, 2)
+
+
+async def test_where_every_service_fails_the_model_is_told_why():
+    search = search_tool([Fixed("one", ToolError("one is down")), Fixed("two", Unusable("two has no key"))])
+    with pytest.raises(ToolError, match="no search service answers: one is down; two has no key"):
+        await search.call({"query": "Kama"})
+
+
+async def test_nothing_found_is_an_answer():
+    with FakeWeb(PAGES) as web:
+        async with open_client({}) as client:
+            found = await search_tool([open_backend("searxng", client, base_url=web.url)]).call({"query": "zebra"})
+    assert found.passages == ()
+    assert "nothing found" in found.text
+
+
+async def test_identical_requests_in_flight_are_made_once(client):
+    with FakeWeb(PAGES) as web:
+        search = search_tool([open_backend("searxng", client, base_url=web.url)])
+        many = await asyncio.gather(*(search.call({"query": query}) for query in ["Kama", " kama "] * 10 + ["Volga"]))
+        assert sorted(web.searches) == ["Kama", "Volga"]
+        assert all(one.passages for one in many)
+        await search.call({"query": "Kama"})
+        assert len(web.searches) == 3
+
+
+async def test_a_shared_request_lives_as_long_as_anyone_waits_for_it():
+    asked: list[str] = []
+    ended: list[str] = []
+    go = asyncio.Event()
+
+    class Slow:
+        name = "slow"
+
+        async def search(self, query: str, n: int) -> list[Hit]:
+            asked.append(query)
+            try:
+                await go.wait()
+            finally:
+                ended.append(query)
+            return [Hit("A", "https://a.example/", "x")]
+
+    chain = Chain([Slow()])
+    first, second = (asyncio.create_task(chain.search("x", 5)) for _ in range(2))
+    await asyncio.sleep(0.01)
+    first.cancel()
+    await asyncio.sleep(0.01)
+    assert ended == []
+    second.cancel()
+    await asyncio.sleep(0.01)
+    assert ended == ["x"]
+    go.set()
+    assert await chain.search("x", 5)
+    assert asked == ["x", "x"]
+
+
+async def test_two_hundred_searches_are_in_flight_together_while_the_loop_goes_on(client):
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0)
+
+    with FakeWeb(PAGES, together=200) as web:
+        search = search_tool([open_backend("searxng", client, base_url=web.url)])
+        heart = asyncio.create_task(beat())
+        found = await asyncio.gather(*(search.call({"query": f"Kama {n}"}) for n in range(200)))
+        heart.cancel()
+        assert web.most_at_once == 200
+        assert all(one.passages for one in found)
+        assert beats > 200
+
+
+async def test_a_paced_service_is_asked_one_after_another(client):
+    with FakeWeb({"/res/v1/web/search": Served({"web": {"results": []}}, "application/json")}) as web:
+        backend = open_backend("brave", client, base_url=web.url, key="k")
+        began = time.monotonic()
+        await asyncio.gather(backend.search("a", 3), backend.search("b", 3))
+        assert time.monotonic() - began >= 1.0
+        assert len(web.visits) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://www.a.example/x/?utm_source=n&b=2&a=1#part", "http://a.example/x?a=1&b=2"),
+        ("https://en.m.wikipedia.org/wiki/Kama", "https://en.wikipedia.org/wiki/Kama"),
+        ("https://a.example:443/?gclid=1", "https://a.example"),
+    ],
+)
+def test_two_spellings_of_a_place_are_one(one, other):
+    assert canonical(one) == canonical(other) != ""
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://a.example/", "javascript:x", "/x", "", "http://u:p@a.example/", "http://[x/", "http://a:b/"]
+)
+def test_what_is_no_place_of_the_web_is_no_hit(url):
+    assert canonical(url) == ""
+
+
+def test_one_place_is_one_hit_with_the_longer_snippet():
+    hits = [
+        Hit("A", "https://a.example/x", "short", 1),
+        Hit("B", "https://b.example/", "b", 2),
+        Hit("A!", "http://www.a.example/x/", "longer text", 3),
+    ]
+    assert [(hit.title, hit.url, hit.snippet) for hit in merged(hits)] == [
+        ("A", "https://a.example/x", "longer text"),
+        ("B", "https://b.example/", "b"),
+    ]
+
+
+async def test_hits_on_blocked_hosts_are_left_out_and_cannot_be_opened():
+    leak = Hit("Leak", "https://huggingface.co/datasets/answers", "42")
+    seen: set[str] = set()
+    search = search_tool(
+        [Fixed("one", [leak, Hit("A", "https://a.example/", "x")])], seen=seen, blocked=("huggingface.co",)
+    )
+    (passage,) = (await search.call({"query": "x"})).passages
+    assert passage.source.title == "A"
+    assert seen == {spelled("https://a.example/")}
+
+
+@pytest.mark.parametrize(("query", "why"), [("  ", "empty"), ("word " * 100, "at most 400")])
+async def test_an_empty_query_or_a_whole_document_is_not_sent(query, why):
+    backend = Fixed("one", [])
+    with pytest.raises(ToolError, match=why):
+        await search_tool([backend]).call({"query": query})
+    assert backend.asked == 0
+
+
+async def test_an_unknown_service_and_a_missing_setting_say_what_to_do(client):
+    with pytest.raises(UsageError, match="did you mean 'serper'"):
+        open_backend("serpper", client)
+    with pytest.raises(UsageError, match="'serper' needs an API key"):
+        open_backend("serper", client, key="")
+    with pytest.raises(UsageError, match="'searxng' needs the address"):
+        open_backend("searxng", client, key="x")
