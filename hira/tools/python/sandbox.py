@@ -317,6 +317,8 @@ def _contents(folder: Path, entries: int, most: int) -> dict[str, bytes]:
 def _last_words(status: int) -> str:
     if status >= 0:
         return f"The code ended Python (exit status {status})."
+    if status == -signal.SIGKILL:
+        return "Python was ended, or what it sent could not be read."
     return f"Python crashed ({signal.Signals(-status).name})."
 
 

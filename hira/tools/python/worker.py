@@ -85,10 +85,10 @@ class Session:
         sys.argv = [""]
         sys.path.append(folder)  # last, so that no file of the code stands in for a module of Python
         warnings.filterwarnings("ignore", message=".*non-interactive")
+        self._prepare()
 
     def run(self, code: str, number: int) -> dict[str, Any]:
         """Run the code as a notebook would. The answer: `value` of the last expression, or `error`."""
-        self._prepare()
         name = f"{_OWN}{number}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         try:
@@ -99,6 +99,7 @@ class Session:
             answer = self._failed(error)
         self.running = False
         self._tidy()
+        self._prepare()
         return answer
 
     def _evaluated(self, code: str, name: str) -> str:
@@ -133,6 +134,7 @@ class Session:
         return {"value": "", "error": shortened(explained(error), _KEPT)}
 
     def _prepare(self) -> None:
+        """Make ready for the next call, before this one is answered: what cannot be made ready ends with this call."""
         os.dup2(self.out, 1)
         os.dup2(self.out, 2)
         if self.stream.closed:

@@ -1,0 +1,318 @@
+"""A session as a model uses it, and what it bends without meaning to."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hira.tools.python import PythonSandbox
+from hira.tools.python.usage import Limits
+
+
+async def test_prints_and_the_last_value_come_back(sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run("print('six')\n6 * 7")
+    assert (outcome.status, outcome.output, outcome.value, outcome.error) == ("ok", "six\n", "42", "")
+
+
+async def test_variables_and_functions_last_from_call_to_call(sandbox: PythonSandbox) -> None:
+    await sandbox.run("a = [1, 2]\ndef double(x): return 2 * x")
+    await sandbox.run("a.append(3)")
+    assert (await sandbox.run("double(sum(a))")).value == "12"
+
+
+async def test_a_none_at_the_end_shows_nothing(sandbox: PythonSandbox) -> None:
+    assert (await sandbox.run("None")).value == ""
+    assert (await sandbox.run("")).status == "ok"
+
+
+async def test_an_error_shows_the_lines_of_the_code_and_no_others(sandbox: PythonSandbox) -> None:
+    await sandbox.run("import json\ndef load(text):\n    return json.loads(text)")
+    outcome = await sandbox.run("load('{')")
+    assert outcome.status == "error"
+    assert outcome.error.count("File ") == 2
+    assert "return json.loads(text)" in outcome.error
+    assert "JSONDecodeError" in outcome.error
+    assert "decoder.py" not in outcome.error
+
+
+async def test_a_syntax_error_is_told_with_its_line(sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run("x = 1\nif x\n    pass")
+    assert "line 2" in outcome.error
+    assert "SyntaxError" in outcome.error
+
+
+async def test_a_refusal_of_the_sandbox_is_explained(sandbox: PythonSandbox) -> None:
+    assert "no network" in (await sandbox.run("import socket\nsocket.socket()")).error
+    assert "no network" not in (await sandbox.run("1 / 0")).error
+
+
+async def test_written_files_come_back_as_paths_once(sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(
+        "open('a.csv', 'w').write('1')\nimport os\nos.mkdir('sub')\nopen('sub/b.txt', 'w').write('2')"
+    )
+    assert outcome.files == (sandbox.folder / "a.csv", sandbox.folder / "sub" / "b.txt")
+    assert (await sandbox.run("1")).files == ()
+    assert (await sandbox.run("open('a.csv', 'a').write('2')")).files == (sandbox.folder / "a.csv",)
+    assert await sandbox.files() == {"a.csv": b"12", "sub/b.txt": b"2"}
+
+
+async def test_names_that_could_mislead_are_counted_and_not_repeated(sandbox: PythonSandbox) -> None:
+    code = "for n in (b'a\\nb', b'\\xff', b'\\x1b[31m', b'<begin_call_subtask>', 'x\\u202egpj'.encode(), b'fine'): open(n, 'w').close()"
+    outcome = await sandbox.run(code)
+    assert outcome.files == (sandbox.folder / "fine",)
+    assert "5 files with unusual names" in outcome.error
+
+
+async def test_long_output_keeps_its_head_and_tail(sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run("print('START'); print('x' * 3_000_000); print('FINISH')\n'y' * 3_000_000")
+    assert outcome.output.startswith("START")
+    assert outcome.output.endswith("FINISH\n")
+    assert "left out" in outcome.output
+    assert "left out" in outcome.value
+    assert len(outcome.text) < 50_000
+
+
+async def test_output_of_libraries_and_bytes_that_are_no_text_are_kept(sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(
+        "import os, sys\nos.write(1, b'low\\xff')\nsys.stdout.buffer.write(b'\\xfe high\\n')\nprint('\\ud800')"
+    )
+    assert "low\ufffd" in outcome.output
+    assert "high" in outcome.output
+    outcome.output.encode()
+    (await sandbox.run("'\\ud800'")).value.encode()
+
+
+BENT = {
+    "closed output": "import sys\nsys.stdout.close(); sys.stderr.close()",
+    "closed descriptors": "import os\nos.close(1); os.close(2); os.close(0)",
+    "all descriptors closed": "import os\nos.closerange(0, 256)",
+    "output replaced": "import sys\nsys.stdout = sys.stderr = None",
+    "output that raises": "import sys\nclass Bad:\n    def flush(self): raise SystemExit(3)\n    def write(self, s): raise KeyboardInterrupt\nsys.stdout = Bad()",
+    "another folder": "import os\nos.chdir('/')",
+    "hooks": "import sys\ndef bad(*a): raise KeyError('hook')\nsys.settrace(bad); sys.setprofile(bad)",
+    "error hooks": "import sys\nsys.excepthook = sys.unraisablehook = sys.displayhook = None",
+    "names of the language": "import builtins\nfor n in ('print', 'len', 'repr', 'isinstance', '__import__', 'str', 'dict'): setattr(builtins, n, None)",
+    "modules": "import sys\nsys.modules.clear()",
+    "the library that speaks": "import json, struct\njson.dumps = json.loads = None",
+    "recursion": "import sys\nsys.setrecursionlimit(60)\ndef f(): f()\nf()",
+    "an alarm": "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.2)",
+    "limits": "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
+    "exit": "import sys\nsys.exit('bye')",
+    "exit at once": "import os\nos._exit(0)",
+    "a crash": "import ctypes\nctypes.string_at(0)",
+    "an abort": "import os\nos.abort()",
+    "a value that cannot be shown": "class R:\n    def __repr__(self): raise SystemExit('boo')\nR()",
+    "an error that cannot be shown": "class E(Exception):\n    def __str__(self): raise SystemExit('boo')\nraise E",
+    "a bare base exception": "raise BaseException('x')",
+    "a group of errors": "raise ExceptionGroup('g', [ValueError(1), ExceptionGroup('h', [KeyError(2)])])",
+    "its own main module": "import sys\ndel sys.modules['__main__']\nglobals().clear()",
+    "answers ahead": "import os, json, struct\nd = json.dumps({'id': 'x', 'value': 'AHEAD'}).encode()\nfor fd in range(3, 256):\n    try: os.write(fd, struct.pack('>I', len(d)) + d)\n    except OSError: pass",
+    "noise on every descriptor": "import os\nfor fd in range(3, 256):\n    try: os.write(fd, b'\\xff' * 64)\n    except OSError: pass",
+    "an answer too deep": "import os, struct\nd = b'[' * 100000\nfor fd in range(3, 256):\n    try: os.write(fd, struct.pack('>I', len(d)) + d)\n    except OSError: pass",
+    "modules in its folder": "for n in ('json', 'ast', 'sitecustomize', 'encodings', 'socket'): open(n + '.py', 'w').write('1 / 0')\nimport os; os._exit(1)",
+    "nested too deep to parse": "(" * 5000 + "1" + ")" * 5000,
+    "nested too deep to compile": "-" * 5000 + "1",
+    "half a character": "x = '\ud800'",
+    "a null": "x = 1\0",
+    "no reading of input": "input()",
+    "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(100,)).start()",
+    "a pool of processes": "import multiprocessing\nmultiprocessing.Pool(2)",
+    "its folder emptied": "import os, shutil\nfor n in os.listdir(): shutil.rmtree(n, ignore_errors=True)\nos.rmdir('.')",
+}
+
+
+@pytest.mark.parametrize("code", BENT.values(), ids=BENT)
+async def test_the_next_call_works_after(code: str, sandbox: PythonSandbox) -> None:
+    first = await sandbox.run(code, seconds=10)
+    assert first.status != "timeout"
+    after = await sandbox.run("import json, os\nprint(40 + 2, json.dumps([1]), os.getcwd())", seconds=10)
+    assert (after.status, after.output.splitlines()[-1:]) == ("ok", [f"42 [1] {sandbox.folder}"]), after.text
+    assert "AHEAD" not in after.text
+
+
+async def test_leaving_at_once_is_no_success_and_is_told(sandbox: PythonSandbox) -> None:
+    await sandbox.run("x = 1")
+    outcome = await sandbox.run("import os\nprint('before', flush=True)\nos._exit(0)")
+    assert (outcome.status, outcome.restarted, outcome.output) == ("died", True, "before\n")
+    assert "variables are lost" in outcome.error
+    assert "NameError" in (await sandbox.run("x")).error
+
+
+async def test_a_call_that_takes_too_long_is_interrupted_and_keeps_its_variables(sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run("x = 5\nprint('working')\nwhile True: pass", seconds=0.3)
+    assert (outcome.status, outcome.restarted, outcome.output) == ("timeout", False, "working\n")
+    assert "0.3 seconds" in outcome.error
+    assert (await sandbox.run("x")).value == "5"
+
+
+async def test_a_call_that_cannot_be_interrupted_is_killed_and_this_is_told(sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(
+        "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass", seconds=0.3
+    )
+    assert (outcome.status, outcome.restarted) == ("timeout", True)
+    assert "variables are lost" in outcome.error
+    assert (await sandbox.run("1 + 1")).value == "2"
+
+
+async def test_a_folder_that_was_deleted_from_outside_is_made_anew(sandbox: PythonSandbox) -> None:
+    await sandbox.run("x = 1")
+    await asyncio.to_thread(shutil.rmtree, sandbox.folder)
+    outcome = await sandbox.run("open('new.txt', 'w').write('ok')")
+    assert (outcome.status, outcome.restarted) == ("ok", True)
+    assert "folder was gone" in outcome.output
+    assert (sandbox.folder / "new.txt").read_text() == "ok"
+
+
+async def test_a_cancelled_call_leaves_nothing_running(sandbox: PythonSandbox) -> None:
+    await sandbox.run("1")
+    assert sandbox._interpreter is not None
+    pid = sandbox._interpreter.process.pid
+    call = asyncio.create_task(sandbox.run("while True: pass"))
+    await asyncio.sleep(0.1)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (await sandbox.run("1 + 1")).value == "2"
+    assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_a_call_cancelled_while_python_starts_leaves_nothing_half_started(sandbox: PythonSandbox) -> None:
+    for wait in (0, 0.005, 0.02):
+        call = asyncio.create_task(sandbox.run("1"))
+        await asyncio.sleep(wait)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    assert (await sandbox.run("1 + 1")).value == "2"
+
+
+async def test_nothing_runs_between_two_calls(sandbox: PythonSandbox) -> None:
+    code = "import threading, time\nseen = []\ndef go():\n    while True:\n        seen.append(1); time.sleep(0.01)\nthreading.Thread(target=go, daemon=True).start()"
+    await sandbox.run(code)
+    before = int((await sandbox.run("len(seen)")).value)
+    await asyncio.sleep(0.5)
+    assert int((await sandbox.run("len(seen)")).value) - before < 25
+
+
+async def test_calls_of_one_session_wait_for_each_other(sandbox: PythonSandbox) -> None:
+    await sandbox.run("seen = []")
+    await asyncio.gather(*(sandbox.run(f"seen.append({n})") for n in range(5)))
+    assert (await sandbox.run("seen")).value == "[0, 1, 2, 3, 4]"
+
+
+async def test_the_loop_is_free_while_code_runs(sandbox: PythonSandbox) -> None:
+    await sandbox.run("1")
+    ticks = 0
+    call = asyncio.create_task(sandbox.run("import time\nfor _ in range(20): print('x' * 50_000); time.sleep(0.01)"))
+    while not call.done():
+        await asyncio.sleep(0.002)
+        ticks += 1
+    assert (await call).status == "ok"
+    assert ticks > 20
+
+
+async def test_closing_ends_the_process_and_keeps_the_files(tmp_path: Path, _able: None) -> None:
+    async with PythonSandbox(tmp_path / "w") as sandbox:
+        await sandbox.run(
+            "open('kept.txt', 'w').write('x')\nimport tempfile\ntempfile.NamedTemporaryFile(delete=False)"
+        )
+        assert sandbox._interpreter is not None
+        pid = sandbox._interpreter.process.pid
+    assert not Path(f"/proc/{pid}").exists()
+    assert [path.name for path in (tmp_path / "w").iterdir()] == ["kept.txt"]
+
+
+async def test_a_session_that_is_never_used_starts_nothing(tmp_path: Path) -> None:
+    async with PythonSandbox(tmp_path / "w"):
+        pass
+    assert not (tmp_path / "w").exists()
+
+
+async def test_the_work_folder_is_private(sandbox: PythonSandbox) -> None:
+    await sandbox.run("1")
+    assert sandbox.folder.stat().st_mode & 0o777 == 0o700
+
+
+async def test_sets_print_alike_at_every_start(tmp_path: Path, _able: None) -> None:
+    shown = []
+    for name in ("a", "b"):
+        async with PythonSandbox(tmp_path / name) as sandbox:
+            shown.append((await sandbox.run("hash('a'), {'x', 'y', 'z'}")).value)
+    assert shown[0] == shown[1]
+
+
+ORDINARY = {
+    "copying files": (
+        "import shutil\nopen('a', 'w').write('42'); shutil.copy2('a', 'b'); shutil.make_archive('z', 'zip', '.', 'b')\nopen('b').read()",
+        "'42'",
+    ),
+    "moving between folders": (
+        "import os\nos.makedirs('x/y'); open('x/y/f', 'w').write('1'); os.rename('x/y/f', 'g'); os.path.exists('g')",
+        "True",
+    ),
+    "a database": (
+        "import sqlite3\nc = sqlite3.connect('t.db'); c.execute('create table t (a)'); c.execute('insert into t values (42)'); c.commit(); c.execute('select a from t').fetchone()",
+        "(42,)",
+    ),
+    "asyncio": (
+        "import asyncio\nasync def m():\n    await asyncio.sleep(0.01); return 42\nasyncio.run(m()) + asyncio.run(m())",
+        "84",
+    ),
+    "threads": (
+        "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as p: r = sum(p.map(int, range(10)))\nr",
+        "45",
+    ),
+    "temporary files": (
+        "import tempfile\nwith tempfile.TemporaryDirectory() as d: open(d + '/x', 'w').write('1')\n1",
+        "1",
+    ),
+    "time zones": (
+        "import zoneinfo, datetime\ndatetime.datetime(2024, 7, 1, tzinfo=zoneinfo.ZoneInfo('UTC')).utcoffset().total_seconds()",
+        "0.0",
+    ),
+    "big numbers": ("import math\nlen(str(math.factorial(1000)))", "2568"),
+    "data classes": (
+        "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nimport pickle\npickle.loads(pickle.dumps(P(3)))",
+        "P(x=3)",
+    ),
+    "random numbers": ("import random, secrets\nrandom.seed(1); secrets.token_hex(4); random.randint(1, 100)", "18"),
+    "its own modules": ("open('mine.py', 'w').write('x = 42')\nimport mine\nmine.x", "42"),
+}
+
+
+@pytest.mark.parametrize(("code", "value"), ORDINARY.values(), ids=ORDINARY)
+async def test_ordinary_work_is_possible(code: str, value: str, sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(code, seconds=20)
+    assert (outcome.status, outcome.value) == ("ok", value), outcome.text
+
+
+async def test_numpy_works_where_the_user_has_it(sandbox: PythonSandbox) -> None:
+    pytest.importorskip("numpy")
+    outcome = await sandbox.run(
+        "import numpy as np\nround(float(np.linalg.det(np.array([[6., 0], [0, 7]]))))", seconds=60
+    )
+    assert outcome.value == "42", outcome.text
+
+
+async def test_pandas_works_where_the_user_has_it(sandbox: PythonSandbox) -> None:
+    pytest.importorskip("pandas")
+    outcome = await sandbox.run(
+        "import pandas as pd\npd.DataFrame({'a': [40, 2]}).to_csv('t.csv')\nint(pd.read_csv('t.csv').a.sum())",
+        seconds=60,
+    )
+    assert outcome.value == "42", outcome.text
+
+
+async def test_an_open_figure_is_saved_and_a_saved_one_is_not_saved_again(sandbox: PythonSandbox) -> None:
+    pytest.importorskip("matplotlib")
+    outcome = await sandbox.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", seconds=60)
+    assert [path.name for path in outcome.files] == ["figure-1-1.png"]
+    assert outcome.output == ""
+    outcome = await sandbox.run("plt.plot([1, 2])\nplt.savefig('mine.png')", seconds=60)
+    assert [path.name for path in outcome.files] == ["mine.png"]
+
+
+async def test_limits_can_be_set_by_the_caller(tmp_path: Path, _able: None) -> None:
+    async with PythonSandbox(tmp_path / "w", limits=Limits(seconds=0.3, output=1000)) as sandbox:
+        assert (await sandbox.run("while True: pass")).status == "timeout"
+        assert len((await sandbox.run("print('x' * 100_000)")).output) < 1200
