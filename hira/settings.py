@@ -156,8 +156,8 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, hom
     """
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
     layers = [
-        _Layer("flags", flags, {key: f"--{key.replace('_', '-')}" for key in flags}),
-        _environment(environ),
+        _Layer("flags", _placed(flags, folder), {key: f"--{key.replace('_', '-')}" for key in flags}),
+        _environment(environ, folder),
         _file("project", folder / FILE),
         _file("user", config),
     ]
@@ -172,7 +172,15 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, hom
     return settings.told(origins, withheld)
 
 
-def _environment(environ: Mapping[str, str]) -> _Layer:
+def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values with the paths of documents, one or several, taken from the folder."""
+    docs = values.get("docs", ())
+    named = [docs] if isinstance(docs, str | Path) else docs
+    placed = {"docs": [folder / Path(str(one)).expanduser() for one in named]} if docs else {}
+    return {**values, **placed}
+
+
+def _environment(environ: Mapping[str, str], folder: Path) -> _Layer:
     """HIRA_<SETTING> for every plain setting, then the names that other programs use as well."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -195,7 +203,7 @@ def _environment(environ: Mapping[str, str]) -> _Layer:
     if keys:
         values["search_keys"] = {service: environ[variable] for service, variable in keys.items()}
         origins |= {f"search_keys.{service}": variable for service, variable in keys.items()}
-    return _Layer("environment", values, origins)
+    return _Layer("environment", _placed(values, folder), origins)
 
 
 def _listed(value: str, separator: str) -> list[str]:
@@ -221,10 +229,7 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     if kind == "project" and "sandbox" in values:
         fix = "set HIRA_SANDBOX or write it into your own configuration"
         raise UsageError("the sandbox is not for a project's file to open", where=f"in {path}", fix=fix)
-    if "docs" in values:
-        named = [values["docs"]] if isinstance(values["docs"], str) else values["docs"]
-        values["docs"] = [path.parent / Path(str(one)).expanduser() for one in named]
-    return _Layer(kind, values, {key: str(path) for key in values})
+    return _Layer(kind, _placed(values, path.parent), {key: str(path) for key in values})
 
 
 def _known(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:
@@ -253,7 +258,7 @@ def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
             elif key == "search_keys":
                 values[key] = {**values.get(key, {}), **value}
             else:
-                values[key] = [value] if key == "docs" and isinstance(value, str | Path) else value
+                values[key] = value
         origins |= layer.origins
     return values, origins
 

@@ -91,7 +91,7 @@ def test_settings_made_by_hand_know_their_keys_too() -> None:
 def test_a_mistyped_variable_of_hira_is_an_error_and_one_that_means_something_else_is_not(
     folder: Path, home: Path
 ) -> None:
-    with pytest.raises(UsageError, match="HIRA_MODLE\ndid you mean HIRA_MODEL"):
+    with pytest.raises(UsageError, match=r"HIRA_MODLE\ndid you mean HIRA_MODEL"):
         load({}, {"HIRA_MODLE": "x"}, folder, home)
     load({}, {"HIRA_QUITE_ANOTHER_THING": "x"}, folder, home)
 
@@ -172,7 +172,7 @@ def test_search_keys_are_found_under_their_usual_names(folder: Path, home: Path)
 def test_lists_in_variables_are_split(folder: Path, home: Path) -> None:
     settings = load({}, {"HIRA_WITHOUT": "code, search", "HIRA_DOCS": "a:b"}, folder, home)
     assert settings.without == {"code", "search"}
-    assert settings.docs == (Path("a"), Path("b"))
+    assert settings.docs == (folder / "a", folder / "b")
 
 
 def test_changed_settings_remember_where_the_others_came_from(folder: Path, home: Path) -> None:

@@ -117,20 +117,20 @@ def _interruptible(run: Run, working: "asyncio.Task[Answer | None]", shell: Shel
     loop = asyncio.get_running_loop()
     asked = False
 
-    def quit_now() -> None:
-        working.cancel()
-        killer = threading.Timer(QUIT_AFTER, os._exit, [INTERRUPTED])
-        killer.daemon = True
-        killer.start()
+    def stop() -> None:
+        shell.tell("hira: answering from what is known; Ctrl-C again quits")
+        run.stop()
 
     def heard(number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         if asked or number != signal.SIGINT:
-            loop.call_soon_threadsafe(quit_now)
+            killer = threading.Timer(QUIT_AFTER, os._exit, [INTERRUPTED])
+            killer.daemon = True
+            killer.start()
+            loop.call_soon_threadsafe(working.cancel)
         else:
             asked = True
-            shell.tell("hira: answering from what is known; Ctrl-C again quits")
-            loop.call_soon_threadsafe(run.stop)
+            loop.call_soon_threadsafe(stop)
 
     if threading.current_thread() is not threading.main_thread():
         yield

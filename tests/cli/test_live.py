@@ -26,7 +26,7 @@ def test_the_tree_shows_planner_subtasks_experts_and_tools() -> None:
     for event in RUN:
         view(event)
     assert drawn(view) == (
-        "When?  (m)\n"
+        "When? (m)\n"
         "├── 1. find the year\n"
         "│   └── simple_search: a page states it\n"
         "│       ├── search founding year (0.2 s)\n"

@@ -1,0 +1,374 @@
+"""The command line: what goes to which stream, what ends with which code. Most in this process, some in real ones."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.cli import main
+from hira.cli.shell import Shell, encodable, visible
+from hira.testing import calling
+from hira.testing.endpoint import Endpoint
+
+QUESTION = "When was ASEAN founded?"
+DISTILLED = '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}'
+ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
+SCRIPT = [
+    calling("subtask", task=QUESTION),
+    '{"reason": "a page states it", "expert": "simple_search"}',
+    '{"queries": ["ASEAN founded"]}',
+    ANSWER,
+    DISTILLED,
+    ANSWER,
+]
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with documents, a home, and `hira` to run there."""
+
+    folder: Path
+    home: Path
+
+    def hira(self, *argv: str, stdin: str = "", **environ: str) -> Said:
+        out, err = io.StringIO(), io.StringIO()
+        shell = Shell(io.StringIO(stdin), out, err, environ, self.folder, self.home)
+        code = main(argv, shell)
+        return Said(code, out.getvalue(), err.getvalue())
+
+    def start(self, *argv: str, environ: Mapping[str, str] | None = None, **more: Any) -> "subprocess.Popen[str]":
+        """The real command, in a process of its own."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
+        return subprocess.Popen(
+            [sys.executable, "-m", "hira", *argv],
+            cwd=self.folder,
+            env={**kept, "HOME": str(self.home), **(environ or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            **more,
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    docs = tmp_path / "work" / "docs"
+    docs.mkdir(parents=True)
+    (docs / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    return Place(tmp_path / "work", tmp_path / "home")
+
+
+@pytest.fixture
+def asked(place: Place) -> tuple[str, ...]:
+    return ("ask", QUESTION, "--docs", str(place.folder / "docs"), "--model", "offline")
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint(SCRIPT) as served:
+        yield served
+
+
+def at(endpoint: Endpoint) -> tuple[str, ...]:
+    return ("--model", endpoint.model, "--base-url", endpoint.base_url)
+
+
+def test_stdout_is_the_answer_and_its_sources_and_nothing_else(place: Place, asked: tuple[str, ...]) -> None:
+    said = place.hira(*asked)
+    assert said.code == 0
+    answer, empty, source = said.out.splitlines()
+    assert "8 August 1967" in answer
+    assert (empty, source) == ("", "[s1] asean — asean.txt")
+    assert "subtask 1: " in said.err
+
+
+def test_the_offline_model_is_announced_with_how_to_connect_another(place: Place, asked: tuple[str, ...]) -> None:
+    for flags in ((), ("--quiet",)):
+        first = place.hira(*asked, *flags).err.splitlines()[0]
+        assert "`offline`" in first
+        assert "--model NAME" in first
+    events = place.hira(*asked, "--events").err.splitlines()
+    assert json.loads(events[0])["event"] == "Notice"
+
+
+def test_quiet_leaves_progress_out(place: Place, asked: tuple[str, ...]) -> None:
+    assert len(place.hira(*asked, "--quiet").err.splitlines()) == 1
+
+
+def test_the_same_run_goes_through_an_endpoint(place: Place, endpoint: Endpoint) -> None:
+    said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), OPENAI_API_KEY="sk-given")
+    assert (said.code, said.out) == (0, f"{ANSWER}\n\n[s1] asean — asean.txt\n")
+    assert endpoint.calls[0].headers["authorization"] == "Bearer sk-given"
+    assert endpoint.calls[0].body["temperature"] == 0.7
+    assert endpoint.calls[0].body["top_p"] == 0.95
+    assert "top_k" not in endpoint.calls[0].body
+    endpoint.assert_done()
+
+
+def test_a_role_may_be_played_by_another_model(place: Place, endpoint: Endpoint) -> None:
+    place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), "--role", "planner=big")
+    models = [call.body["model"] for call in endpoint.calls]
+    assert models == ["big", "scripted", "scripted", "scripted", "scripted", "big"]
+
+
+def test_the_only_model_of_an_endpoint_need_not_be_named(place: Place, endpoint: Endpoint) -> None:
+    said = place.hira("ask", QUESTION, "--docs", "docs", "--base-url", endpoint.base_url)
+    assert said.code == 0
+    assert f"using scripted at {endpoint.base_url}" in said.err
+
+
+def test_json_is_one_object(place: Place, asked: tuple[str, ...]) -> None:
+    said = json.loads(place.hira(*asked, "--json").out)
+    assert (said["question"], said["status"], said["model"]) == (QUESTION, "answered", "offline")
+
+
+def test_events_are_json_lines_on_stderr(place: Place, asked: tuple[str, ...]) -> None:
+    said = place.hira(*asked, "--events")
+    kinds = [json.loads(line)["event"] for line in said.err.splitlines()]
+    assert kinds[1] == "RunStarted"
+    assert kinds[-1] == "RunEnded"
+    assert "SubtaskIssued" in kinds
+
+
+def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Place, asked: tuple[str, ...]) -> None:
+    for name in ("a.json", "a.md", "a.txt"):
+        said = place.hira(*asked, "--output", name)
+        written = (place.folder / name).read_text(encoding="utf-8")
+        assert "8 August 1967" in said.out
+        assert "8 August 1967" in written
+        if name == "a.txt":
+            assert written == said.out
+    assert json.loads((place.folder / "a.json").read_text(encoding="utf-8"))["status"] == "answered"
+    page = (place.folder / "a.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# {QUESTION}\n")
+    assert "## Sources" in page
+    assert {path.name for path in place.folder.iterdir()} == {"docs", "a.json", "a.md", "a.txt"}
+
+
+def test_the_question_can_come_from_stdin(place: Place, asked: tuple[str, ...]) -> None:
+    said = place.hira("ask", "-", *asked[2:], stdin=f"{QUESTION}\n")
+    assert (said.code, said.out) == (0, place.hira(*asked).out)
+    assert place.hira("ask", "-", *asked[2:], stdin=" \n").code == 2
+
+
+def test_a_question_that_the_documents_do_not_answer_ends_with_4(place: Place, asked: tuple[str, ...]) -> None:
+    said = place.hira("ask", "Who composed the opera Fidelio?", *asked[2:])
+    assert said.code == 4
+    assert "[s" not in said.out
+
+
+def test_a_run_that_its_budget_ended_ends_with_5(place: Place, endpoint: Endpoint) -> None:
+    said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), "--max-tokens", "10", "--json")
+    assert said.code == 5
+    assert json.loads(said.out)["status"] == "partial"
+
+
+@pytest.mark.parametrize(
+    ("argv", "what", "fix"),
+    [
+        (["ask", "x", "--modle", "m"], "unrecognized arguments: --modle m", "did you mean --model?"),
+        (["ask", "x", "--without", "serch"], "invalid choice: 'serch'", "did you mean search?"),
+        (["aks", "x"], "invalid choice: 'aks'", "did you mean ask?"),
+        (["what is this?"], "invalid choice", 'hira ask "question"'),
+        (["ask", "x", "--workflow", "hria"], "unknown workflow 'hria'", "did you mean 'hira'?"),
+        (["ask", "x", "--role", "planer=m"], "unknown role 'planer'", "did you mean 'planner'?"),
+        (["ask", "x", "--role", "planner"], "--role 'planner' names no model", "planner=MODEL"),
+        (["ask", "x", "--docs", "nowhere"], "no such file or folder", "exist"),
+        (["ask", "x", "--docs", "empty"], "no readable documents", "holds documents"),
+        (["ask", "x", "--file", "nowhere.txt"], "nowhere.txt' does not exist", "name a file that exists"),
+        (["ask", "x", "--output", "a.pdf"], "unknown kind of file '.pdf'", ".json, .md, .txt"),
+        (["ask", "x", "--output", "none/a.md"], "there is no folder", "make it"),
+        (["ask", "x", "--max-subtasks", "0"], "max_subtasks: input should be greater than", ""),
+        (["ask", ""], "the question is empty", "stdin"),
+    ],
+)
+def test_a_mistake_ends_with_2_and_at_most_three_lines(place: Place, argv: list[str], what: str, fix: str) -> None:
+    (place.folder / "empty").mkdir()
+    said = place.hira(*argv, HIRA_MODEL="offline")
+    assert (said.code, said.out) == (2, "")
+    assert what in said.err
+    assert fix in said.err
+    assert len(said.err.splitlines()) <= 3
+    assert said.err.startswith("hira: ")
+
+
+def test_a_refused_key_ends_with_3_and_tells_where_the_key_came_from(place: Place) -> None:
+    with Endpoint(faults=["401"]) as endpoint:
+        said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), "--quiet", OPENAI_API_KEY="sk-wrong")
+    assert (said.code, said.out) == (3, "")
+    assert len(said.err.splitlines()) <= 3
+    assert endpoint.base_url in said.err
+    assert "key from OPENAI_API_KEY" in said.err
+    assert "sk-wrong" not in said.err
+    assert "Traceback" not in said.err
+
+
+def test_an_endpoint_that_is_not_there_ends_with_3(place: Place) -> None:
+    with Endpoint() as endpoint:
+        base_url = endpoint.base_url
+    said = place.hira("ask", QUESTION, "--docs", "docs", "--base-url", base_url, "--quiet")
+    assert said.code == 3
+    assert base_url in said.err
+
+
+def test_a_model_without_a_key_ends_with_3(place: Place) -> None:
+    said = place.hira("ask", QUESTION, "--docs", "docs", "--model", "no-such-model")
+    assert said.code == 3
+    assert "there is no key for model 'no-such-model'" in said.err
+    assert "OPENAI_API_KEY" in said.err
+
+
+def test_debug_adds_the_traceback(place: Place) -> None:
+    said = place.hira("ask", QUESTION, "--docs", "docs", "--model", "no-such-model", "--debug")
+    assert "Traceback" in said.err
+
+
+def test_doctor_tells_what_is_set_and_from_where_and_what_is_off(place: Place) -> None:
+    (place.folder / "hira.toml").write_text('model = "offline"\ndocs = ["docs"]\n', encoding="utf-8")
+    said = place.hira("doctor", SERPER_API_KEY="sp-secret", HIRA_PARALLEL="2")
+    assert said.code == 0
+    assert f"model         offline  ({place.folder / 'hira.toml'})" in said.out
+    assert "1 file" in said.out
+    assert "parallel      2  (HIRA_PARALLEL)" in said.out
+    assert "key serper    set  (SERPER_API_KEY)" in said.out
+    assert "secret" not in said.out
+    assert "Off, and how to turn it on" in said.out
+
+
+def test_doctor_tells_what_the_endpoint_is(place: Place, endpoint: Endpoint) -> None:
+    said = place.hira("doctor", *at(endpoint), OPENAI_API_KEY="sk-given")
+    assert said.code == 0
+    assert "reachable     yes, hira.testing, 1 model" in said.out
+    assert "key           set  (OPENAI_API_KEY)" in said.out
+    assert "sk-given" not in said.out
+    assert not endpoint.calls
+
+
+def test_doctor_ends_with_3_when_the_endpoint_is_not_there(place: Place) -> None:
+    with Endpoint() as endpoint:
+        base_url = endpoint.base_url
+    said = place.hira("doctor", "--model", "m", "--base-url", base_url)
+    assert said.code == 3
+    assert "reachable     no: " in said.out
+
+
+def test_control_characters_of_an_answer_do_not_reach_the_terminal() -> None:
+    assert visible("a\x1b]0;title\x07b\x1b[2Jc\rd\ne\tf") == "abcd\ne\tf"
+
+
+def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:
+    ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert encodable("a → b — c… 東", ascii_stream) == "a -> b - c... ?"
+    assert encodable("a → b", io.StringIO()) == "a → b"
+
+
+def test_the_real_command_writes_utf8_whatever_the_locale_says(place: Place) -> None:
+    argv = ("ask", QUESTION, "--docs", "docs", "--model", "offline")
+    with place.start(*argv, environ={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}) as process:
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "[s1] asean — asean.txt" in out
+
+
+def test_a_reader_that_goes_away_is_no_error(place: Place) -> None:
+    with place.start("ask", QUESTION, "--docs", "docs", "--model", "offline") as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        err = process.stderr.read()
+        process.wait(60)
+    assert process.returncode == 0
+    assert "BrokenPipe" not in err
+
+
+def interrupted(process: "subprocess.Popen[str]", endpoint: Endpoint) -> None:
+    """Wait for the first call, then press Ctrl-C and wait until it was heard."""
+    assert process.stderr
+    while not endpoint.calls and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    for line in process.stderr:
+        if "Ctrl-C again quits" in line:
+            return
+
+
+def test_ctrl_c_answers_from_what_is_known_and_ends_with_130(place: Place) -> None:
+    with (
+        Endpoint(["Nothing is known yet."], faults=["silent"]) as endpoint,
+        place.start("ask", QUESTION, "--docs", "docs", *at(endpoint), "--json") as process,
+    ):
+        interrupted(process, endpoint)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (json.loads(out)["status"], json.loads(out)["answer"]) == ("interrupted", "Nothing is known yet.")
+    assert "Traceback" not in err
+
+
+def test_ctrl_c_twice_quits_at_once(place: Place) -> None:
+    with (
+        Endpoint(faults=["silent", "silent"]) as endpoint,
+        place.start("ask", QUESTION, "--docs", "docs", *at(endpoint)) as process,
+    ):
+        interrupted(process, endpoint)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+
+
+NO_OTHER_SOCKET = """
+import sys
+from hira.cli import main
+opened = []
+def heard(event, args):
+    if event == "socket.connect":
+        opened.append(args[1])
+    elif event in ("socket.getaddrinfo", "socket.sendto"):
+        opened.append(args)
+sys.addaudithook(heard)
+code = main(sys.argv[1:])
+print(code, {str(one) for one in opened}, file=sys.stderr)
+"""
+
+
+def test_with_documents_no_socket_is_opened_but_the_models(place: Place, endpoint: Endpoint) -> None:
+    argv = ["ask", QUESTION, "--docs", "docs", *at(endpoint), "--quiet"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_"))}
+    told = subprocess.run(
+        [sys.executable, "-c", NO_OTHER_SOCKET, *argv],
+        cwd=place.folder,
+        env={**kept, "HOME": str(place.home), "SERPER_API_KEY": "set", "SEARXNG_BASE_URL": "http://127.0.0.1:9/"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    port = int(endpoint.base_url.split(":")[2].split("/")[0])
+    assert told.stderr.splitlines()[-1] == f"0 {{\"('127.0.0.1', {port})\"}}"
+
+
+def test_help_and_version_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("hira 0.")
+    assert main(["ask", "--help"]) == 0
+    text = capsys.readouterr().out
+    for flag in ("--workflow", "--role", "--docs", "--file", "--search", "--without", "--max-cost", "--events"):
+        assert flag in text

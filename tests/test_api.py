@@ -1,0 +1,277 @@
+"""The Python door, run on scripted policies and real documents."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Answer, Hira, Settings, tool
+from hira.agents.expert import Account, Task
+from hira.errors import AccessDenied, EndpointError, UsageError
+from hira.events import RunEnded, RunStarted, SourceRead, TurnText
+from hira.policy import Completion, Request, Watch
+from hira.team import Team
+from hira.testing import ScriptedPolicy, calling
+
+QUESTION = "When was ASEAN founded?"
+OFFLINE = Settings(model="offline")
+CONTRACT = {
+    "question", "answer", "status", "citations", "sources", "facts", "resources", "subtasks", "usage", "workflow",
+    "model", "run_id",
+}  # fmt: skip
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    return folder
+
+
+def script(**changed: Any) -> ScriptedPolicy:
+    """One subtask, done by simple search."""
+    distilled = {
+        "reasoning": "Looked it up.",
+        "conclusion": "ASEAN was founded on 8 August 1967 [s1].",
+        "facts": [{"text": "ASEAN was founded in 1967", "sources": ["s1"]}],
+        "resources": [{"description": "a history", "path": "asean.txt"}],
+    }
+    return ScriptedPolicy(
+        {
+            "planner": [calling("subtask", task=QUESTION), "ASEAN was founded on 8 August 1967 [s1]."],
+            "coordinator": ['{"reason": "a page states it", "expert": "simple_search"}', json.dumps(distilled)],
+            "simple_search": ['{"queries": ["ASEAN founded"]}', "ASEAN was founded on 8 August 1967 [s1]."],
+            **changed,
+        }
+    )
+
+
+class Stuck:
+    """A policy that never answers; `asked` is set once it is asked, `let_go` when the call is dropped."""
+
+    model = "stuck"
+
+    def __init__(self) -> None:
+        self.asked, self.let_go, self.closed = asyncio.Event(), asyncio.Event(), False
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.asked.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            self.let_go.set()
+        raise AssertionError
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+async def hira(docs: Path) -> AsyncIterator[Hira]:
+    async with Hira(docs=docs, policies={"*": script()}, settings=OFFLINE) as made:
+        yield made
+
+
+@pytest.fixture
+def hira_offline(docs: Path) -> Iterator[Hira]:
+    with Hira(docs=docs, settings=OFFLINE) as made:
+        yield made
+
+
+async def test_a_question_is_answered_with_checked_citations(hira: Hira) -> None:
+    answer = await hira.ask(QUESTION)
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.status) == ("ASEAN was founded on 8 August 1967 [s1].", "answered")
+    assert [(one.source, one.verdict) for one in answer.citations] == [("s1", "supported")]
+    assert [source.location for source in answer.sources] == ["asean.txt"]
+    assert answer.cited == answer.sources
+    assert set(answer.rollout.trajectories) >= {"planner", "1/simple_search"}
+
+
+async def test_the_answer_as_json_has_exactly_the_keys_of_the_contract(hira: Hira) -> None:
+    said = json.loads(json.dumps((await hira.ask(QUESTION)).json()))
+    assert set(said) == CONTRACT
+    assert set(said["usage"]) == {"calls", "prompt_tokens", "completion_tokens", "cost", "seconds"}
+    assert said["citations"] == [
+        {
+            "id": "s1",
+            "source": "asean.txt",
+            "quote": "ASEAN was founded on 8 August 1967 in Bangkok.",
+            "verdict": "supported",
+        }
+    ]
+    assert said["subtasks"] == [
+        {"text": QUESTION, "expert": "simple_search", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}
+    ]
+    assert said["facts"][0]["sources"] == ["s1"]
+    assert said["resources"][0]["path"] == "asean.txt"
+    assert (said["question"], said["workflow"], said["model"]) == (QUESTION, "hira", "scripted")
+
+
+async def test_a_stream_gives_every_event_the_end_of_the_run_last_and_then_the_answer(hira: Hira) -> None:
+    run = hira.stream(QUESTION)
+    events = [event async for event in run]
+    assert isinstance(events[0], RunStarted)
+    assert isinstance(events[-1], RunEnded)
+    assert sum(isinstance(event, RunEnded) for event in events) == 1
+    assert "".join(event.text for event in events if isinstance(event, TurnText) and event.conversation == "planner")
+    assert any(isinstance(event, SourceRead) for event in events)
+    assert run.answer.status == "answered"
+    assert run.id == run.answer.json()["run_id"]
+
+
+async def test_the_answer_is_there_when_the_last_event_is(hira: Hira) -> None:
+    run = hira.stream(QUESTION)
+    async for event in run:
+        if isinstance(event, RunEnded):
+            assert run.answer.text == event.answer
+
+
+async def test_the_answer_of_a_run_that_has_not_ended_is_a_mistake(hira: Hira) -> None:
+    with pytest.raises(RuntimeError, match="iterate over it first"):
+        _ = hira.stream(QUESTION).answer
+
+
+async def test_a_stream_that_is_left_early_drops_the_call_in_flight(docs: Path) -> None:
+    stuck = Stuck()
+    async with Hira(docs=docs, policies={"*": stuck}, settings=OFFLINE) as hira:
+        async for _ in hira.stream(QUESTION):
+            await stuck.asked.wait()
+            break
+        await asyncio.wait_for(stuck.let_go.wait(), 5)
+    assert not stuck.closed
+
+
+async def test_a_run_that_is_stopped_answers_from_what_is_known(docs: Path) -> None:
+    stuck = Stuck()
+    answer = "ASEAN was founded on 8 August 1967 [s1]."
+    policies = {"*": script(planner=[calling("subtask", task=QUESTION), answer]), "code": stuck}
+    async with Hira(docs=docs, policies={**policies, "simple_search": stuck}, settings=OFFLINE) as hira:
+        run = hira.stream(QUESTION)
+
+        async def stopping() -> None:
+            await stuck.asked.wait()
+            run.stop()
+
+        stopper = asyncio.create_task(stopping())
+        _ = [event async for event in run]
+        await stopper
+    assert run.answer.status == "interrupted"
+    assert run.failure is None
+    assert stuck.let_go.is_set()
+
+
+def test_ask_sync_answers_outside_a_loop_more_than_once(hira_offline: Hira) -> None:
+    assert hira_offline.ask_sync(QUESTION).status == "answered"
+    assert hira_offline.ask_sync("Who wrote Hamlet?").status == "insufficient_evidence"
+
+
+async def test_ask_sync_answers_inside_a_running_loop(hira_offline: Hira) -> None:
+    assert hira_offline.ask_sync(QUESTION).status == "answered"
+
+
+def test_one_object_serves_one_loop_after_another(docs: Path) -> None:
+    hira = Hira(docs=docs, settings=OFFLINE)
+
+    async def once() -> str:
+        async with hira:
+            return (await hira.ask(QUESTION)).status
+
+    assert [asyncio.run(once()) for _ in range(2)] == ["answered", "answered"]
+
+
+async def test_many_questions_at_once_have_records_of_their_own(docs: Path) -> None:
+    async with Hira(docs=docs, settings=OFFLINE) as hira:
+        answers = await asyncio.gather(*(hira.ask(QUESTION) for _ in range(8)))
+    assert {answer.status for answer in answers} == {"answered"}
+    assert len({answer.rollout.run for answer in answers}) == 8
+    assert all([source.id for source in answer.sources] == ["s1"] for answer in answers)
+
+
+async def test_a_refused_key_is_raised_where_there_is_nothing_to_answer_from(docs: Path) -> None:
+    refused = AccessDenied("the key is refused", where="at …", fix="set another", status=401)
+    async with Hira(docs=docs, policies={"*": ScriptedPolicy([refused])}, settings=OFFLINE) as hira:
+        with pytest.raises(AccessDenied, match="the key is refused"):
+            await hira.ask(QUESTION)
+
+
+async def test_an_endpoint_that_breaks_late_leaves_what_was_found(docs: Path) -> None:
+    planner = [calling("subtask", task=QUESTION), EndpointError("gone", status=502)]
+    async with Hira(docs=docs, policies={"*": script(planner=planner)}, settings=OFFLINE) as hira:
+        answer = await hira.ask(QUESTION)
+    assert answer.status == "failed"
+    assert "founded on 8 August 1967" in answer.text
+    assert answer.error == "gone"
+
+
+async def test_ones_own_tool_reaches_the_experts_and_its_result_the_model(docs: Path) -> None:
+    @tool
+    def census(city: str) -> str:
+        """How many people live in a city."""
+        return f"{city}: 42"
+
+    policy = script(
+        coordinator=['{"reason": "", "expert": "deep_search"}', '{"reasoning": "", "conclusion": "42"}'],
+        deep_search=[calling("census", city="Bangkok"), "42 people"],
+    )
+    async with Hira(docs=docs, tools=[census], policies={"*": policy}, settings=OFFLINE) as hira:
+        await hira.ask(QUESTION)
+    assert any("Bangkok: 42" in message.text for request in policy.requests for message in request.messages)
+
+
+async def test_ones_own_expert_is_given_subtasks(docs: Path) -> None:
+    class Oracle:
+        name, description, ability, cost = "oracle", "knows when things were founded", "oracle", 1
+        needs: frozenset[str] = frozenset()
+
+        async def work(self, task: Task, team: Team) -> Account:
+            return Account("I just know.", "in 1967")
+
+    policy = script(coordinator=['{"reason": "", "expert": "oracle"}', '{"reasoning": "", "conclusion": "in 1967"}'])
+    async with Hira(docs=docs, experts=[Oracle()], policies={"*": policy}, settings=OFFLINE) as hira:
+        answer = await hira.ask(QUESTION)
+    assert [finding.expert for finding in answer.rollout.findings] == ["oracle"]
+
+
+async def test_ones_own_workflow_takes_the_place_of_the_named_one(docs: Path) -> None:
+    class Echo:
+        name = "echo"
+
+        async def run(self, question: str, team: Team) -> str:
+            return f"you asked: {question}"
+
+    async with Hira(docs=docs, workflow=Echo(), settings=OFFLINE) as hira:
+        answer = await hira.ask(QUESTION)
+    assert (answer.text, answer.json()["workflow"]) == (f"you asked: {QUESTION}", "echo")
+
+
+async def test_a_missing_file_is_told_before_any_call(docs: Path) -> None:
+    policy = ScriptedPolicy([])
+    async with Hira(docs=docs, policies={"*": policy}, settings=OFFLINE) as hira:
+        with pytest.raises(UsageError, match="does not exist"):
+            await hira.ask(QUESTION, files=docs / "none.txt")
+    assert not policy.requests
+
+
+async def test_the_work_folder_of_a_run_is_gone_when_it_ends(docs: Path) -> None:
+    wrote = "open('made.txt', 'w').write('x'); import os; print(os.getcwd())"
+    policy = script(
+        coordinator=['{"reason": "", "expert": "code"}', '{"reasoning": "", "conclusion": "made"}'],
+        code=[calling("python", code=wrote), "made it"],
+    )
+    async with Hira(docs=docs, policies={"*": policy}, settings=OFFLINE) as hira:
+        answer = await hira.ask(QUESTION)
+    printed = next(source.text for source in answer.sources if source.kind == "computation")
+    folder = Path(next(line for line in printed.splitlines() if line.startswith("/")))
+    assert "hira-" in str(folder)
+    assert not folder.exists()
+
+
+async def test_what_is_given_beside_settings_wins_over_them() -> None:
+    hira = Hira("mine", search="brave", settings=Settings(model="theirs", parallel=3))
+    assert hira.settings
+    assert (hira.settings.model, hira.settings.search, hira.settings.parallel) == ("mine", "brave", 3)
