@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-WIDTH, LAYERS, HEADS, KV_HEADS, HIDDEN, CONTEXT = 128, 2, 4, 2, 256, 4096
+WIDTH, LAYERS, HEADS, KV_HEADS, HIDDEN, CONTEXT = 128, 2, 4, 2, 256, 16384
 CORPUS = "the quick brown fox jumps over the lazy dog and asks what one two three four five six seven are " * 4
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"

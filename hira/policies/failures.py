@@ -78,6 +78,7 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
         wait = retry_after(headers)
         return RateLimited(told, fix="wait, or ask for fewer things at once", retryable=True, retry_after=wait, **more)
     if 300 <= status < 400:
+        told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
         return EndpointError(told, fix="set the base URL to where the endpoint really is", **more)
     retryable = status in RETRYABLE
     fix = "the server is in trouble: try again later" if status >= 500 else ""
@@ -116,8 +117,6 @@ def _status_of(codes: str) -> int:
 def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
     """The error for a request that never got a response."""
     causes = list(_causes(error))
-    if own := next((cause for cause in causes if isinstance(cause, EndpointError)), None):
-        return own  # openai 2 wraps what a hook raises
     said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         fix = "if the certificate is your own, name its authority in SSL_CERT_FILE"

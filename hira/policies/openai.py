@@ -6,7 +6,8 @@ of the history at every call; replies are read as plain dicts for the same reaso
 
 import asyncio
 import json
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
@@ -19,7 +20,7 @@ from hira.policies.chat import Accepted, Continuation, Parts, body_of, completio
 from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
 from hira.policies.probe import missing
 from hira.policies.streaming import MAX_REPLY_BYTES, read_stream
-from hira.policies.transport import transport_for
+from hira.policies.transport import DirectClient, transport_for
 from hira.policy import Completion, Delta, Request, Watch
 
 _OPENAI = "api.openai.com"
@@ -62,27 +63,18 @@ class OpenAIPolicy:
         url = _checked(base_url, api_key, key_origin)
         official = url.host == _OPENAI
         self.accepted = Accepted(length="max_completion_tokens", stops=_STOPS_OF_OPENAI) if official else Accepted()
-        self.base_url = str(url).rstrip("/")
+        self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key
         self._model = model
         self._timeout = timeout
         self._continuation = continuation
         self._extra_body = dict(extra_body or {})
-        shown = str(url.copy_with(username=None, password=None)).rstrip("/") if url.userinfo else self.base_url
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
-        self.where = f"at {shown}, model {model!r}, {key}"
+        self.where = f"at {self.base_url}, model {model!r}, {key}"
         self._transport = transport_for(self.base_url)
-        http: Any = (
-            httpx.AsyncClient(  # openai 3 declares httpx2's client and takes httpx's as well, openai 2 this one only
-                transport=self._transport,
-                trust_env=False,
-                follow_redirects=True,
-                max_redirects=3,
-                timeout=httpx.Timeout(None, connect=timeout.connect, write=60.0),
-                event_hooks={"request": [_stays_at(url, self.where)]},
-            )
-        )
-        self._options: Any = {} if api_key else {"headers": {"Authorization": openai.omit}}
+        limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
+        http: Any = DirectClient(self._transport, limits)  # openai 3 declares httpx2's client and takes httpx's as well
+        self._options: Any = {} if api_key else {"headers": {"Authorization": _unkeyed(url)}}
         self._client = openai.AsyncOpenAI(
             api_key=api_key or "none",
             base_url=self.base_url,
@@ -132,7 +124,7 @@ class OpenAIPolicy:
             kind = response.headers.get("content-type", "")
             plain = "json" in kind or "html" in kind or "stream" not in body
             if "event-stream" in kind or not plain:
-                return await read_stream(response.aiter_bytes(), watch, idle=self._timeout.idle, where=self.where)
+                return await read_stream(_pieces(response), watch, idle=self._timeout.idle, where=self.where)
             parts = self._parts(await self._read(response))
         finally:
             await response.aclose()
@@ -157,7 +149,7 @@ class OpenAIPolicy:
 
     async def _read(self, response: httpx.Response) -> bytes:
         pieces, size = [], 0
-        async for piece in response.aiter_bytes():
+        async for piece in _pieces(response):
             pieces.append(piece)
             size += len(piece)
             if size > MAX_REPLY_BYTES:
@@ -214,17 +206,18 @@ def _headers(*, official: bool) -> dict[str, Any]:
     return {"User-Agent": f"hira/{release}", "Accept-Encoding": "identity"} | dict.fromkeys(gone, openai.omit)
 
 
-def _stays_at(base: httpx.URL, where: str) -> Any:
-    """A hook that lets no request go anywhere but to the endpoint's own host, whatever it is redirected to."""
+def _unkeyed(url: httpx.URL) -> Any:
+    """The authorization without a key: user and password where the URL has them, else none at all."""
+    if not url.userinfo:
+        return openai.omit
+    return f"Basic {b64encode(f'{url.username}:{url.password}'.encode()).decode()}"
 
-    async def check(request: httpx.Request) -> None:
-        url = request.url
-        if url.host != base.host or (base.scheme == "https" and url.scheme != "https"):
-            target = url.copy_with(username=None, password=None, query=None)
-            told = f"the endpoint redirects to {target}, which is not followed"
-            raise EndpointError(told, where=where, fix="set the base URL to where the endpoint really is")
 
-    return check
+def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body as it comes; httpx only has a part in it where it has to be unpacked."""
+    if "content-encoding" in response.headers or not isinstance(response.stream, httpx.AsyncByteStream):
+        return response.aiter_bytes()
+    return aiter(response.stream)
 
 
 def _said(response: Any) -> Any:

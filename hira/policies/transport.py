@@ -19,6 +19,7 @@ import httpx
 IDLE_SECONDS = 45.0
 MAX_HEADER_BYTES = 100_000
 BUFFER_BYTES = 1 << 20
+MAX_REDIRECTS = 4
 
 Origin = tuple[str, str, int]
 
@@ -49,6 +50,53 @@ def transport_for(base_url: str) -> httpx.AsyncBaseTransport:
         return StreamTransport()
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     return httpx.AsyncHTTPTransport(verify=ssl_context(), proxy=proxy, limits=limits)
+
+
+class DirectClient(httpx.AsyncClient):
+    """An httpx client for one endpoint and one kind of request, without what that needs nothing of: cookies, hooks,
+    authentication in rounds, merged URLs. That halves its part of a call.
+
+    A redirect is followed within the endpoint's own host, with method and body, and nowhere else: neither the key nor
+    the prompt goes to another host. A redirect that cannot be followed is the response.
+    """
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, timeout: httpx.Timeout) -> None:
+        super().__init__(transport=transport, trust_env=False, timeout=timeout)
+        self._direct = transport
+        self._limits = timeout.as_dict()
+        self._urls: dict[str, httpx.URL] = {}
+
+    def build_request(self, method: str, url: Any, **given: Any) -> httpx.Request:
+        known = self._urls.get(str(url))
+        if known is None:
+            known = self._urls[str(url)] = httpx.URL(url)
+        return httpx.Request(
+            method, known, headers=given.get("headers"), content=given["content"], extensions={"timeout": self._limits}
+        )
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **_: Any) -> httpx.Response:
+        for _hop in range(MAX_REDIRECTS):
+            response = await self._direct.handle_async_request(request)
+            response.request = request
+            onward = _onward(request, response)
+            if onward is None:
+                break
+            await response.aclose()
+            request = onward
+        if not stream:
+            await response.aread()
+        return response
+
+
+def _onward(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:
+    """The request that a redirect asks for, if it stays at its host."""
+    if response.status_code not in {307, 308}:
+        return None
+    url = request.url.join(response.headers.get("location", ""))
+    if url.host != request.url.host or (request.url.scheme, url.scheme) == ("https", "http"):
+        return None
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"host"]
+    return httpx.Request(request.method, url, headers=headers, content=request.content, extensions=request.extensions)
 
 
 class StreamTransport(httpx.AsyncBaseTransport):

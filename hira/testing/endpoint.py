@@ -1,11 +1,5 @@
-"""A scripted OpenAI-compatible server on this machine, that misbehaves on request.
+"""A scripted OpenAI-compatible server on this machine, that misbehaves on request."""
 
-    python -m hira.testing.endpoint --port 8099 --delay 0.2 --turns 5
-
-serves benchmarks from a process of its own: each conversation calls its first tool `--turns` times, then answers.
-"""
-
-import argparse
 import asyncio
 import json
 import threading
@@ -243,18 +237,3 @@ def turns(number: int) -> Replies:
         return Completion("I look it up.", calls=(call,), finish="calls", usage=usage)
 
     return reply
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible endpoint for benchmarks.")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one; the base URL is printed")
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
-    parser.add_argument("--turns", type=int, default=5, help="tool calls a conversation before its answer")
-    chosen = parser.parse_args()
-    with Endpoint(turns(chosen.turns), delay=chosen.delay, keep=False, port=chosen.port) as endpoint:
-        print(endpoint.base_url, flush=True)  # noqa: T201 - who started it reads where it listens
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

@@ -69,7 +69,7 @@ async def test_a_message_is_continued_the_same_in_both_ways(policy, watch, llama
 
 async def test_a_prompt_too_long_is_told_as_such(policy):
     with pytest.raises(ContextOverflow, match="exceeds the available context size"):
-        await policy.complete(Request((user("hello " * 4000),), SAMPLING))
+        await policy.complete(Request((user("hello " * 9000),), SAMPLING))
 
 
 async def test_the_server_is_known_by_its_pages(llama_server):

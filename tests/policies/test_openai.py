@@ -517,6 +517,14 @@ def test_what_cannot_work_is_refused_at_once(base_url, key, said):
     assert not key or key not in str(raised.value)
 
 
+async def test_a_password_in_the_url_is_sent_as_such():
+    with Endpoint(["fine"]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url.replace("//", "//me:secret@"))
+        await policy.complete(ASKED)
+        await policy.aclose()
+        assert endpoint.requests[0].headers["authorization"] == "Basic bWU6c2VjcmV0"
+
+
 async def test_a_password_in_the_url_is_not_shown():
     policy = OpenAIPolicy("m", "http://me:hunter2@127.0.0.1:9/v1")
     with pytest.raises(HiraError) as raised:
