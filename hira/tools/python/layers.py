@@ -61,7 +61,7 @@ def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
         inside = _inside(path)
         if home.is_relative_to(path) or any(_hidden(entry) for entry in inside):
             listed.append(str(path))
-            pending += [entry for entry in inside if entry != home and home.is_relative_to(entry)]
+            pending += [entry for entry in inside if home.is_relative_to(entry)]
             opened += [str(entry) for entry in inside if not (_hidden(entry) or home.is_relative_to(entry))]
         else:
             opened.append(str(path))

@@ -81,6 +81,7 @@ class Session:
         self.module = types.ModuleType("__main__")
         self.builtins = dict(vars(builtins))
         self.stream = self._open()
+        self.input = _nothing()
         sys.modules["__main__"] = self.module
         sys.argv = [""]
         sys.path.append(folder)  # last, so that no file of the code stands in for a module of Python
@@ -140,7 +141,9 @@ class Session:
         if self.stream.closed:
             self.stream = self._open()
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self.stream  # type: ignore[misc]
-        sys.stdin = sys.__stdin__ = Path(os.devnull).open(encoding="utf-8")  # type: ignore[misc]  # noqa: SIM115 - the code's
+        if self.input.closed:
+            self.input = _nothing()
+        sys.stdin = sys.__stdin__ = self.input  # type: ignore[misc]
         signal.signal(signal.SIGINT, self._interrupt)
         with contextlib.suppress(OSError):
             os.chdir(self.folder)
@@ -163,6 +166,10 @@ class Session:
     def _open(self) -> io.TextIOWrapper:
         raw = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
         return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def _nothing() -> io.TextIOWrapper:
+    return Path(os.devnull).open(encoding="utf-8")
 
 
 def explained(error: BaseException) -> str:

@@ -12,13 +12,13 @@ from hira.tools.python import PythonSandbox, refusal
 
 
 @pytest.fixture
-def _able() -> None:
+def able() -> None:
     if line := refusal():
         pytest.skip(line)
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path, _able: None) -> AsyncIterator[PythonSandbox]:
+async def sandbox(tmp_path: Path, able: None) -> AsyncIterator[PythonSandbox]:
     async with PythonSandbox(tmp_path / "work" / "here", label="t") as made:
         yield made
 

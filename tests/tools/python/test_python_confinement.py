@@ -182,7 +182,7 @@ async def test_the_interpreter_has_no_capability_and_no_way_to_new_ones(sandbox:
     assert (fields["NoNewPrivs"], fields["Seccomp"]) == ("1", "2")
 
 
-async def test_what_is_given_to_read_can_be_read_and_not_written(tmp_path: Path, _able: None) -> None:
+async def test_what_is_given_to_read_can_be_read_and_not_written(tmp_path: Path, able: None) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "table.csv").write_text("a,b\n1,2\n")

@@ -211,7 +211,7 @@ async def test_the_loop_is_free_while_code_runs(sandbox: PythonSandbox) -> None:
     assert ticks > 20
 
 
-async def test_closing_ends_the_process_and_keeps_the_files(tmp_path: Path, _able: None) -> None:
+async def test_closing_ends_the_process_and_keeps_the_files(tmp_path: Path, able: None) -> None:
     async with PythonSandbox(tmp_path / "w") as sandbox:
         await sandbox.run(
             "open('kept.txt', 'w').write('x')\nimport tempfile\ntempfile.NamedTemporaryFile(delete=False)"
@@ -233,7 +233,7 @@ async def test_the_work_folder_is_private(sandbox: PythonSandbox) -> None:
     assert sandbox.folder.stat().st_mode & 0o777 == 0o700
 
 
-async def test_sets_print_alike_at_every_start(tmp_path: Path, _able: None) -> None:
+async def test_sets_print_alike_at_every_start(tmp_path: Path, able: None) -> None:
     shown = []
     for name in ("a", "b"):
         async with PythonSandbox(tmp_path / name) as sandbox:
@@ -312,7 +312,7 @@ async def test_an_open_figure_is_saved_and_a_saved_one_is_not_saved_again(sandbo
     assert [path.name for path in outcome.files] == ["mine.png"]
 
 
-async def test_limits_can_be_set_by_the_caller(tmp_path: Path, _able: None) -> None:
+async def test_limits_can_be_set_by_the_caller(tmp_path: Path, able: None) -> None:
     async with PythonSandbox(tmp_path / "w", limits=Limits(seconds=0.3, output=1000)) as sandbox:
         assert (await sandbox.run("while True: pass")).status == "timeout"
         assert len((await sandbox.run("print('x' * 100_000)")).output) < 1200

@@ -1,0 +1,95 @@
+"""The work folder as hostile ground."""
+
+import os
+from pathlib import Path
+
+from hira.tools.python.folder import clear, look, read, remove, written
+
+
+def deep(folder: Path, levels: int) -> None:
+    """Nested folders whose path is longer than a path can be."""
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d" * 100, dir_fd=here)
+        inner = os.open("d" * 100, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+
+
+def test_a_tree_deeper_than_any_path_is_noticed_and_removed(tmp_path: Path) -> None:
+    deep(tmp_path, 100)
+    assert look(tmp_path, 10_000).deep
+    clear(tmp_path, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_clearing_keeps_what_is_named_and_the_folders_above_it(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "kept").write_text("1")
+    before = look(tmp_path, 100).files
+    (tmp_path / "a" / "new").write_text("2")
+    (tmp_path / "c" / "d").mkdir(parents=True)
+    (tmp_path / "c" / "d" / "new").write_text("3")
+    clear(tmp_path, before)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/b", "a/b/kept"]
+
+
+def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    work.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("s")
+    (work / "folder").symlink_to(outside)
+    (work / "file").symlink_to(outside / "secret")
+    found = look(work, 100)
+    assert sorted(found.files) == ["file", "folder"]
+    assert written({}, found.files) == ([], 0)
+    for place in ("file", "folder/secret"):
+        try:
+            read(work, place, 10)
+        except OSError:
+            continue
+        raise AssertionError(place)
+    remove(work, ["folder"])
+    clear(work, {})
+    assert (outside / "secret").read_text() == "s"
+
+
+def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert written({}, look(tmp_path, 10).files) == ([], 0)
+    try:
+        read(tmp_path, "pipe", 10)
+    except OSError as error:
+        assert "no regular file" in str(error)  # noqa: PT017 - reading must not wait either
+    else:
+        raise AssertionError("a pipe was read")
+    clear(tmp_path, {})
+
+
+def test_a_folder_that_nobody_may_enter_is_counted_and_removed(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "f").write_bytes(bytes(100_000))
+    (tmp_path / "closed").chmod(0)
+    found = look(tmp_path, 10)
+    assert found.bytes >= 100_000
+    (tmp_path / "closed").chmod(0)
+    clear(tmp_path, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_stops_at_the_limit(tmp_path: Path) -> None:
+    for number in range(50):
+        (tmp_path / str(number)).touch()
+    assert look(tmp_path, 10).entries == 11
+
+
+def test_a_changed_file_is_told_from_an_untouched_one(tmp_path: Path) -> None:
+    for name in ("a", "b", ".hidden"):
+        (tmp_path / name).write_text("1")
+    before = look(tmp_path, 10).files
+    (tmp_path / "a").write_text("22")
+    (tmp_path / ".hidden").write_text("22")
+    assert written(before, look(tmp_path, 10).files) == (["a"], 0)

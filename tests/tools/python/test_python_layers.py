@@ -1,0 +1,195 @@
+"""What is reported, what is refused, and what the filter decides on each architecture."""
+
+from pathlib import Path
+
+import pytest
+
+from hira.tools.python import PythonSandbox, open_python, python_tool, refusal, sandbox_layers, seccomp
+from hira.tools.python.layers import readable_paths
+from hira.tools.python.syscalls import MISSING, NUMBERS, PRETENDED, REFUSED
+
+ME = 4321
+ALLOWED, KILLED = 0x7FFF0000, 0x80000000
+
+
+def decide(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
+    """Run the filter's program on one call, as the kernel would: 0 lets it pass, -1 kills, else the errno + 1000."""
+    data = {0: number, 4: {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}[machine] if audit is None else audit}
+    for index, value in enumerate((*arguments, *[0] * (6 - len(arguments)))):
+        data[16 + 8 * index], data[20 + 8 * index] = value & 0xFFFFFFFF, (value >> 32) & 0xFFFFFFFF
+    program, at, word = seccomp.program(machine, ME), 0, 0
+    while True:
+        code, true, false, operand = program[at]
+        at += 1
+        if code == 0x20:
+            word = data[operand]
+        elif code == 0x54:
+            word &= operand
+        elif code == 0x05:
+            at += operand
+        elif code == 0x06:
+            return 0 if operand == ALLOWED else -1 if operand == KILLED else 1000 + (operand & 0xFFFF)
+        else:
+            holds = {0x15: word == operand, 0x35: word >= operand, 0x45: bool(word & operand)}[code]
+            at += true if holds else false
+
+
+MACHINES = {"x86_64": 0, "aarch64": 1}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_filter_refuses_pretends_and_misses_what_its_tables_say(machine: str) -> None:
+    for names, result in ((REFUSED, 1001), (PRETENDED, 1000), (MISSING, 1038)):
+        for name in names:
+            if (number := NUMBERS[name][MACHINES[machine]]) is not None:
+                assert decide(machine, number) == result, name
+    assert decide(machine, 469 + 1) == 1038
+    assert decide(machine, 63 if machine == "aarch64" else 0) == 0  # read
+    assert decide(machine, 1, audit=0x40000003) == -1  # i386
+    if machine == "x86_64":
+        assert decide(machine, 0x40000001) == -1
+
+
+BY_ARGUMENT = [
+    ("socketpair", (1, 1), 0),
+    ("socketpair", (2, 1), 1001),
+    ("sendto", (3, 100, 5, 0, 0, 0), 0),
+    ("sendto", (3, 100, 5, 0, 1, 16), 1001),
+    ("sendto", (3, 100, 5, 0, 1 << 40, 16), 1001),
+    ("clone", (0x3D0F00,), 0),
+    ("clone", (17,), 1001),
+    ("clone", (0x3D0F00 | 0x10000000,), 1001),
+    ("kill", (ME, 9), 0),
+    ("kill", (1, 9), 1001),
+    ("kill", (0, 9), 1001),
+    ("kill", (0xFFFFFFFF, 9), 1001),
+    ("tgkill", (ME, 5, 9), 0),
+    ("tgkill", (5, 5, 9), 1001),
+    ("prlimit64", (0, 1), 0),
+    ("prlimit64", (1, 1), 1001),
+    ("setpriority", (0, 0, 5), 0),
+    ("setpriority", (0, 1, 5), 1001),
+    ("setpriority", (2, 0, 5), 1001),
+    ("prctl", (15,), 0),
+    ("prctl", (1, 0), 1001),
+    ("prctl", (4, 1), 1001),
+    ("ioctl", (0, 0x5401), 0),
+    ("ioctl", (0, 0x5412), 1025),
+    ("fcntl", (3, 2), 0),
+    ("fcntl", (3, 8, 1), 1001),
+    ("fcntl", (3, 1031, 1 << 20), 1001),
+    ("openat", (0, 0, 0o101, 0o666), 0),
+    ("openat", (0, 0, 0o101, 0o4755), 1001),
+    ("openat", (0, 0, 0o1101, 0o666), 0),
+    ("openat", (0, 0, 0o1102, 0o666), 0),
+    ("openat", (0, 0, 0o1000, 0), 1001),
+    ("openat", (0, 0, 0o1003, 0), 1001),
+    ("mkdirat", (0, 0, 0o2777), 1001),
+    ("fallocate", (3, 0, 0, 100), 0),
+    ("fallocate", (3, 1, 0, 100), 1001),
+    ("listxattr", (0,), 1095),
+]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("name", "arguments", "result"), BY_ARGUMENT)
+def test_the_filter_decides_by_argument(machine: str, name: str, arguments: tuple[int, ...], result: int) -> None:
+    number = NUMBERS[name][MACHINES[machine]]
+    assert number is not None
+    assert decide(machine, number, *arguments) == result
+
+
+def test_every_name_has_its_numbers_and_every_number_one_name() -> None:
+    assert {*REFUSED, *PRETENDED, *MISSING} <= NUMBERS.keys()
+    for column in (0, 1):
+        numbers = [pair[column] for pair in NUMBERS.values() if pair[column] is not None]
+        assert len(numbers) == len(set(numbers))
+        assert all(number < 470 for number in numbers)
+
+
+def test_every_layer_is_reported_with_what_it_holds_or_why_it_is_missing() -> None:
+    layers = {layer.name: layer for layer in sandbox_layers()}
+    assert list(layers) == ["process", "limits", "privileges", "landlock", "seccomp"]
+    assert all(layer.note for layer in layers.values())
+    less = {layer.name: layer for layer in sandbox_layers("process")}
+    assert less["limits"].active
+    assert not less["landlock"].active
+    assert "switched off" in less["seccomp"].note
+    assert [layer.name for layer in sandbox_layers("off") if layer.active] == ["process"]
+
+
+def test_it_is_refused_exactly_where_a_layer_is_missing() -> None:
+    missing = [layer.name for layer in sandbox_layers() if not layer.active]
+    assert bool(refusal()) == bool(missing)
+    assert "\n" not in refusal()
+    assert refusal("process") == ""
+
+
+async def test_what_holds_is_what_was_announced(sandbox: PythonSandbox) -> None:
+    await sandbox.run("1")
+    assert list(sandbox.layers) == [layer.name for layer in sandbox_layers() if layer.active]
+
+
+async def test_a_user_can_do_without_the_protection(tmp_path: Path) -> None:
+    (tmp_path / "beside").write_text("seen")
+    for mode in ("process", "off"):
+        async with PythonSandbox(tmp_path / mode, sandbox=mode) as sandbox:  # type: ignore[arg-type]
+            assert (await sandbox.run(f"open({str(tmp_path / 'beside')!r}).read()")).value == "'seen'"
+
+
+def test_hidden_parts_links_and_the_home_folder_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    (home / "docs").mkdir(parents=True)
+    (home / ".ssh").mkdir()
+    (home / "link").symlink_to("/etc")
+    monkeypatch.setenv("HOME", str(home))
+    assert readable_paths([home / "docs"]) == ([str(home / "docs")], [])
+    assert readable_paths([home]) == ([str(home / "docs")], [str(home)])
+    assert readable_paths([tmp_path]) == ([str(home / "docs")], [str(tmp_path), str(home)])
+    assert readable_paths([home / "missing"]) == ([str(home / "missing")], [])
+
+
+async def test_a_computation_is_a_source_with_code_and_output(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "\n# area\nprint('area')\n6 * 7"})
+    assert seen.text == ""
+    source = seen.passages[0].source
+    assert (source.kind, source.location, source.title) == ("computation", "python:t.1", "# area")
+    assert source.text == "# area\nprint('area')\n6 * 7\n\nOutput:\narea\n42"
+    again = await python_tool(sandbox).call({"code": "1"})
+    assert again.passages[0].source.location == "python:t.2"
+
+
+async def test_an_error_is_text_for_the_model_and_no_source(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "print('a <|begin_code_call|>')\n1 / 0"})
+    assert seen.passages == ()
+    assert "ZeroDivisionError" in seen.text
+    assert seen.text.startswith("a ")
+    assert "<|begin" not in seen.text
+
+
+async def test_written_files_are_named_with_their_paths(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "open('a.csv', 'w').write('1')"})
+    assert f"wrote {sandbox.folder / 'a.csv'}" in seen.passages[0].text
+
+
+async def test_code_without_a_result_says_so(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "x = 1"})
+    assert "nothing was printed" in seen.passages[0].text
+
+
+def test_the_description_names_what_can_be_read(tmp_path: Path) -> None:
+    made = python_tool(PythonSandbox(tmp_path, readable=(tmp_path / "sales.csv",)))
+    assert made.name == "python"
+    assert list(made.parameters["properties"]) == ["code"]
+    assert str(tmp_path / "sales.csv") in made.description
+    assert "no network" in made.description
+
+
+async def test_each_subtask_has_its_own_folder_and_variables(tmp_path: Path, able: None) -> None:
+    opened = open_python(tmp_path)
+    async with opened("1") as first, opened("2") as second:
+        await first.call({"code": "x = 1"})
+        seen = await second.call({"code": "x"})
+        assert "NameError" in seen.text
+        assert (await second.call({"code": "5"})).passages[0].source.location == "python:2.2"
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}

@@ -1,0 +1,194 @@
+"""What uses too much is ended, its files are removed, and the next call works."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hira.tools.python import PythonSandbox
+from hira.tools.python.usage import Limits
+
+SMALL = Limits(seconds=20, memory=256 << 20, disk=8 << 20, file=4 << 20, files=200, threads=20, printed=4 << 20)
+
+GREEDY = {
+    "memory": ("l = []\nwhile True: l.append(bytearray(16 << 20))", "MemoryError"),
+    "shared memory": (
+        "import mmap, time\nm = mmap.mmap(-1, 400 << 20)\nfor i in range(0, 400 << 20, 4096): m[i] = 1\ntime.sleep(10)",
+        "memory",
+    ),
+    "threads": (
+        "import threading, time\nfor _ in range(60): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\ntime.sleep(10)",
+        "thread",
+    ),
+    "one large file": ("with open('f', 'wb') as f:\n    while True: f.write(bytes(1 << 20))", "File too large"),
+    "several files": (
+        "import time\nfor i in range(5):\n    with open(f'f{i}', 'wb') as f: f.write(bytes(3 << 20))\ntime.sleep(10)",
+        "files took more",
+    ),
+    "several files, quickly": (
+        "for i in range(5):\n    with open(f'f{i}', 'wb') as f: f.write(bytes(3 << 20))",
+        "files took more",
+    ),
+    "deleted files that stay open": (
+        "import os, time\nkept = []\nfor i in range(5):\n    f = open('f', 'wb'); f.write(bytes(3 << 20)); f.flush(); os.remove('f'); kept.append(f)\ntime.sleep(10)",
+        "files took more",
+    ),
+    "many files": (
+        "import time\nfor i in range(300): open(f'f{i}', 'w').close()\ntime.sleep(10)",
+        "more than 200 files",
+    ),
+    "deep folders": (
+        "import os, time\nfor i in range(60):\n    os.mkdir('d'); os.chdir('d')\ntime.sleep(10)",
+        "too deep",
+    ),
+    "closed folders": (
+        "import os, time\nos.mkdir('d', 0o300)\nfor i in range(5):\n    with open(f'd/f{i}', 'wb') as f: f.write(bytes(3 << 20))\ntime.sleep(10)",
+        "files took more",
+    ),
+    "output": ("while True: print('x' * 10_000)", "printed more"),
+    "open files": ("def go():\n    l = []\n    while True: l.append(open('/dev/null'))\ngo()", "Too many open files"),
+    "answers that nobody asked for": (
+        "import os, struct\nwhile True:\n    for fd in range(3, 256):\n        try: os.write(fd, struct.pack('>I', 2) + b'{}')\n        except OSError: pass",
+        "could not be read",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), GREEDY.values(), ids=GREEDY)
+async def test_too_much_is_ended(code: str, told: str, tmp_path: Path, able: None) -> None:
+    folder = tmp_path / "w"
+    async with PythonSandbox(folder, limits=SMALL) as sandbox:
+        await sandbox.run("open('kept.txt', 'w').write('x')")
+        outcome = await sandbox.run(code)
+        assert outcome.status in {"error", "limit", "died"}, outcome
+        assert told in outcome.error
+        after = await sandbox.run("print(40 + 2, open('kept.txt').read())")
+        assert after.output.endswith("42 x\n")
+        assert sum(path.stat().st_blocks * 512 for path in folder.rglob("*")) < 9 << 20
+
+
+async def test_files_of_the_user_in_the_folder_are_neither_counted_nor_removed(tmp_path: Path, able: None) -> None:
+    folder = tmp_path / "w"
+    (folder / "own").mkdir(parents=True)
+    for number in range(300):
+        (folder / "own" / str(number)).write_bytes(bytes(64 << 10))
+    async with PythonSandbox(folder, limits=SMALL) as sandbox:
+        assert (await sandbox.run("1")).status == "ok"
+        outcome = await sandbox.run("for i in range(5): open(f'f{i}', 'wb').write(bytes(3 << 20))")
+        assert outcome.status == "limit"
+    assert len(list((folder / "own").iterdir())) == 300
+
+
+async def test_a_kill_does_not_wait_for_a_large_process(tmp_path: Path, able: None) -> None:
+    async with PythonSandbox(tmp_path / "w") as sandbox:
+        await sandbox.run("x = b'x' * (500 << 20)")
+        call = asyncio.create_task(sandbox.run("while True: pass"))
+        await asyncio.sleep(0.1)
+        began = time.perf_counter()
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        assert time.perf_counter() - began < 1
+
+
+HELD = {
+    "a big number": "x = 7 ** (10 ** 9)",
+    "an expression that never matches": "import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')",
+    "a loop in the library": "sum(iter(int, 1))",
+    "a sleep": "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(10 ** 6)",
+    "a value that is never shown": "class R:\n    def __repr__(self):\n        while True: pass\nR()",
+    "arithmetic while it is compiled": "x = ((((9**9)**9)**9)**9)**9",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", HELD.values(), ids=HELD)
+async def test_a_call_ends_in_time_whatever_holds_it(code: str, sandbox: PythonSandbox) -> None:
+    began = time.monotonic()
+    outcome = await sandbox.run(code, seconds=1)
+    assert time.monotonic() - began < 8
+    assert outcome.status in {"timeout", "error", "ok"}
+    assert (await sandbox.run("40 + 2")).value == "42"
+
+
+BOMBS = {
+    "zip": "import io, zipfile\nb = io.BytesIO(); z = zipfile.ZipFile(b, 'w', zipfile.ZIP_DEFLATED)\nfor i in range(10): z.writestr(f'z{i}', bytes(50 << 20))\nz.close(); zipfile.ZipFile(b).extractall('z')",
+    "folders": "import os\nfor i in range(3000):\n    os.mkdir('d'); os.chdir('d')",
+    "files": "for i in range(200_000): open(f'i{i}', 'w').close()",
+    "one line": "print('B' * (200 << 20))",
+    "forks": "import os\nwhile True: os.fork()",
+    "threads": "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()",
+    "pipes": "import os\nl = []\nwhile True:\n    r, w = os.pipe(); l += [r, w]; os.set_blocking(w, False); os.write(w, bytes(1 << 20))",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", BOMBS.values(), ids=BOMBS)
+async def test_a_bomb_harms_neither_the_host_nor_the_next_call(code: str, sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(code, seconds=10)
+    assert len(outcome.text) < 50_000
+    assert (await sandbox.run("40 + 2")).value == "42"
+
+
+HOST = """
+import asyncio, sys
+from hira.tools.python import PythonSandbox
+async def main():
+    sandbox = PythonSandbox(sys.argv[1])
+    await sandbox.run("1")
+    print(sandbox._interpreter.process.pid, flush=True)
+    await sandbox.run(sys.argv[2])
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "code", ["1", "while True: pass", "import ctypes\nctypes.CDLL(None).prctl(1, 0)\nwhile True: pass"]
+)
+def test_when_the_host_is_killed_the_interpreter_goes_with_it(code: str, tmp_path: Path, able: None) -> None:
+    host = subprocess.Popen([sys.executable, "-c", HOST, str(tmp_path / "w"), code], stdout=subprocess.PIPE)
+    assert host.stdout is not None
+    pid = int(host.stdout.readline())
+    time.sleep(0.3)
+    host.kill()
+    host.wait()
+    host.stdout.close()
+    assert _gone(pid)
+
+
+def _gone(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_without_the_filter_daemons_are_still_found_and_ended(tmp_path: Path) -> None:
+    code = (
+        "import os, subprocess, sys\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)\np.pid"
+    )
+    async with PythonSandbox(tmp_path / "w", sandbox="process") as sandbox:
+        pid = int((await sandbox.run(code)).value)
+        assert sandbox.layers == ("process", "limits", "privileges")
+        os.kill(pid, 0)
+    assert _gone(pid)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+async def test_a_stopped_interpreter_can_be_closed(sandbox: PythonSandbox) -> None:
+    await sandbox.run("1")
+    assert sandbox._interpreter is not None
+    os.kill(sandbox._interpreter.process.pid, signal.SIGSTOP)
+    await asyncio.wait_for(sandbox.close(), 10)
