@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from hira.errors import ToolError
 
@@ -29,8 +30,10 @@ def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
     """The HTTP client that all services of a process share; whoever opens it closes it."""
     import httpx
 
-    limits = httpx.Limits(max_connections=256, max_keepalive_connections=32)
-    return httpx.AsyncClient(headers=dict(headers), timeout=SECONDS, limits=limits, follow_redirects=False)
+    from hira.policies.transport import StreamTransport
+
+    transport = None if getproxies() else StreamTransport()  # httpx itself knows how to speak through a proxy
+    return httpx.AsyncClient(headers=dict(headers), timeout=SECONDS, transport=transport, follow_redirects=False)
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class Pace:
     at_once: int = 256
     _next: float = 0.0
     _slots: asyncio.Semaphore = field(init=False)
+    _door: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.at_once)
@@ -52,6 +56,8 @@ class Pace:
             start = max(now, self._next)
             self._next = start + self.every
             await asyncio.sleep(start - now)
+            async with self._door:  # one beginning a turn of the loop: two hundred at once would hold everything up
+                await asyncio.sleep(0)
         except BaseException:
             self._slots.release()
             raise
