@@ -3,9 +3,11 @@
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from python_host import SECRET, Host
 
 from hira.tools.python import PythonSandbox, refusal
@@ -23,8 +25,8 @@ async def sandbox(tmp_path: Path, able: None) -> AsyncIterator[PythonSandbox]:
         yield made
 
 
-@pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+@contextmanager
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     home, outside = tmp_path / "home", tmp_path / "outside"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "id_rsa").write_text(SECRET)
@@ -63,3 +65,18 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     os.close(leak)
     for one in made.listeners:
         one.close()
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with pytest.MonkeyPatch.context() as monkeypatch, planted(tmp_path_factory.mktemp("host"), monkeypatch) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def captive(host: Host) -> AsyncIterator[PythonSandbox]:
+    """One session for many attempts, in the folder beside what it must not touch."""
+    if line := refusal():
+        pytest.skip(line)
+    async with PythonSandbox(host.home.parent / "work" / "here") as made:
+        yield made

@@ -131,26 +131,30 @@ async def attempt(sandbox: PythonSandbox, host: Host, code: str) -> str:
     return outcome.output + outcome.value + outcome.error.rpartition("\n")[2]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("code", READS.values(), ids=READS)
-async def test_code_cannot_read(code: str, sandbox: PythonSandbox, host: Host) -> None:
-    seen = await attempt(sandbox, host, code)
+async def test_code_cannot_read(code: str, captive: PythonSandbox, host: Host) -> None:
+    seen = await attempt(captive, host, code)
     assert SECRET not in seen
     assert "REACHED" not in seen
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("code", WRITES.values(), ids=WRITES)
-async def test_code_cannot_change(code: str, sandbox: PythonSandbox, host: Host) -> None:
-    assert "REACHED" not in await attempt(sandbox, host, code)
+async def test_code_cannot_change(code: str, captive: PythonSandbox, host: Host) -> None:
+    assert "REACHED" not in await attempt(captive, host, code)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("code", CONNECTIONS.values(), ids=CONNECTIONS)
-async def test_code_cannot_reach(code: str, sandbox: PythonSandbox, host: Host) -> None:
-    assert "REACHED" not in await attempt(sandbox, host, code)
+async def test_code_cannot_reach(code: str, captive: PythonSandbox, host: Host) -> None:
+    assert "REACHED" not in await attempt(captive, host, code)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("code", POWERS.values(), ids=POWERS)
-async def test_code_cannot_have(code: str, sandbox: PythonSandbox, host: Host) -> None:
-    assert "REACHED" not in await attempt(sandbox, host, code)
+async def test_code_cannot_have(code: str, captive: PythonSandbox, host: Host) -> None:
+    assert "REACHED" not in await attempt(captive, host, code)
 
 
 async def test_foreign_and_x32_calls_end_the_interpreter(sandbox: PythonSandbox, host: Host) -> None:
