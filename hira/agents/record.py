@@ -1,17 +1,18 @@
 """Asking a role for a JSON record: validated, asked for once more with the error named, and no further."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
 from hira.dialects import record as records
-from hira.errors import DialectError
+from hira.errors import DialectError, EndpointError
 from hira.messages import Message, assistant, user
 from hira.prompts import Prompt
 from hira.team import Conversation
 
 AGAIN = Prompt(__file__, "record_again")
+SERVER_FAULT = 500
 M = TypeVar("M")
 
 
@@ -28,10 +29,16 @@ async def record(
     reply that cannot be used; the caller then goes on without the model.
     """
     conversation.say(message)
-    schema = TypeAdapter(shape).json_schema()
+    schema: dict[str, Any] | None = TypeAdapter(shape).json_schema()
     again = False
     while True:
-        completion = await conversation.turn(schema=schema)
+        try:
+            completion = await conversation.turn(schema=schema)
+        except EndpointError as error:
+            if schema is None or error.status < SERVER_FAULT:
+                raise
+            schema = None  # llama.cpp fails with 500 when a model does not come to the end of its schema
+            continue
         conversation.say(assistant(completion.text))
         try:
             read = records.read(completion, shape)

@@ -1,0 +1,80 @@
+"""One workflow object, unchanged: the embedded default, a scripted endpoint over HTTP, a real llama.cpp server."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.dialects import DIALECTS
+from hira.policies import open_policy
+from hira.policies.offline import OfflinePolicy
+from hira.policies.openai import OpenAIPolicy
+from hira.policy import Sampling
+from hira.team import Part, Team
+from hira.testing import Endpoint
+from hira.testing.team import team_of
+from hira.tools import Toolbox
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.workflows import HiRA, rollout
+
+ASEAN = Path(__file__).parent.parent / "data" / "asean"
+QUESTION = "What is the capital of Myanmar?"
+WORKFLOW = HiRA(max_subtasks=2)
+
+
+@pytest.fixture
+async def tools() -> AsyncIterator[Toolbox]:
+    index = Index([ASEAN])
+    yield Toolbox(search=search_documents(index), browse=browse_documents(index))
+    index.close()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_offline_answers_with_a_verified_citation(tools: Toolbox, dialect: str) -> None:
+    record = await rollout(WORKFLOW, QUESTION, team_of(OfflinePolicy(), dialect=dialect, tools=tools))
+    assert record.status == "answered"
+    assert "Naypyidaw" in record.answer
+    assert record.sources.read[record.citations[0].source].location == "myanmar.md"
+
+
+async def test_a_scripted_endpoint_over_http_answers_with_a_verified_citation(tools: Toolbox) -> None:
+    replies = [
+        "First the capital. <|begin_call_subtask|>Name the capital of Myanmar<|end_call_subtask|>",
+        json.dumps({"reason": "a fact", "expert": "simple_search"}),
+        '{"queries": ["capital of Myanmar"]}',
+        "Naypyidaw is the capital of Myanmar [s1].",
+        json.dumps({"reasoning": "Looked it up.", "conclusion": "Naypyidaw is its capital [s1]."}),
+        r"\boxed{Naypyidaw [s1]}",
+    ]
+    with Endpoint(replies) as endpoint:
+        policy = open_policy(endpoint.model, base_url=endpoint.base_url, api_key="key")
+        record = await rollout(WORKFLOW, QUESTION, team_of(policy, tools=tools))
+        await policy.aclose()
+        endpoint.assert_done()
+    assert (record.status, record.answer) == ("answered", "Naypyidaw [s1]")
+
+
+CALL = r'root ::= "<|begin_call_subtask|>find " [a-z]{4,12} " " [a-z]{4,12} "<|end_call_subtask|>"'
+
+
+@pytest.mark.parametrize("continuation", ["turns", "chain"])
+async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_server: str, continuation: Any) -> None:
+    """Its model is tiny and random: a grammar makes the planner call, a JSON schema makes the coordinator's records."""
+    grammar: dict[str, Any] = {"extra_body": {"grammar": CALL}}
+    carry: Any = "continue_final_message" if continuation == "chain" else "none"
+    planner = OpenAIPolicy("tiny", llama_server, continuation=carry, **grammar)
+    others = OpenAIPolicy("tiny", llama_server, continuation=carry)
+    sampling = Sampling(temperature=0.9, max_tokens=120, seed=3)
+    dialect = DIALECTS["tags"]
+    cast = {"*": Part(others, sampling, dialect), "planner": Part(planner, sampling, dialect, continuation)}
+    record = await rollout(WORKFLOW, QUESTION, Team(cast, tools=tools))
+    await planner.aclose()
+    await others.aclose()
+    assert record.error == ""
+    assert len(record.findings) == 2
+    assert all(finding.subtask.text.startswith("find ") for finding in record.findings)
+    assert {finding.expert for finding in record.findings} <= {"simple_search", "deep_search"}
+    assert record.status in {"insufficient_evidence", "answered"}
+    assert record.usage.calls >= 7
