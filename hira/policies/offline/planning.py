@@ -135,7 +135,7 @@ def _over_table(question: str, *, named: bool) -> Plan:
 
 def _over_rows(question: str, text: str) -> Plan:
     """A look-up that brought a row of a table where a figure over rows is asked for: compute it over the table."""
-    if ROW in text and operation(question):
+    if ROW in text and operation(question) not in ("", "number"):
         result = yield from _over_table(question, named=False)
         return result if result.text else Result(text, question)
     return Result(text, question)

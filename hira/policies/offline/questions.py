@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hira.policies.offline.wording import keywords, kind, names, numbers
+from hira.policies.offline.wording import holds, keywords, kind, measured, names, numbers
 from hira.relevance import words
 
 _NAME = r"(?:the )?(?:[A-Z\d][\w’'.-]*|[\"“][^\"”]+[\"”])(?: (?:(?:(?:of|the|de|la|van|von|for) )*[A-Z]|\d)[\w’'.-]*)*"
@@ -87,10 +87,22 @@ def _tail(before: str, clause: str) -> tuple[str, str]:
 
 def _of(question: str) -> Iterator[Hop]:
     for match in _OF.finditer(question):
-        noun, name = match["noun"].removeprefix("the "), match["name"]
+        noun, before, after = match["noun"].removeprefix("the "), question[: match.start()], question[match.end() :]
+        name, after = _completed(match["name"], before, after)
         person = "Who" if re.search(r"(?:or|er)s?$", noun) else "What"
-        outer = f"{question[: match.start()]}{{}}{question[match.end() :]}"
+        outer = f"{before}{{}}{after}"
         yield Hop(f"{person} is the {noun} of {name}?", outer, noun, bool(_RELATIONAL.search(noun)))
+
+
+def _completed(name: str, before: str, after: str) -> tuple[str, str]:
+    """A name with the noun behind it, "the Aare bridge"; the last word stays where the question needs a verb."""
+    follows = re.match(r" ([a-z][\w-]+)(?=[ ?]|$)", after)
+    verb = bool(_AUXILIARY.search(before)) and not re.match(r"(?:Who|What|Which)\b", before)
+    if not name.startswith("the ") or not follows or _PREPOSITION.match(follows[1]):
+        return name, after
+    if verb and not after[follows.end() :].strip(" ?"):
+        return name, after
+    return name + follows[0], after[follows.end() :]
 
 
 def _owned(question: str) -> Iterator[Hop]:
@@ -166,18 +178,24 @@ _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
 
 
 def figure(conclusion: str, question: str) -> float | None:
-    """The first figure of an answer that its question does not hold; the first year where a date is asked for."""
+    """The figure of an answer that its question does not hold, one with a unit that fits before others.
+
+    The first year where a date is asked for.
+    """
     if kind(question) == "date":
         return float(year[0]) if (year := _YEAR.search(conclusion)) else None
-    known = numbers(question)
+    known, units = numbers(question), measured(question)
+    found: list[tuple[bool, int, float]] = []
     for match in _FIGURE.finditer(conclusion):
         plain = match[1].replace(",", "") + (match[2] or "")
         if plain not in known:
             unit = next((size for name, size in _SCALES.items() if (match[3] or "").lower().startswith(name)), 1.0)
-            return float(plain) * unit
-    return None
+            follows = set(words(match[0] + " ".join(conclusion[match.end() :].split()[:2])))
+            found.append((not units & follows, match.start(), float(plain) * unit))
+    return min(found)[2] if found else None
 
 
+_PRONOUN = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their|In|On|At|After|Before|Since|From)")
 _ENTITY = re.compile(_NAME.removeprefix("(?:the )?"))
 
 
@@ -194,7 +212,7 @@ def entity(conclusion: str, question: str, noun: str) -> str:
     for match in _ENTITY.finditer(conclusion):
         name = match[0].strip('"“” .,')
         own = set(words(name))
-        if not own or own <= known or name.isdigit():
+        if not own or own <= known or name.isdigit() or _PRONOUN.fullmatch(name):
             continue
         inside = bool(own & set(words(noun)))
         ranked.append((_distance(match.span(), conclusion, rest) - 40 * inside, match.start(), name))
@@ -203,6 +221,10 @@ def entity(conclusion: str, question: str, noun: str) -> str:
 
 def _distance(span: tuple[int, int], text: str, wanted: set[str]) -> float:
     """Characters to the nearest of the wanted words; what stands before the name is nearer than what follows."""
-    found = [match for match in re.finditer(r"[^\W_]+", text) if set(words(match[0])) & wanted]
+    found = [
+        match
+        for match in re.finditer(r"[^\W_]+", text)
+        if any(holds(word, frozenset(wanted)) for word in words(match[0]))
+    ]
     gaps = [span[0] - match.end() if match.end() <= span[0] else 1.5 * (match.start() - span[1]) + 3 for match in found]
     return min((gap for gap in gaps if gap >= 0), default=float(span[0]))

@@ -6,7 +6,7 @@ only if what stands around it covers enough of the question, every name and numb
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +17,8 @@ ENOUGH = 0.6
 """The least share of the question's weight that has to stand in a sentence, its neighbours and its title."""
 ENOUGH_REST = 0.55
 """The same without its names: what is asked about them."""
+FARTHEST = 0.2
+"""How near every name of the question has to be."""
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
 ROW = " | "
@@ -30,6 +32,10 @@ _OPEN = re.compile(r"[\w,;(–-]$")
 _ITEM = re.compile(r"^\s*(?:[-*•‣#>]|\d{1,3}[.)]\s|\[)")
 _HEADING = re.compile(r"^#|›|\|")
 _WRAPPED = 60
+_BLANK = re.compile(r"\n[ \t]*\n+")
+_ENDED = re.compile(r"[.!?:;。！？；][\"”’)\]]*$")
+_SUBJECT = re.compile(r"((?:The |A |An )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*)")
+_STARTS = frozenset(words("However Both First Then Two Three Today Here Finally Additionally"))
 _BACK = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their)\b|[它他她]")
 _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 
@@ -46,13 +52,20 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or a row of a table, the one `before` it; its words, those `beside` it, all of its passage's."""
+    """A sentence or a row of a table, and the `passage` and `paragraph` it stands in.
+
+    The words that say what it is about, nearest first: its `own`, those of the `earlier` sentences of its paragraph and
+    of the heading, those of the title, and those `around` it in its passage. `beside` are those of its neighbours.
+    """
 
     text: str
     before: str
     passage: Passage
+    paragraph: str
     own: frozenset[str]
     beside: frozenset[str]
+    earlier: frozenset[str]
+    title: frozenset[str]
     around: frozenset[str]
 
 
@@ -111,16 +124,24 @@ def sentences(read: Sequence[Passage]) -> list[Sentence]:
     """Every sentence of the passages once, in order."""
     found: dict[tuple[str, str], Sentence] = {}
     for passage in read:
-        texts = split(passage.text)
-        held = [frozenset(words(text)) for text in texts]
-        title = frozenset(words(passage.title))
-        around = title.union(*held)
-        for at, (text, own) in enumerate(zip(texts, held, strict=True)):
-            near = title.union(*held[max(0, at - 1) : at], *held[at + 1 : at + 2])
-            found.setdefault(
-                (passage.id, text), Sentence(text, texts[at - 1] if at else "", passage, own, near - own, around)
-            )
+        for one in _sentences(passage):
+            found.setdefault((passage.id, one.text), one)
     return list(found.values())
+
+
+def _sentences(passage: Passage) -> Iterator[Sentence]:
+    title, around = frozenset(words(passage.title)), frozenset(words(passage.text))
+    heading: frozenset[str] = frozenset()
+    for at, paragraph in enumerate(_BLANK.split(passage.text)):
+        texts = split(paragraph)
+        held = [frozenset(words(text)) for text in texts]
+        if at == 0 and texts and not _ENDED.search(texts[0]):
+            heading = held[0]
+        for place, (text, own) in enumerate(zip(texts, held, strict=True)):
+            beside = frozenset().union(heading, *held[max(0, place - 1) : place + 2])
+            earlier = frozenset().union(heading, *held[:place])
+            before = texts[place - 1] if place else ""
+            yield Sentence(text, before, passage, paragraph, own, beside, earlier, title, around)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +154,7 @@ class Query:
     names: frozenset[str]
     rest: tuple[str, ...]
     measures: frozenset[str]
+    words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
 
     def coverage(self, one: Sentence) -> float:
@@ -145,7 +167,7 @@ class Query:
 
     def score(self, one: Sentence) -> float:
         inside = {word: max(holds(word, one.own), BESIDE * self.near(word, one)) for word in self.weights}
-        score = self._share(inside, self.weights)
+        score = 0.3 * self._share(inside, self.names) + 0.7 * self._share(inside, self.rest)
         score += 0.25 * fits(self.kind, one.text, self.text) if self.kind else 0.0
         score += 0.2 * bool(self.measures & one.own)
         score += 0.04 * min(3, len(self.pairs & set(pairwise(words(one.text)))))
@@ -153,12 +175,28 @@ class Query:
         return score - 0.2 * bare - 0.1 * (len(one.own) > 60)
 
     def near(self, word: str, one: Sentence) -> float:
-        """Whether a word stands beside a sentence; a name may stand anywhere in its passage."""
-        return max(holds(word, one.own), holds(word, one.around if word in self.names else one.beside))
+        """How near a word stands to a sentence: in it, beside it; names also in what it goes on from, or around it."""
+        if word not in self.names:
+            return max(holds(word, one.own), holds(word, one.beside))
+        if own := holds(word, one.own):
+            return own
+        other = 0.4 if subject(one) - self.words else 1.0
+        dated = other if self.kind in ("date", "number") else 1.0
+        far = other * 0.35 * holds(word, one.around)
+        return max(dated * 0.8 * holds(word, one.earlier), dated * 0.6 * holds(word, one.title), far)
 
     def _share(self, held: dict[str, float], of: Iterable[str]) -> float:
         total = sum(self.weights[word] for word in of)
         return sum(self.weights[word] * held[word] for word in of) / total if total else 1.0
+
+
+def subject(one: Sentence) -> set[str]:
+    """The stems of the name that a sentence begins with, or the paragraph of one that points back or names nothing."""
+    for text in (one.text, one.paragraph):
+        begins = _SUBJECT.match(text)
+        if begins and not _BACK.match(text) and (own := set(keywords(begins[1])) - _STARTS):
+            return own
+    return set()
 
 
 def query(question: str, candidates: Sequence[Sentence]) -> Query:
@@ -179,16 +217,15 @@ def query(question: str, candidates: Sequence[Sentence]) -> Query:
         frozenset(marked),
         rest,
         measured(question),
+        frozenset(words(question)),
         frozenset(pairwise(words(question))),
     )
 
 
-def best(question: str, read: Sequence[Passage]) -> list[tuple[float, float, Sentence]]:
+def best(asked: Query, candidates: Sequence[Sentence]) -> list[tuple[float, float, Sentence]]:
     """Sentences with (score, coverage), best first, earlier first among equals."""
-    candidates = sentences(read)
-    if not keywords(question):
+    if not asked.weights:
         return []
-    asked = query(question, candidates)
     ranked = [(asked.score(one), asked.coverage(one), one) for one in candidates]
     return sorted(ranked, key=lambda entry: -entry[0])
 
@@ -196,19 +233,26 @@ def best(question: str, read: Sequence[Passage]) -> list[tuple[float, float, Sen
 def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Found | None:
     """The sentence that answers the question, None if the passages do not hold the answer.
 
-    Every name of the question has to stand in the sentence's passage, and every number.
+    Every name of the question has to stand where the sentence goes on from, every number in its paragraph.
     """
-    wanted, marked, figures = kind(question), names(question), numbers(question)
+    candidates = sentences(read)
+    asked, figures = query(question, candidates), numbers(question)
     literal = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in exact(question)]
 
     def answers(one: Sentence) -> bool:
-        text = f"{one.passage.title}\n{one.passage.text}"
-        named = all(holds(name, one.around) for name in marked) and all(form.search(text.lower()) for form in literal)
-        return named and figures <= numbers(text)
+        named = all(asked.near(name, one) >= FARTHEST for name in asked.names)
+        text = f"{one.passage.title}\n{one.paragraph}"
+        return named and figures <= numbers(text) and all(form.search(text.lower()) for form in literal)
 
-    ranked = [entry for entry in best(question, read) if entry[1] >= enough and answers(entry[2])]
-    fitting = [entry for entry in ranked if fits(wanted, entry[2].text, question)]
-    if not ranked or (wanted in ("date", "number") and not fitting):
+    ranked = [entry for entry in best(asked, candidates) if entry[1] >= enough and answers(entry[2])]
+    fitting = [entry for entry in ranked if fits(asked.kind, entry[2].text, question)]
+    if not ranked or (asked.kind in ("date", "number") and not fitting):
         return None
     _, coverage, top = (fitting or ranked)[0]
     return Found(top, coverage)
+
+
+def ranked(question: str, read: Sequence[Passage]) -> list[Sentence]:
+    """All sentences, those that fit the question best first."""
+    candidates = sentences(read)
+    return [one for _, _, one in best(query(question, candidates), candidates)]

@@ -110,8 +110,8 @@ def _explore(asked: Asked) -> Program:
         if "search" in asked.tools:
             (brought,) = yield [("search", {"query": query})]
             read += reading.passages(brought)
-        ranked = [entry[2].passage.location for entry in reading.best(question, read)]
-        fresh = next((location for location in ranked if location not in opened), "")
+        ranked = reading.ranked(question, read)
+        fresh = next((one.passage.location for one in ranked if one.passage.location not in opened), "")
         if fresh and "browse" in asked.tools:
             opened.add(fresh)
             (brought,) = yield [("browse", {"url": fresh, "intent": question})]
@@ -154,7 +154,7 @@ def _compute(asked: Asked) -> Program:
     lines = computed[-1].text.splitlines() if computed else []
     if not any(sign in line for line in lines[-1:] for sign in ("=", " is a ")):
         return boxed(f"It could not be computed: {lines[-1] if lines else ' '.join(brought.split()[:40])}")
-    return boxed(f"{lines[-1]} [{computed[-1].id}]")
+    return boxed(f"{lines[-1]}. [{computed[-1].id}]")
 
 
 def cannot_see(asked: Asked) -> Act:

@@ -66,11 +66,11 @@ def answer(question: str, rows: Rows) -> str:
     asked, wanted = operation(question), stems(question)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     numeric = [name for name in columns if sum(number(row.get(name, "")) is not None for row in rows) * 2 > len(rows)]
-    kept, where = filtered(question, rows, [name for name in columns if name not in numeric])
     fitting = {name: len(stems(name) & wanted) / len(stems(name) or {""}) for name in numeric}
     column = max(fitting, key=lambda name: fitting[name], default="")
     if column and not fitting[column] and len(numeric) > 1:
         column = ""
+    kept, where = filtered(re.sub(f"{ABOVE}|{BELOW}", "", question), rows, [name for name in columns if name != column])
     for form, sign, word in ((ABOVE, 1, "above"), (BELOW, -1, "below")):
         if column and (limit := re.search(form, question.lower())):
             bound = float(limit[1].replace(",", ""))

@@ -85,19 +85,26 @@ KIN = tuple(
         "founded established created",
         "built constructed completed erected",
         "born birth birthplace",
-        "died death",
+        "die died death",
         "wrote written author authors",
         "invented invention inventor",
         "located lies situated",
         "inhabitants population people residents",
         "maximum most limit",
         "designed designer architect",
-        "mayor head",
         "wife husband married spouse",
+        "make made",
+        "take took",
+        "pay paid cost price",
+        "win won",
+        "lead led",
+        "keep kept",
+        "sink sank",
     )
 )
 """Words that answer for each other."""
 _STEMS = tuple(frozenset(words(" ".join(family))) for family in KIN)
+_CJK_TOPIC = re.compile(r"《([^《》]+)》|^([\u3400-\u9fff]{2,})的")
 _CJK_FORM = re.compile(
     r"什么时候|什么|多少|哪一?[年个里座条]|在哪|何时|何处|为什么|为何|谁|是|的|了|吗|呢|有|几[个人次]|多[高长大远]"
 )
@@ -126,6 +133,7 @@ def names(question: str) -> set[str]:
     rest = question[first.end() :] if first else question
     lead = first[0].strip() if first else ""
     found = set(words(" ".join(match[0] for match in _NAMED.finditer(rest))))
+    found |= {word for match in _CJK_TOPIC.finditer(question) for word in words(match[1] or match[2])}
     return found | (set(words(lead)) if lead[1:] != lead[1:].lower() else set())
 
 
@@ -180,6 +188,8 @@ def holds(word: str, held: frozenset[str]) -> float:
     """1 if the word is held, 0.8 if one like it is ("founder" for "founded"), 0.7 for another word for it, else 0."""
     if word in held:
         return 1.0
+    if len(word) == 1 and word > "\u3040":
+        return 0.8 if any(word in other for other in held) else 0.0
     root = word[: max(5, len(word) * 7 // 10)]
     if len(root) >= 5 and any(other.startswith(root) for other in held):
         return 0.8

@@ -1,0 +1,95 @@
+"""What the embedded default reaches: accuracy by kind of question, abstention and time, on documents of our own making.
+
+    python benchmarks/offline.py [--write] [--wrong]
+
+Runs every question of benchmarks/data/offline through the whole HiRA workflow, with the index over the documents and the
+Python sandbox. A question counts as right if the run is accepted (its citations hold) and one of the expected texts
+stands in the answer; one without an answer counts if the run says so and cites nothing.
+"""
+
+import argparse
+import asyncio
+import json
+import platform
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hira.policies.offline import OfflinePolicy
+from hira.team import Part, Team
+from hira.tools import Toolbox
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.python import open_python
+from hira.workflows import HiRA, rollout
+
+HERE = Path(__file__).parent
+DATA = HERE / "data" / "offline"
+RESULTS = HERE / "results" / "offline.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    kind: str
+    question: str
+    answer: str
+    status: str
+    right: bool
+    milliseconds: float
+
+
+async def measured(questions: Sequence[dict[str, Any]]) -> list[Outcome]:
+    documents = DATA / "documents"
+    index = Index([documents])
+    await index.refresh()
+    outcomes = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, entry in enumerate(questions):
+            tools = Toolbox(
+                search=search_documents(index),
+                browse=browse_documents(index),
+                python=open_python(Path(folder) / str(number), readable=(documents,)),
+            )
+            began = time.perf_counter()
+            run = await rollout(HiRA(), entry["question"], Team({"*": Part(OfflinePolicy())}, tools=tools))
+            took = (time.perf_counter() - began) * 1000
+            found = run.status == "answered" and any(text in run.answer for text in entry["answer"])
+            right = found if entry["answer"] else run.status == "insufficient_evidence" and not run.citations
+            outcomes.append(Outcome(entry["kind"], entry["question"], run.answer, run.status, right, took))
+    index.close()
+    return outcomes
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    groups = {kind: [one for one in outcomes if one.kind == kind] for kind in dict.fromkeys(one.kind for one in outcomes)}
+    rows = ["| kind | questions | right | share | median ms |", "|---|---|---|---|---|"]
+    for kind, group in [*groups.items(), ("all", list(outcomes))]:
+        right, took = sum(one.right for one in group), median(one.milliseconds for one in group)
+        rows.append(f"| {kind} | {len(group)} | {right} | {right / len(group):.0%} | {took:.0f} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure the embedded default.")
+    parser.add_argument("--write", action="store_true", help="write the figures to benchmarks/results/offline.md")
+    parser.add_argument("--wrong", action="store_true", help="show the answers that were wrong")
+    args = parser.parse_args()
+    lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    outcomes = asyncio.run(measured([json.loads(line) for line in lines]))
+    shown = table(outcomes)
+    print(shown)
+    for one in outcomes if args.wrong else ():
+        if not one.right:
+            print(f"\n{one.kind}: {one.question}\n  {one.status}: {one.answer}")
+    if args.write:
+        RESULTS.parent.mkdir(exist_ok=True)
+        where = f"Python {platform.python_version()} on {platform.system()}"
+        text = f"# The embedded default\n\n`python benchmarks/offline.py --write`, {where}.\n\n{shown}\n"
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
