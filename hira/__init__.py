@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hira.api import Answer, Hira, ask, ask_sync
+    from hira.answer import Answer
+    from hira.api import Hira, ask, ask_sync
     from hira.errors import HiraError
     from hira.events import Event
     from hira.policy import Policy
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "api",
+    "Answer": "answer",
     "Event": "events",
     "Hira": "api",
     "HiraError": "errors",

@@ -11,21 +11,20 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
+from hira.answer import Answer
 from hira.casting import Crew, crew, present
 from hira.errors import HiraError, Interrupted, Stop
 from hira.events import Event, Reader, RunEnded
-from hira.evidence import Citation, Source, cited
 from hira.policy import Policy
 from hira.settings import Settings, load
 from hira.team import Team
 from hira.tools import Tool
-from hira.trajectory import Rollout, Status
 from hira.workflows import Workflow, rollout
 
 if TYPE_CHECKING:
@@ -33,65 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Paths = str | Path | Sequence[str | Path]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a run ends with. `sources` is everything that was read, `citations` what the text rests on.
-
-    `status` is `answered`, `insufficient_evidence`, `partial` (a budget ended the run), `interrupted` or `failed`; the
-    text is then what was known by that time, and `error` says what ended it.
-    """
-
-    text: str
-    status: Status
-    citations: tuple[Citation, ...]
-    sources: tuple[Source, ...]
-    rollout: Rollout
-    model: str
-    error: str = ""
-
-    @property
-    def cited(self) -> tuple[Source, ...]:
-        """The sources that the text cites, in its order."""
-        read = self.rollout.sources.read
-        return tuple(read[one] for one in cited(self.text) if one in read)
-
-    def json(self) -> dict[str, Any]:
-        """The answer as one JSON object: the same keys for every run."""
-        record, usage = self.rollout, self.rollout.usage
-        where = record.sources.read
-        return {
-            "question": record.question,
-            "answer": self.text,
-            "status": self.status,
-            "citations": [
-                {"id": one.source, "source": where[one.source].location, "quote": one.quote, "verdict": one.verdict}
-                for one in self.citations
-            ],
-            "sources": [
-                {"id": one.id, "title": one.title, "location": one.location, "kind": one.kind} for one in self.sources
-            ],
-            "facts": [
-                {"text": fact.text, "sources": list(fact.sources), "subtask": fact.subtask}
-                for fact in record.memory.facts
-            ],
-            "resources": [asdict(resource) for resource in record.memory.resources],
-            "subtasks": [
-                {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
-                for finding in record.findings
-            ],
-            "usage": {
-                "calls": usage.calls,
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cost": usage.cost,
-                "seconds": round(usage.seconds, 3),
-            },
-            "workflow": record.workflow,
-            "model": self.model,
-            "run_id": record.run,
-        }
 
 
 class Run:
@@ -146,7 +86,7 @@ class Run:
                 await asyncio.wait([task])
 
     async def work(self, *readers: Reader, stream: bool = False) -> None:
-        """Ask the question, once; `answer` is there afterwards. `stream` shows the readers the models' text as it comes."""
+        """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes."""
         if self._team:
             raise RuntimeError("a run asks its question once; make another for the next")
         crew = await self._hira.opened()

@@ -48,7 +48,7 @@ class Crew:
     ) -> AsyncIterator[Team]:
         """A team for one run. Its work folder and its processes are gone when the context is left."""
         events = Events(*readers)
-        async with self.bench.toolbox(run, files, events) as tools:
+        async with self.bench.toolbox(run, question, files, events) as tools:
             budget = Budget(self.settings.max_tokens, self.settings.max_cost, self.settings.max_time)
             record = Rollout(run, question, self.workflow.name)
             yield Team(self.cast, record, events, budget, tools, tuple(files), stream)
@@ -113,7 +113,7 @@ async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> S
         return settings
     if settings.base_url or key:
         return settings if settings.model else await _only_model(settings, key)
-    found = [one for one in await find_local(ports) if one.models]
+    found = [one for one in await find_local(ports) if one.models] if ports else []
     if settings.model:
         served = next((one for one in found if settings.model in one.models), None)
         if served is None:

@@ -35,7 +35,7 @@ Sandbox = Literal["auto", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 
-# Where a web search's key is found, in the order in which the services are preferred.
+# Where the key of a search service is found.
 SEARCH_KEYS: Mapping[str, str] = {
     "serper": "SERPER_API_KEY",
     "tavily": "TAVILY_API_KEY",
@@ -43,8 +43,12 @@ SEARCH_KEYS: Mapping[str, str] = {
     "exa": "EXA_API_KEY",
     "serpapi": "SERPAPI_API_KEY",
     "jina": "JINA_API_KEY",
+    "openalex": "OPENALEX_API_KEY",
+    "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
-_LISTS = {"docs": os.pathsep, "without": ","}
+_LISTS = {"docs": os.pathsep, "without": ",", "allow": ","}
+# What only the user may loosen: a project's hira.toml may have been written by anyone.
+_GUARDS = ("sandbox", "allow")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -88,7 +92,9 @@ class Settings(_Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
     and is sent only where it is set); `max_tokens`, `max_cost` (US dollars) and `max_time` (seconds) bound one run;
     `sandbox` is how much has to hold Python code back (hira.tools.python); `cache` is the folder in which indexes of
-    documents are kept, None keeps them in memory.
+    documents and searches are kept, None keeps them in memory. `search` names services, separated by commas, in order
+    of preference; `contact` (an address or URL) is told to the sites that are read; `allow` holds "host:port" entries
+    of servers of this network that may be opened all the same.
     """
 
     model: str = ""
@@ -100,6 +106,8 @@ class Settings(_Checked):
     search: str = ""
     search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
     searxng_url: str = ""
+    contact: str = ""
+    allow: tuple[str, ...] = ()
     temperature: float = Field(default=0.7, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
@@ -226,9 +234,9 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
-    if kind == "project" and "sandbox" in values:
-        fix = "set HIRA_SANDBOX or write it into your own configuration"
-        raise UsageError("the sandbox is not for a project's file to open", where=f"in {path}", fix=fix)
+    if kind == "project" and (guard := next((name for name in _GUARDS if name in values), "")):
+        fix = f"set HIRA_{guard.upper()} or write it into your own configuration"
+        raise UsageError(f"{guard!r} may not be set by a project's file", where=f"in {path}", fix=fix)
     return _Layer(kind, _placed(values, path.parent), {key: str(path) for key in values})
 
 

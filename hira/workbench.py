@@ -3,21 +3,29 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from hira.errors import UsageError
+from hira.errors import ToolError, UsageError
 from hira.events import Events, Notice
-from hira.settings import SEARCH_KEYS, Settings
-from hira.tools import Tool, Toolbox
+from hira.settings import SEARCH_KEYS, Settings, did_you_mean
+from hira.tools import Observation, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.documents.walk import walk
 from hira.tools.files import files_tool
 from hira.tools.media import media_reader
 from hira.tools.python import open_python, refusal
+from hira.tools.search import BACKENDS, Backend
 
+# Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
+PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
+# Services that people know by another name, and those that use another one's key.
+ALSO_CALLED = {"wikipedia": "mediawiki"}
+SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
+DOCUMENTS = "documents"
 TELL_EVERY = 2.0
 
 
@@ -27,28 +35,25 @@ class Workbench:
 
     settings: Settings
     index: Index | None
-    search: Tool | None
-    browse: Tool | None
+    backends: tuple[Backend, ...]
     extra: tuple[Tool, ...]
     stack: AsyncExitStack
     notices: list[str] = field(default_factory=list)
 
     @asynccontextmanager
-    async def toolbox(self, run: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
+    async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
         if self.index:
-            await self.index.refresh(_progress(events))
-            self.notices += self.index.warnings
-            if not await self.index.names():
-                raise UsageError("the documents hold no text", where=_named(self.index.paths), fix="name others")
+            await self._read(self.index, events)
         while self.notices:
             events(Notice(self.notices.pop(0)))
+        search, browse = self._found(question, events)
+        mode = self.settings.sandbox
+        readable = tuple(path.expanduser().resolve() for path in (*self.settings.docs, *files))
         with tempfile.TemporaryDirectory(prefix=f"hira-{run}-", ignore_cleanup_errors=True) as folder:
-            mode = self.settings.sandbox
-            readable = tuple(path.expanduser().resolve() for path in (*self.settings.docs, *files))
             yield Toolbox(
-                search=self.search,
-                browse=self.browse,
+                search=search,
+                browse=browse,
                 files=files_tool(files) if files else None,
                 python=None if refusal(mode) else open_python(Path(folder), readable=readable, sandbox=mode),
                 media=media_reader((*readable, Path(folder))),
@@ -58,10 +63,30 @@ class Workbench:
     async def aclose(self) -> None:
         await self.stack.aclose()
 
+    async def _read(self, index: Index, events: Events) -> None:
+        """Bring the index up to date; what could not be read is told when it is first seen."""
+        told = set(index.warnings)
+        await index.refresh(_progress(events))
+        self.notices += [warning for warning in index.warnings if warning not in told]
+        if not await index.names():
+            raise UsageError("the documents hold no text", where=_named(index.paths), fix="name others")
+
+    def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None]:
+        """The tools "search" and "browse" of one run: over the documents, the web, or both."""
+        documents = (search_documents(self.index), browse_documents(self.index)) if self.index else (None, None)
+        if not self.backends:
+            return documents
+        web = _web(self.backends, self.settings, question, events)
+        if documents[0] is None or documents[1] is None:
+            return web
+        return both(documents[0], web[0]), either(documents[1], web[1])
+
 
 async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench:
-    """Lay out the tools. Raises `UsageError` for documents that are missing or hold nothing to read."""
+    """Lay out the tools. Raises `UsageError` for documents that are missing or empty and for searches without a key."""
     stack = AsyncExitStack()
+    names = web_searches(settings)
+    check_searches(names, settings)
     index = None
     if settings.docs:
         if not await asyncio.to_thread(lambda: walk(settings.docs).files):
@@ -69,20 +94,98 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench
             raise UsageError("no readable documents were found", where=_named(settings.docs), fix=fix)
         index = Index(settings.docs, settings.cache)
         stack.callback(index.close)
+    backends = _backends(names, settings, stack) if names else ()
     notices = [*settings.withheld, *([why] if (why := refusal(settings.sandbox)) else [])]
-    search = search_documents(index) if index else None
-    browse = browse_documents(index) if index else None
-    return Workbench(settings, index, search, browse, tuple(extra), stack, notices)
+    return Workbench(settings, index, backends, tuple(extra), stack, notices)
 
 
 def web_searches(settings: Settings) -> tuple[str, ...]:
-    """The web searches to ask: the one that is named, else, unless there are documents, the first with a key."""
+    """The web searches to ask: those that are named, else, unless there are documents, the first that is set up."""
     if settings.search:
-        return tuple(name.strip() for name in settings.search.split(",") if name.strip())
+        named = [name.strip() for name in settings.search.split(",")]
+        return tuple(ALSO_CALLED.get(name, name) for name in named if name and name != DOCUMENTS)
     if settings.docs:
         return ()
-    keyed = next((name for name in SEARCH_KEYS if name in settings.search_keys), "")
+    keyed = next((name for name in PREFERRED if name in settings.search_keys), "")
     return (keyed,) if keyed else ("searxng",) if settings.searxng_url else ()
+
+
+def check_searches(names: Sequence[str], settings: Settings) -> None:
+    """Raise `UsageError` for a search service that does not exist or lacks what it needs."""
+    for name in names:
+        if name not in BACKENDS:
+            fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])
+            raise UsageError(f"there is no search service {name!r}", where="named by --search", fix=fix)
+        keyed = SAME_KEY.get(name, name)
+        if keyed in PREFERRED and keyed not in settings.search_keys:
+            raise UsageError(f"the search service {name!r} needs a key", fix=f"set {SEARCH_KEYS[keyed]}")
+        if name == "searxng" and not settings.searxng_url:
+            raise UsageError("the search service 'searxng' needs its server's address", fix="set SEARXNG_BASE_URL")
+
+
+def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -> tuple[Backend, ...]:
+    from hira.tools.fetch import identification
+    from hira.tools.search import Cache, Cached, open_backend, open_client
+
+    client = open_client(identification(settings.contact))
+    stack.push_async_callback(client.aclose)
+    opened = []
+    for name in names:
+        key = settings.search_keys.get(SAME_KEY.get(name, name))
+        opened.append(
+            open_backend(
+                name,
+                client,
+                key=key.get_secret_value() if key else "",
+                base_url=settings.searxng_url if name == "searxng" else "",
+                contact=settings.contact,
+            )
+        )
+    if settings.cache is None:
+        return tuple(opened)
+    cache = Cache(settings.cache / "searches.sqlite")
+    stack.callback(cache.close)
+    return tuple(Cached(backend, cache) for backend in opened)
+
+
+def _web(backends: Sequence[Backend], settings: Settings, question: str, events: Events) -> tuple[Tool, Tool]:
+    """Search and browse for one run: only what was shown to it may be opened."""
+    from hira.tools.browse import browse_tool
+    from hira.tools.fetch import Fetcher
+    from hira.tools.search import search_tool
+    from hira.tools.seen import spelled, urls
+
+    seen = {spelled(url) for url in urls(question)}
+    fetcher = Fetcher(settings.allow, contact=settings.contact)
+    return search_tool(backends, seen=seen, on_notice=events), browse_tool(fetcher, seen=seen)
+
+
+def both(documents: Tool, web: Tool) -> Tool:
+    """One "search" that asks the documents and the web at once; the documents' passages come first."""
+
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        asked = (documents.call(arguments), web.call(arguments))
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        seen = [one for one in results if isinstance(one, Observation)]
+        failed = [one for one in results if isinstance(one, BaseException)]
+        for error in failed:
+            if not isinstance(error, ToolError) or not seen:
+                raise error
+        texts = [one.text for one in seen if one.text] + [str(error) for error in failed]
+        return Observation("\n".join(texts), tuple(passage for one in seen for passage in one.passages))
+
+    return replace(web, run=run, description="Search the local documents and the web. " + web.description)
+
+
+def either(documents: Tool, web: Tool) -> Tool:
+    """One "browse": a URL is opened on the web, everything else among the documents."""
+
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        address = str(arguments["url"]).strip().lower()
+        return await (web if address.startswith(("http://", "https://")) else documents).call(arguments)
+
+    description = "Open a local document by its path, or a web page by its URL. " + web.description
+    return replace(web, run=run, description=description, seconds=max(web.seconds, documents.seconds))
 
 
 def _named(paths: Sequence[Path]) -> str:

@@ -113,7 +113,7 @@ def test_a_file_that_is_no_toml_is_told_with_its_place(folder: Path, home: Path)
         load({}, {}, folder, home)
     assert error.value.where == f"in {path}"
     project(folder, "roles = 3")
-    with pytest.raises(UsageError, match="roles in hira.toml is no table"):
+    with pytest.raises(UsageError, match=r"roles in hira\.toml is no table"):
         load({}, {}, folder, home)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from hira.api import Answer, Hira, Run
+from hira.answer import Answer
+from hira.api import Hira, Run
 from hira.casting import OFFLINE, Crew, present
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.parser import flags

@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hira.api import Answer
+from hira.answer import Answer
 from hira.errors import UsageError
 
 SUFFIXES = (".json", ".md", ".txt")

@@ -1,0 +1,212 @@
+"""From settings to who speaks and to what is at hand."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from hira.casting import cast_of, connected, crew
+from hira.errors import AccessDenied, ToolError, UsageError
+from hira.events import Event, Notice
+from hira.policies.offline import OfflinePolicy
+from hira.settings import RoleSettings, Settings
+from hira.testing import ScriptedPolicy
+from hira.testing.endpoint import Endpoint
+from hira.testing.web import FakeWeb
+from hira.tools import Toolbox
+
+NO_PORTS: tuple[int, ...] = ()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint() as served:
+        yield served
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "volga.txt").write_text("The Volga is 3530 kilometres long.\n", encoding="utf-8")
+    return tmp_path / "docs"
+
+
+def port_of(endpoint: Endpoint) -> int:
+    return int(endpoint.base_url.split(":")[2].split("/")[0])
+
+
+async def test_a_server_of_this_machine_is_found_and_is_sent_no_key(endpoint: Endpoint) -> None:
+    settings = await connected(Settings(), [port_of(endpoint)])
+    assert (settings.model, settings.base_url) == ("scripted", endpoint.base_url)
+    assert settings.origin("model") == "hira.testing found on this machine"
+    assert all("authorization" not in request.headers for request in endpoint.requests)
+
+
+async def test_without_any_server_the_model_is_offline() -> None:
+    settings = await connected(Settings(), NO_PORTS)
+    assert settings.model == "offline"
+    assert settings.origin("model") == "no endpoint, key or local server was found"
+
+
+async def test_no_server_is_looked_for_when_an_endpoint_or_offline_is_named(endpoint: Endpoint) -> None:
+    ports = [port_of(endpoint)]
+    assert (await connected(Settings(model="offline"), ports)).model == "offline"
+    assert (await connected(Settings(model="m", api_key=SecretStr("k")), ports)).base_url == ""
+    assert not endpoint.requests
+
+
+async def test_a_named_model_is_taken_from_a_local_server_that_has_it(endpoint: Endpoint) -> None:
+    settings = await connected(Settings(model="scripted"), [port_of(endpoint)])
+    assert settings.base_url == endpoint.base_url
+    with pytest.raises(AccessDenied, match="no key for model 'gpt-5'"):
+        await connected(Settings(model="gpt-5"), [port_of(endpoint)])
+
+
+async def test_the_only_model_of_a_named_endpoint_is_taken_even_if_its_url_lacks_v1(endpoint: Endpoint) -> None:
+    settings = await connected(Settings(base_url=endpoint.base_url.removesuffix("/v1")), NO_PORTS)
+    assert (settings.model, settings.base_url) == ("scripted", endpoint.base_url)
+
+
+def test_every_role_is_cast_and_equal_places_share_a_policy() -> None:
+    same = RoleSettings(temperature=0.1)
+    other = RoleSettings(model="big", dialect="tags", continuation="prefix", top_k=20)
+    settings = Settings(model="m", base_url="http://127.0.0.1:1/v1", roles={"code": same, "planner": other})
+    cast, opened = cast_of(settings, {})
+    assert set(cast) == {"*", "code", "planner"}
+    assert cast["code"].policy is cast["*"].policy
+    assert (cast["code"].sampling.temperature, cast["*"].sampling.temperature) == (0.1, 0.7)
+    planner = cast["planner"]
+    assert (planner.policy.model, planner.dialect.name, planner.continuation) == ("big", "tags", "chain")
+    assert (planner.sampling.top_k, planner.sampling.top_p) == (20, 0.95)
+    assert len(opened) == 2
+
+
+def key_of(policy: Any) -> str:
+    """The key that a policy sends, read through its retrying wrapper."""
+    while hasattr(policy, "policy"):
+        policy = policy.policy
+    return str(policy._api_key)
+
+
+def test_a_role_at_another_place_is_not_given_the_general_key() -> None:
+    general = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key": SecretStr("general")}
+    elsewhere = "http://127.0.0.1:2/v1"
+    roles = {
+        "code": RoleSettings(base_url=elsewhere),
+        "look": RoleSettings(base_url=elsewhere, api_key=SecretStr("own")),
+    }
+    cast, _ = cast_of(Settings(**general, roles=roles), {})
+    assert [key_of(cast[role].policy) for role in ("*", "code", "look")] == ["general", "", "own"]
+
+
+def test_a_policy_that_is_handed_in_speaks_for_its_role() -> None:
+    everyone, planner = ScriptedPolicy([]), ScriptedPolicy([])
+    cast, opened = cast_of(Settings(), {"*": everyone, "planner": planner})
+    assert (cast["*"].policy, cast["planner"].policy, opened) == (everyone, planner, ())
+
+
+async def test_closing_closes_what_was_opened() -> None:
+    made = await crew(Settings(model="offline"), ports=NO_PORTS)
+    assert isinstance(made.cast["*"].policy, OfflinePolicy)
+    await made.aclose()
+
+
+async def test_an_unknown_role_or_workflow_gets_the_nearest_name() -> None:
+    with pytest.raises(UsageError, match="did you mean 'deep_search'"):
+        await crew(Settings(model="offline", roles={"deep_serch": RoleSettings(model="m")}), ports=NO_PORTS)
+    with pytest.raises(UsageError, match="did you mean 'hira'"):
+        await crew(Settings(model="offline", workflow="hirra"), ports=NO_PORTS)
+
+
+@asynccontextmanager
+async def toolbox(settings: Settings, heard: list[Event], question: str = "How long?") -> AsyncIterator[Toolbox]:
+    made = await crew(settings, ports=NO_PORTS)
+    try:
+        async with made.team("r1", question, (), [heard.append]) as team:
+            yield team.tools
+    finally:
+        await made.aclose()
+
+
+async def test_documents_alone_give_no_way_to_the_web(docs: Path) -> None:
+    settings = Settings(model="offline", docs=(docs,), search_keys={"serper": SecretStr("k")}, searxng_url="http://x")
+    async with toolbox(settings, []) as tools:
+        assert tools.search
+        assert tools.browse
+        assert "local documents" in tools.search.description
+        with pytest.raises(ToolError, match="none of the documents"):
+            await tools.browse.call({"url": "https://example.org/"})
+
+
+async def test_documents_and_a_web_search_are_asked_by_one_tool(docs: Path, tmp_path: Path) -> None:
+    pages = {"/kama": "<title>Kama</title><p>The river Kama is a tributary, and long.</p>"}
+    with FakeWeb(pages) as web:
+        settings = Settings(
+            model="offline",
+            docs=(docs,),
+            search="searxng",
+            searxng_url=web.url,
+            allow=(web.host,),
+            cache=tmp_path / "cache",
+        )
+        async with toolbox(settings, []) as tools:
+            assert tools.search
+            assert tools.browse
+            assert tools.search.name == "search"
+            found = await tools.search.call({"query": "long river Kama Volga"})
+            places = [passage.source.location for passage in found.passages]
+            assert places == ["volga.txt", f"{web.url}/kama"]
+            page = await tools.browse.call({"url": f"{web.url}/kama", "intent": "how long"})
+            assert "tributary" in page.passages[0].text
+            page = await tools.browse.call({"url": "volga.txt", "intent": "how long"})
+            assert "3530" in page.passages[0].text
+
+
+async def test_a_web_search_that_fails_leaves_the_documents(docs: Path) -> None:
+    with FakeWeb({}, failures=[403, 403, 403]) as web:
+        settings = Settings(model="offline", docs=(docs,), search="searxng", searxng_url=web.url)
+        heard: list[Event] = []
+        async with toolbox(settings, heard) as tools:
+            assert tools.search
+            found = await tools.search.call({"query": "Volga long"})
+    assert [passage.source.location for passage in found.passages] == ["volga.txt"]
+    assert "no search service answers" in found.text
+    assert any(isinstance(event, Notice) and event.text.startswith("search: ") for event in heard)
+
+
+async def test_the_first_search_whose_key_is_set_is_chosen_and_wikipedia_never_by_itself() -> None:
+    keys = {name: SecretStr("k") for name in ("jina", "brave", "openalex")}
+    for settings, there in (
+        (Settings(model="offline", search_keys=keys), True),
+        (Settings(model="offline", searxng_url="http://127.0.0.1:9"), True),
+        (Settings(model="offline", search="wikipedia"), True),
+        (Settings(model="offline", search_keys={"openalex": SecretStr("k")}), False),
+        (Settings(model="offline"), False),
+    ):
+        async with toolbox(settings, []) as tools:
+            assert (tools.search is not None) is there
+
+
+@pytest.mark.parametrize(
+    ("search", "what"),
+    [
+        ("serpr", "did you mean 'serper'"),
+        ("serper", "set SERPER_API_KEY"),
+        ("searxng", "set SEARXNG_BASE_URL"),
+        ("serpapi_scholar", "set SERPAPI_API_KEY"),
+    ],
+)
+async def test_a_search_that_cannot_be_used_is_told_before_any_work(search: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        await crew(Settings(model="offline", search=search), ports=NO_PORTS)
+
+
+async def test_python_that_nothing_holds_back_is_opened_only_by_the_user(tmp_path: Path) -> None:
+    from hira.settings import load
+
+    (tmp_path / "hira.toml").write_text('sandbox = "off"', encoding="utf-8")
+    with pytest.raises(UsageError, match="may not be set by a project's file"):
+        load({}, {}, tmp_path, tmp_path)

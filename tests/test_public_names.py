@@ -1,0 +1,53 @@
+"""What `import hira` gives, and what it costs."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import hira
+
+HEAVY = {"openai", "httpx", "pydantic", "litellm", "rich", "torch", "mcp", "tiktoken", "sqlite3", "asyncio"}
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert set(hira.__all__) == {
+        "Answer", "Event", "Hira", "HiraError", "Policy", "Rollout", "Settings", "Tool", "Workflow", "__version__",
+        "ask", "ask_sync", "tool",
+    }  # fmt: skip
+    assert len(hira.__all__) <= 15
+    assert set(dir(hira)) == set(hira.__all__)
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(hira, name) is not None for name in hira.__all__)
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
+    assert not hasattr(hira, "Manager")
+
+
+def test_the_version_is_the_packages() -> None:
+    declared = tomllib.loads((Path(hira.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert hira.__version__ == declared["project"]["version"]
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that are loaded once the code has run in a fresh interpreter."""
+    told = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(told.stdout.split())
+
+
+def test_importing_hira_loads_nothing_heavy() -> None:
+    assert not loaded_by("import hira") & HEAVY
+
+
+def test_asking_the_command_for_help_loads_nothing_heavy() -> None:
+    code = "import contextlib, io\nfrom hira.cli import main\nwith contextlib.redirect_stdout(io.StringIO()): main(['--help'])"
+    assert not loaded_by(code) & HEAVY
