@@ -99,7 +99,7 @@ _NOISE = re.compile(
     |social\w*|related\w*|recirc\w*|recommend\w*|promo\w*|newsletter\w*|subscri\w+|sign-?up|log-?in|cookies?|consent|gdpr
     |banner|advert\w*|ads?|sponsor\w*|outbrain|taboola|popular|trending|most-?read|read-?more|more-?stories|tags?|tag-?list
     |author-?bio|by-?line|captions?|credits?|copyright|popup|modal|overlay|widgets?|toolbar|pagination|pager|print-?only
-    |skip-?link|screen-?reader\w*|sr-only|visually-?hidden|editsection|toc|catlinks|printfooter|noprint)(?:$|[\s_-])""",
+    |skip-?link|navbox\w*|reference|screen-?reader\w*|sr-only|visually-?hidden|editsection|toc|catlinks|printfooter|noprint)(?:$|[\s_-])""",
     re.IGNORECASE | re.VERBOSE,
 )
 _BODY = re.compile(r"(?:^|\s)(?:article|story|entry|post)[_-]{0,2}(?:body|content|text)(?:$|\s)", re.IGNORECASE)

@@ -11,6 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from hira.errors import UsageError
+from hira.tools.search.bridge import litellm
 from hira.tools.search.cache import Cache, Cached
 from hira.tools.search.hit import Backend, Hit, canonical
 from hira.tools.search.line import Unusable, open_client
@@ -55,17 +56,21 @@ BACKENDS: dict[str, Callable[..., Backend]] = {
 
 
 def open_backend(name: str, client: "httpx.AsyncClient", **settings: str) -> Backend:
-    """The service of that name. `settings` are `key`, `base_url`, `language` and `contact`.
+    """The service of that name, or `litellm:<provider>` for one that litellm knows.
 
-    Empty ones are left out, as are those the service has no use for. `UsageError` for an unknown name and for a
-    key or address that is missing.
+    `settings` are `key`, `base_url`, `language` and `contact`. Empty ones are left out, as are those the service has no
+    use for. `UsageError` for an unknown name and for a key or address that is missing.
     """
+    given = {one: value.rstrip("/") for one, value in settings.items() if value}
+    if name.startswith("litellm:"):
+        place = {one: given[one] for one in ("key", "base_url") if one in given}
+        return litellm(client, provider=name.partition(":")[2], **place)
     if name not in BACKENDS:
         near = get_close_matches(name, BACKENDS, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BACKENDS)}"
         raise UsageError(f"there is no search service {name!r}", fix=fix)
     wanted = signature(BACKENDS[name]).parameters
-    given = {one: value.rstrip("/") for one, value in settings.items() if value and one in wanted}
+    given = {one: value for one, value in given.items() if one in wanted}
     missing = [one for one, what in wanted.items() if what.kind is what.KEYWORD_ONLY and what.default is what.empty]
     if missing := [one for one in missing if one not in given]:
         what = {"key": "an API key", "base_url": "the address of its server"}[missing[0]]
