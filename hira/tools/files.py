@@ -56,7 +56,7 @@ def files_tool(files: Sequence[Path]) -> Tool:
         name = _meant(attached, path)
         return await asyncio.to_thread(lambda: show(name, opened(attached[name]), part))
 
-    made: Tool = tool(read_attached, name="files", seconds=300.0)
+    made: Tool = tool(read_attached, name="files", seconds=300.0, pure=True)
     listed = ", ".join(attached) or "none"
     return replace(made, description=f"{made.description} The attached files: {listed}.")
 

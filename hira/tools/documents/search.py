@@ -1,7 +1,6 @@
 """The two tools made of an index: `search` finds passages, `browse` opens a document that was found."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Annotated
@@ -33,7 +32,7 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
         return Observation(passages=tuple(map(_passage, hits)))
 
-    made: Tool = tool(search)
+    made: Tool = tool(search, pure=True)
     return made
 
 
@@ -57,8 +56,8 @@ def browse_documents(index: Index) -> Tool:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
         return show(entry, intent)
 
-    made: Tool = tool(browse)
-    return replace(made, seconds=300.0)
+    made: Tool = tool(browse, seconds=300.0, pure=True)
+    return made
 
 
 async def _meant(index: Index, url: str) -> str:
