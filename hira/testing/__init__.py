@@ -1,7 +1,8 @@
-"""Test doubles for agents: a scripted policy, an endpoint that misbehaves on request. No network, no model."""
+"""Test doubles for agents: a scripted policy, an endpoint that misbehaves, a small web. No network, no model."""
 
 from hira.testing.endpoint import Endpoint, Received
 from hira.testing.script import Reply, ScriptError, calling
 from hira.testing.scripted import ScriptedPolicy
+from hira.testing.web import FakeWeb, Served
 
-__all__ = ["Endpoint", "Received", "Reply", "ScriptError", "ScriptedPolicy", "calling"]
+__all__ = ["Endpoint", "FakeWeb", "Received", "Reply", "ScriptError", "ScriptedPolicy", "Served", "calling"]
