@@ -5,6 +5,7 @@ every result. Marks are broken by look-alikes (`‹` for `<`), so the text stays
 """
 
 import re
+from collections.abc import Container
 
 _ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
 # controls, zero-width characters, bidirectional overrides, byte-order marks, invisible tags
@@ -51,6 +52,12 @@ _BRACKETED = re.compile(
     re.IGNORECASE,
 )
 _BOXED = re.compile(r"\\(?=boxed\b|fbox\b)")
+_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(\s*<?((?:[^\s()<>]|\([^()]*\))*[:/.](?:[^\s()<>]|\([^()]*\))*)>?[^()]*\)")
+_AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|javascript|data):[^>\s]*)>", re.IGNORECASE)
+_HTML = re.compile(
+    r"<(script|style|iframe|object)\b.*?(?:</\1\s*>|\Z)|</?[a-zA-Z][^<>]*>|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE
+)
 _BROKEN = str.maketrans("<>", "‹›")
 
 
@@ -63,3 +70,18 @@ def clean(text: str) -> str:
         text = _BRACKETED.sub(lambda token: f"‹{token[1] or token[2]}›", text)
         text = _BOXED.sub("", text)
     return text
+
+
+def presentable(text: str, read: Container[str]) -> str:
+    """A model's answer without anything that loads or leads elsewhere when it is rendered.
+
+    Pictures and raw HTML go, and links stay only where they lead to something that was `read`; their words stay.
+    Code between backticks is shown as it is.
+    """
+    parts = re.split(r"(```.*?```|`[^`\n]*`)", text, flags=re.DOTALL)
+    for at in range(0, len(parts), 2):
+        part = _IMAGE.sub(r"\1", parts[at])
+        part = _LINK.sub(lambda link: link[0] if link[2] in read else link[1], part)
+        part = _AUTOLINK.sub(lambda link: link[1] if link[1] in read else "", part)
+        parts[at] = _HTML.sub("", part)
+    return "".join(parts)

@@ -8,6 +8,7 @@ from hira.events import Notice, RunEnded, RunStarted
 from hira.evidence import accepted, drop_unknown, verify
 from hira.team import Team
 from hira.trajectory import Rollout, Status
+from hira.untrusted import presentable
 
 
 class Workflow(Protocol):
@@ -51,8 +52,9 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
 
 
 def settle(record: Rollout, team: Team) -> None:
-    """Drop citations of what nobody read, check the others, and say whether the answer rests on evidence."""
-    record.answer, unknown = drop_unknown(record.answer, record.sources)
+    """Drop links and citations of what nobody read, check the others, and say whether the answer rests on evidence."""
+    read = {source.location for source in record.sources.read.values()}
+    record.answer, unknown = drop_unknown(presentable(record.answer, read), record.sources)
     if unknown:
         team.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
     record.citations = verify(record.answer, record.sources, record.question)
