@@ -55,8 +55,12 @@ _BOXED = re.compile(r"\\(?=boxed\b|fbox\b)")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(\s*<?((?:[^\s()<>]|\([^()]*\))*[:/.](?:[^\s()<>]|\([^()]*\))*)>?[^()]*\)")
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|javascript|data):[^>\s]*)>", re.IGNORECASE)
+_LOADING = """a applet audio base button embed form frame frameset iframe image img input link math meta object picture
+script source style svg track video""".split()
 _HTML = re.compile(
-    r"<(script|style|iframe|object)\b.*?(?:</\1\s*>|\Z)|</?[a-zA-Z][^<>]*>|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE
+    r"<(script|style|iframe|object|svg)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)"
+    rf"|</?(?:{'|'.join(_LOADING)})\b[^<>]*>|<[a-z][^<>]*\s(?:on\w+|src|href|style)\s*=[^<>]*>",
+    re.DOTALL | re.IGNORECASE,
 )
 _BROKEN = str.maketrans("<>", "‹›")
 
@@ -75,7 +79,7 @@ def clean(text: str) -> str:
 def presentable(text: str, read: Container[str]) -> str:
     """A model's answer without anything that loads or leads elsewhere when it is rendered.
 
-    Pictures and raw HTML go, and links stay only where they lead to something that was `read`; their words stay.
+    Pictures and HTML that loads or runs something go, and links stay only where they lead to something that was `read`; their words stay.
     Code between backticks is shown as it is.
     """
     parts = re.split(r"(```.*?```|`[^`\n]*`)", text, flags=re.DOTALL)

@@ -77,6 +77,7 @@ READ = {"https://read.example/a"}
         ("see [the page](https://read.example/a)", "see [the page](https://read.example/a)"),
         ("<img src='http://evil.example/x'>a<script>steal()</script>b<!-- c -->", "ab"),
         ("<https://evil.example> and <https://read.example/a>", " and https://read.example/a"),
+        ("List<int> of <b onclick=x>bold</b> <y>", "List<int> of bold</b> <y>"),
         ("f[1](2) and a < b, c > d, and [s1] stays", "f[1](2) and a < b, c > d, and [s1] stays"),
         ("code stays: `<img src=x>`", "code stays: `<img src=x>`"),
     ],
