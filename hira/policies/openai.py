@@ -19,13 +19,22 @@ from hira.errors import BadReply, EndpointError, UsageError
 from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, parts_of
 from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
 from hira.policies.probe import missing
-from hira.policies.streaming import MAX_REPLY_BYTES, read_stream
+from hira.policies.streaming import MAX_REPLY_BYTES, read_stream, tell
 from hira.policies.transport import DirectClient, transport_for
-from hira.policy import Completion, Delta, Request, Watch
+from hira.policy import Completion, Request, Watch
 
 _OPENAI = "api.openai.com"
 _TELEMETRY = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async", "Retry-Count")
 _STOPS_OF_OPENAI = 4
+# What is not given here the SDK copies from its defaults, deeply, at every call.
+_OPTIONS: Any = {
+    "headers": {},
+    "max_retries": 0,
+    "timeout": None,
+    "params": {},
+    "idempotency_key": "none",
+    "security": {"bearer_auth": True},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ class OpenAIPolicy:
         self._transport = transport_for(self.base_url)
         limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
         http: Any = DirectClient(self._transport, limits)  # openai 3 declares httpx2's client and takes httpx's as well
-        self._options: Any = {} if api_key else {"headers": {"Authorization": _unkeyed(url)}}
+        self._options = _OPTIONS if api_key else _OPTIONS | {"headers": {"Authorization": _unkeyed(url)}}
         self._client = openai.AsyncOpenAI(
             api_key=api_key or "none",
             base_url=self.base_url,
@@ -95,6 +104,11 @@ class OpenAIPolicy:
         except TimeoutError:
             told = f"no whole reply within {self._timeout.total:g} seconds"
             raise EndpointError(told, where=self.where, retryable=True) from None
+        except EndpointError as error:
+            if self._api_key and self._api_key in error.what:  # some servers repeat it
+                error.what = error.what.replace(self._api_key, "…")
+                error.args = (error.what,)
+            raise
         return completion_of(parts, request, where=self.where)
 
     async def aclose(self) -> None:
@@ -112,7 +126,7 @@ class OpenAIPolicy:
             except openai.APIStatusError as error:
                 said = _said(error.response)
                 field = refused_field(error.status_code, said, body)
-                if not field:
+                if not field or field in self._extra_body:
                     raise await self._failure(error.status_code, said, error.response.headers) from None
                 self.accepted = _without(self.accepted, field, len(body.get("stop", ())))
             except (openai.APIConnectionError, httpx.HTTPError) as error:
@@ -128,14 +142,14 @@ class OpenAIPolicy:
             parts = self._parts(await self._read(response))
         finally:
             await response.aclose()
-        if watch is not None and parts.text:
-            watch(Delta(parts.text))
+        if watch is not None:
+            tell(watch, parts.text, parts.reasoning)
         return parts
 
     async def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
         try:
             response = await self._client.post(
-                path,
+                self.base_url + path,
                 cast_to=httpx.Response,
                 body=body,
                 options=self._options,

@@ -64,7 +64,7 @@ async def read_stream(pieces: AsyncIterator[bytes], watch: Watch | None, *, idle
                 if text or thought:
                     texts.append(text)
                     thoughts.append(thought)
-                    _tell(watch, text, thought)
+                    tell(watch, text, thought)
                     size += len(text) + len(thought)
                     if size > MAX_REPLY_CHARACTERS:
                         raise BadReply(f"the reply did not end within {size} characters", where=where)
@@ -114,7 +114,8 @@ def _take(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str]:
     return text, thought or reasoning_of(delta)
 
 
-def _tell(watch: Watch | None, text: str, thought: str) -> None:
+def tell(watch: Watch | None, text: str, thought: str) -> None:
+    """Hand a piece to who watches."""
     if watch is None:
         return
     if thought:

@@ -116,6 +116,10 @@ async def _after_a_date(exchange: Exchange, seconds: float) -> None:
     await exchange.json(429, error("too many requests"), retry_after=format_datetime(until, usegmt=True))
 
 
+async def _repeats_key(exchange: Exchange) -> None:
+    await exchange.json(401, error(f"wrong key: {exchange.headers.get('authorization', '')}"))
+
+
 async def _reset(exchange: Exchange) -> None:
     await exchange.reset()
 
@@ -217,7 +221,7 @@ _STATUSES = {
     "529": refuses(529, error("overloaded", "overloaded_error")),
     "408": refuses(408),
     "409": refuses(409),
-    "400-bad": refuses(400, error("messages: field required", "invalid_request_error")),
+    "400-bad": refuses(400, error("messages: field required", "invalid_request_error"), x_request_id="req_7"),
     "400-overflow": refuses(400, error(_OVERFLOW, "invalid_request_error", "context_length_exceeded", "messages")),
     "400-overflow-llamacpp": refuses(
         400, error("the request exceeds the available context size", "exceed_context_size_error")
@@ -235,6 +239,7 @@ _STATUSES = {
         ),
     ),
     "400-stream-options": refuses(400, error("Unknown parameter: 'stream_options'.", param="stream_options")),
+    "401-key": Fault(_repeats_key),
     "401": refuses(401, error("Incorrect API key provided", "invalid_request_error", "invalid_api_key")),
     "403-html": refuses(403, "<html><head><title>Access denied by proxy</title></head></html>", kind="text/html"),
     "404-model": refuses(404, error("The model does not exist", "invalid_request_error", "model_not_found")),

@@ -173,6 +173,30 @@ async def test_a_cancelled_call_leaves_nothing_in_flight(watch):
                 await asyncio.sleep(0.005)
 
 
+async def test_hundreds_of_cancelled_calls_leave_nothing_in_flight():
+    with Endpoint(lambda request: "never", delay=30) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        tasks = [asyncio.ensure_future(policy.complete(ASKED)) for _ in range(200)]
+        async with asyncio.timeout(20):
+            while endpoint.in_flight < 200:
+                await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0.5)
+        assert (endpoint.in_flight, endpoint.connections) == (0, 0)
+
+
+async def test_a_proxy_in_the_environment_stands_between(monkeypatch):
+    with Endpoint(["from far away", "and again"]) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.base_url.removesuffix("/v1"))
+        policy = OpenAIPolicy("m", "http://models.example/v1")
+        assert (await policy.complete(ASKED)).text == "from far away"
+        assert (await policy.complete(ASKED, lambda delta: None)).text == "and again"
+        await policy.aclose()
+        assert proxy.requests[0].path == "http://models.example/v1/chat/completions"
+
+
 def test_a_policy_can_be_used_from_one_event_loop_after_another():
     with Endpoint(["one", "two"]) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url)
@@ -274,6 +298,11 @@ async def test_an_optional_field_that_is_refused_by_name_is_left_out_from_then_o
         assert [instead in body for body in bodies] == [False, True, True]
 
 
+async def test_what_the_user_added_is_not_taken_out_again():
+    with Endpoint(faults=["422"]) as endpoint, pytest.raises(EndpointError, match="temperature"):
+        await ask(endpoint, extra_body={"temperature": 0.3})
+
+
 async def test_a_refusal_that_names_no_field_is_told():
     with Endpoint(faults=["422"]) as endpoint, pytest.raises(EndpointError, match="Extra inputs are not permitted"):
         await ask(endpoint)
@@ -330,7 +359,8 @@ async def test_a_date_in_retry_after_is_waited_for():
     [
         ("429-ra-huge", RateLimited, "no requests until"),
         ("429-quota", RateLimited, "current quota"),
-        ("400-bad", EndpointError, "field required"),
+        ("400-bad", EndpointError, "field required (request req_7)"),
+        ("401-key", AccessDenied, "wrong key: Bearer …"),
         ("400-overflow", ContextOverflow, "maximum context length"),
         ("400-overflow-llamacpp", ContextOverflow, "available context size"),
         ("401", AccessDenied, "Incorrect API key"),
