@@ -53,7 +53,8 @@ _BRACKETED = re.compile(
 )
 _BOXED = re.compile(r"\\(?=boxed\b|fbox\b)")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
-_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(\s*<?((?:[^\s()<>]|\([^()]*\))*[:/.](?:[^\s()<>]|\([^()]*\))*)>?[^()]*\)")
+_TARGET = r"(?:[^\s()<>]|\([^()]*\))*"
+_LINK = re.compile(rf"(?<!!)\[([^\]]*)\]\(\s*<?({_TARGET}[:/.]{_TARGET})>?[^()]*\)")
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|javascript|data):[^>\s]*)>", re.IGNORECASE)
 _LOADING = """a applet audio base button embed form frame frameset iframe image img input link math meta object picture
 script source style svg track video""".split()
