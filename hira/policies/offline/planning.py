@@ -44,7 +44,8 @@ def _answer(asked: Asked) -> Program:
         (report,) = yield [("subtask", {"task": f"{question} It is about: {', '.join(seen)}"})]
         return boxed(concluded(report))
     result = yield from solve(question, files, _HOPS)
-    return boxed(result.text or f"The documents do not hold the answer to this question: {result.question}")
+    first = "" if result.question == question else f", which has to be answered first: {result.question}"
+    return boxed(result.text or f"The documents do not hold the answer to this question: {question}{first}")
 
 
 def solve(question: str, files: list[str], hops: int) -> Plan:

@@ -19,17 +19,14 @@ def advance(program: Program, asked: Asked, saying: str, *, several: int = 1, li
 
     Calls beyond the `limit`, or when no further call can be made, bring nothing, and the role closes with what it has.
     """
-    closing = asked.concluding
-    calls = next(program, None)
-    if calls is None:
-        return Act("")
-    while True:
-        brought = [asked.brought.get((name, first(arguments))) for name, arguments in calls]
-        todo = [call for call, text in zip(calls, brought, strict=True) if text is None]
-        todo = todo[: max(0, min(several, limit - len(asked.brought)))]
-        if todo and not closing:
-            return Act(saying, tuple(todo))
-        try:
+    try:
+        calls = next(program)
+        while True:
+            brought = [asked.brought.get((name, first(arguments))) for name, arguments in calls]
+            todo = [call for call, text in zip(calls, brought, strict=True) if text is None]
+            todo = todo[: max(0, min(several, limit - len(asked.brought)))]
+            if todo and not asked.concluding:
+                return Act(saying, tuple(todo))
             calls = program.send([text or "" for text in brought])
-        except StopIteration as end:
-            return Act(str(end.value))
+    except StopIteration as end:
+        return Act(str(end.value))

@@ -207,15 +207,18 @@ def entity(conclusion: str, question: str, noun: str) -> str:
     if noun.endswith(("year", "date")):
         return year[0] if (year := _YEAR.search(conclusion)) else ""
     known, marked = set(words(question)), names(question)
-    rest = known - marked
+    rest, kind_of = known - marked, set(words(noun))
     ranked: list[tuple[float, int, str]] = []
     for match in _ENTITY.finditer(conclusion):
-        name = match[0].strip('"“” .,')
+        name = re.sub(r"[’']s$", "", match[0].strip('"“” .,'))
         own = set(words(name))
         if not own or own <= known or name.isdigit() or _PRONOUN.fullmatch(name):
             continue
-        inside = bool(own & set(words(noun)))
-        ranked.append((_distance(match.span(), conclusion, rest) - 40 * inside, match.start(), name))
+        follows = re.match(r" ([a-z][\w-]*)", conclusion[match.end() :])
+        if follows and set(words(follows[1])) & kind_of:
+            name, own = name + follows[0], own | kind_of
+        distance = _distance(match.span(), conclusion, rest) - (40 if own & kind_of else 0)
+        ranked.append((distance, match.start(), name))
     return min(ranked)[2] if ranked else ""
 
 

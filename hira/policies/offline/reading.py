@@ -154,6 +154,7 @@ class Query:
     names: frozenset[str]
     rest: tuple[str, ...]
     measures: frozenset[str]
+    category: frozenset[str]
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
 
@@ -166,10 +167,14 @@ class Query:
         return min(parts)
 
     def score(self, one: Sentence) -> float:
-        inside = {word: max(holds(word, one.own), BESIDE * self.near(word, one)) for word in self.weights}
+        back = 0.9 if _BACK.match(one.text) else BESIDE
+        inside = {
+            word: max(holds(word, one.own), (back if word in self.names else BESIDE) * self.near(word, one))
+            for word in self.weights
+        }
         score = 0.3 * self._share(inside, self.names) + 0.7 * self._share(inside, self.rest)
         score += 0.25 * fits(self.kind, one.text, self.text) if self.kind else 0.0
-        score += 0.2 * bool(self.measures & one.own)
+        score += 0.2 * bool(self.measures & one.own) + 0.15 * bool(self.category & one.own)
         score += 0.04 * min(3, len(self.pairs & set(pairwise(words(one.text)))))
         bare = len(one.own) < 3 or one.text.startswith("#") or one.text.endswith(("?", ":"))
         return score - 0.2 * bare - 0.1 * (len(one.own) > 60)
@@ -182,7 +187,7 @@ class Query:
             return own
         other = 0.4 if subject(one) - self.words else 1.0
         dated = other if self.kind in ("date", "number") else 1.0
-        far = other * 0.35 * holds(word, one.around)
+        far = (other if self.kind == "person" else dated) * 0.35 * holds(word, one.around)
         return max(dated * 0.8 * holds(word, one.earlier), dated * 0.6 * holds(word, one.title), far)
 
     def _share(self, held: dict[str, float], of: Iterable[str]) -> float:
@@ -217,6 +222,7 @@ def query(question: str, candidates: Sequence[Sentence]) -> Query:
         frozenset(marked),
         rest,
         measured(question),
+        frozenset(noun),
         frozenset(words(question)),
         frozenset(pairwise(words(question))),
     )

@@ -45,9 +45,19 @@ def from_file(path: Path) -> Rows:
 
 
 def from_lines(lines: Iterable[str]) -> Rows:
-    """The rows in lines such as "City: Bern | Inhabitants: 134,000"; other lines are left out."""
-    named = [re.findall(r"([^|:]+):\s*([^|]*?)\s*(?:\||$)", line) for line in lines if " | " in line]
-    return [{name.strip(): cell for name, cell in row} for row in named if len(row) > 1]
+    """The rows in lines such as "City: Bern | Inhabitants: 134,000" or "| Bern | 134,000 |"; others are left out."""
+    rows: Rows = []
+    header: list[str] = []
+    for line in (line.strip() for line in lines):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        named = [cell.split(": ", 1) for cell in cells if ": " in cell]
+        if not line.startswith("|"):
+            rows += [{name.strip(): cell.strip() for name, cell in named}] if len(named) > 1 else []
+        elif not header:
+            header = cells
+        elif line.strip("|-: "):
+            rows.append(dict(zip(header, cells, strict=False)))
+    return rows
 
 
 def number(cell: str) -> float | None:

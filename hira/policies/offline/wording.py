@@ -57,7 +57,7 @@ _FORM = frozenset(
     )
 )
 _CATEGORY = re.compile(
-    r"^(?:(?:in|at|on|from|to|by) )?(?:which|what) (?!is|was|are|were|do|does|did|has|had|of\b)([\w-]+) "
+    r"^(?:(?:in|at|on|from|to|by) )?which ([\w-]+) (?!and\b|or\b)"
     r"|^(?:who|what) (?:is|was|are|were) the ([\w-]+) "
     r"(?:(?:in|at|on|from|by|of) )?(?:which|whom|that|who|where|whose)\b",
     re.IGNORECASE,
@@ -68,7 +68,7 @@ MEASURES = {
     for adjectives, hints in (
         ("old", "age born birth built founded established opened completed created constructed year"),
         ("high tall", "height elevation altitude rises metre meter m feet ft tall high"),
-        ("long", "length km kilometre kilometer metre m mile hour minute day year lasted long"),
+        ("long", "length km kilometre kilometer metre m mile second minute hour day week month year lasted long"),
         ("deep", "depth deepest"),
         ("wide", "width broad"),
         ("large big", "area size surface population inhabitants hectare km² km square large"),
@@ -100,6 +100,8 @@ KIN = tuple(
         "lead led",
         "keep kept",
         "sink sank",
+        "run ran",
+        "staff employees employs",
     )
 )
 """Words that answer for each other."""
