@@ -158,7 +158,8 @@ class Hira:
             given["workflow"] = self.workflow
         given = {name: value for name, value in given.items() if value}
         if self.settings is None:
-            self.settings = load(given, os.environ, Path.cwd(), Path.home())
+            loaded = load(given, os.environ, Path.cwd(), Path.home())
+            self.settings = loaded.told({name: f"Hira({name}=…)" for name in given})
         elif given:
             self.settings = self.settings.changed(given, "Hira(…)")
 

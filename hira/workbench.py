@@ -26,7 +26,9 @@ PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
 ALSO_CALLED = {"wikipedia": "mediawiki"}
 SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
 DOCUMENTS = "documents"
+# Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 2.0
+FRESH = 1.0
 
 
 @dataclass(slots=True)
@@ -35,10 +37,14 @@ class Workbench:
 
     settings: Settings
     index: Index | None
+    documents: tuple[Tool, Tool] | None
     backends: tuple[Backend, ...]
     extra: tuple[Tool, ...]
+    python: bool
     stack: AsyncExitStack
     notices: list[str] = field(default_factory=list)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _read_at: float | None = None
 
     @asynccontextmanager
     async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
@@ -55,7 +61,7 @@ class Workbench:
                 search=search,
                 browse=browse,
                 files=files_tool(files) if files else None,
-                python=None if refusal(mode) else open_python(Path(folder), readable=readable, sandbox=mode),
+                python=open_python(Path(folder), readable=readable, sandbox=mode) if self.python else None,
                 media=media_reader((*readable, Path(folder))),
                 extra=self.extra,
             )
@@ -64,22 +70,25 @@ class Workbench:
         await self.stack.aclose()
 
     async def _read(self, index: Index, events: Events) -> None:
-        """Bring the index up to date; what could not be read is told when it is first seen."""
-        told = set(index.warnings)
-        await index.refresh(_progress(events))
-        self.notices += [warning for warning in index.warnings if warning not in told]
-        if not await index.names():
-            raise UsageError("the documents hold no text", where=_named(index.paths), fix="name others")
+        """Bring the index up to date, once for runs that begin together; what could not be read is told once."""
+        async with self._reading:
+            if self._read_at is not None and time.monotonic() - self._read_at < FRESH:
+                return
+            told = set(index.warnings)
+            await index.refresh(_progress(events))
+            self.notices += [warning for warning in index.warnings if warning not in told]
+            if not await index.names():
+                raise UsageError("the documents hold no text", where=_named(index.paths), fix="name others")
+            self._read_at = time.monotonic()
 
     def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None]:
         """The tools "search" and "browse" of one run: over the documents, the web, or both."""
-        documents = (search_documents(self.index), browse_documents(self.index)) if self.index else (None, None)
         if not self.backends:
-            return documents
+            return self.documents or (None, None)
         web = _web(self.backends, self.settings, question, events)
-        if documents[0] is None or documents[1] is None:
+        if not self.documents:
             return web
-        return both(documents[0], web[0]), either(documents[1], web[1])
+        return both(self.documents[0], web[0]), either(self.documents[1], web[1])
 
 
 async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench:
@@ -95,8 +104,10 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench
         index = Index(settings.docs, settings.cache)
         stack.callback(index.close)
     backends = _backends(names, settings, stack) if names else ()
-    notices = [*settings.withheld, *([why] if (why := refusal(settings.sandbox)) else [])]
-    return Workbench(settings, index, backends, tuple(extra), stack, notices)
+    refused = refusal(settings.sandbox)
+    notices = [*settings.withheld, *([refused] if refused else [])]
+    documents = (search_documents(index), browse_documents(index)) if index else None
+    return Workbench(settings, index, documents, backends, tuple(extra), not refused, stack, notices)
 
 
 def web_searches(settings: Settings) -> tuple[str, ...]:

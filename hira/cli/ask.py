@@ -17,7 +17,6 @@ from hira.cli.parser import flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
 from hira.errors import UsageError
-from hira.events import Notice
 from hira.settings import load
 from hira.trajectory import Status
 
@@ -64,13 +63,11 @@ async def _answered(hira: Hira, run: Run, args: argparse.Namespace, shell: Shell
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
     try:
-        with _interruptible(run, working, shell):
+        with _view(args, shell) as view, _interruptible(run, working, view):
             async with hira:
-                crew = await hira.opened()
-                with _view(args, shell) as view:
-                    if line := announced(crew):
-                        view(Notice(line)) if args.events else shell.tell(f"hira: {line}")
-                    await _watched(run, view, stream=args.events)
+                if line := announced(await hira.opened()):
+                    view.say(line)
+                await _watched(run, view, stream=args.events)
     except asyncio.CancelledError:
         return None
     return run.answer
@@ -102,7 +99,7 @@ def _view(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
     if args.events:
         yield JsonLines(shell.tell)
     elif args.quiet:
-        yield Silent()
+        yield Silent(shell.tell)
     elif shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
         from hira.cli.live import Watching  # rich is only loaded where it draws
 
@@ -113,13 +110,13 @@ def _view(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
 
 
 @contextmanager
-def _interruptible(run: Run, working: "asyncio.Task[Answer | None]", shell: Shell) -> Iterator[None]:
+def _interruptible(run: Run, working: "asyncio.Task[Answer | None]", view: View) -> Iterator[None]:
     """Ctrl-C once: answer from what is known. Twice, or SIGTERM: quit at once, cleaning up on the way."""
     loop = asyncio.get_running_loop()
     asked = False
 
     def stop() -> None:
-        shell.tell("hira: answering from what is known; Ctrl-C again quits")
+        view.say("answering from what is known; Ctrl-C again quits")
         run.stop()
 
     def heard(number: int, _frame: FrameType | None) -> None:

@@ -14,6 +14,7 @@ from hira.cli.parser import flags
 from hira.cli.shell import Shell
 from hira.errors import HiraError
 from hira.policies import OPENAI_URL
+from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.probe import LOCAL_PORTS, Probe, probe
 from hira.settings import SEARCH_KEYS, Settings, load
 from hira.tools.documents.walk import walk
@@ -40,7 +41,7 @@ class Report:
         self.lines += ["", title]
 
     def row(self, name: str, value: str, origin: str = "") -> None:
-        self.lines.append(f"  {name:<14}{value}" + (f"  ({origin})" if origin else ""))
+        self.lines.append(f"  {name:<16}{value}" + (f"  ({origin})" if origin else ""))
 
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
@@ -87,8 +88,7 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
     if not found.ok:
         report.code = ENDPOINT
     elif probing:
-        for name, value in await _capabilities(settings, base_url, key):
-            report.row(name, value)
+        await _capabilities(report, settings, base_url, key)
     else:
         report.off.append("what the endpoint can do is not tried: hira doctor --probe makes a few tiny requests")
 
@@ -105,8 +105,15 @@ def _reached(found: Probe, model: str) -> str:
     return ", ".join(told)
 
 
-async def _capabilities(settings: Settings, base_url: str, key: str) -> list[tuple[str, str]]:
-    return []
+async def _capabilities(report: Report, settings: Settings, base_url: str, key: str) -> None:
+    """Rows of what the endpoint was seen to do, and the settings that fit it better than the present ones."""
+    found = await capabilities(settings.model, base_url, key)
+    for name, value in found.items():
+        report.row(name, value if isinstance(value, str) else "yes" if value else "no")
+    if found["native tools"] is not True and settings.dialect == "native":
+        report.off.append('native tool calls were not seen: dialect = "tags" writes calls as text, for any endpoint')
+    if settings.continuation == "turns" and (way := found["continuation"]) in WAYS:
+        report.off.append(f'reasoning in one chain, as in the HiRA paper: continuation = "{way}"')
 
 
 def _roles(report: Report, settings: Settings) -> None:

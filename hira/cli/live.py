@@ -12,6 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from hira.cli.progress import brief, spelled, spent
+from hira.cli.shell import visible
 from hira.events import (
     Event,
     Notice,
@@ -44,7 +45,7 @@ class Branch:
 
 
 class Watching:
-    """A reader of events that keeps the tree up to date; a context manager that shows it while it is open."""
+    """A reader of events that keeps the tree up to date; a context manager that shows it from the first event on."""
 
     def __init__(self, stderr: TextIO) -> None:
         self.console = Console(file=stderr)
@@ -63,11 +64,15 @@ class Watching:
         )
 
     def __enter__(self) -> Self:
-        self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        if self._live.is_started:
+            self._live.refresh()
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        self.console.print(Text(f"hira: {visible(text)}"), soft_wrap=True)
 
     async def keep(self) -> None:
         while True:
@@ -75,6 +80,11 @@ class Watching:
             self._live.refresh()
 
     def __call__(self, event: Event) -> None:
+        if not self._live.is_started:
+            self._live.start()
+        self._take(event)
+
+    def _take(self, event: Event) -> None:
         match event:
             case RunStarted(question=question, models=models):
                 self.planner.text = f"{question}  ({', '.join(dict.fromkeys(models.values()))})"

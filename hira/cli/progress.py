@@ -38,10 +38,22 @@ class View(Protocol):
 
     async def keep(self) -> None: ...
 
+    def say(self, text: str) -> None:
+        """A line for the person that no event of the run stands for."""
+        ...
+
 
 class Silent:
+    """Shows no progress, and still says what has to be said."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
     def __call__(self, event: Event) -> None:
         pass
+
+    def say(self, text: str) -> None:
+        self.tell(f"hira: {text}")
 
     async def keep(self) -> None:
         pass
@@ -55,6 +67,9 @@ class JsonLines:
 
     def __call__(self, event: Event) -> None:
         self.tell(json.dumps(record(event), ensure_ascii=False, default=str))
+
+    def say(self, text: str) -> None:
+        self(Notice(text))
 
     async def keep(self) -> None:
         pass
@@ -85,6 +100,9 @@ class Lines:
         self.last = time.monotonic()
         if text := self.line(event):
             self.tell(f"{event.at:6.1f} s  {brief(text)}")
+
+    def say(self, text: str) -> None:
+        self.tell(f"hira: {text}")
 
     async def keep(self) -> None:
         while True:

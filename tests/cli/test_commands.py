@@ -22,7 +22,7 @@ from hira.testing.endpoint import Endpoint
 QUESTION = "When was ASEAN founded?"
 DISTILLED = '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}'
 ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
-SCRIPT = [
+SCRIPT: list[Any] = [
     calling("subtask", task=QUESTION),
     '{"reason": "a page states it", "expert": "simple_search"}',
     '{"queries": ["ASEAN founded"]}',
@@ -245,10 +245,10 @@ def test_doctor_tells_what_is_set_and_from_where_and_what_is_off(place: Place) -
     (place.folder / "hira.toml").write_text('model = "offline"\ndocs = ["docs"]\n', encoding="utf-8")
     said = place.hira("doctor", SERPER_API_KEY="sp-secret", HIRA_PARALLEL="2")
     assert said.code == 0
-    assert f"model         offline  ({place.folder / 'hira.toml'})" in said.out
+    assert f"model           offline  ({place.folder / 'hira.toml'})" in said.out
     assert "1 file" in said.out
-    assert "parallel      2  (HIRA_PARALLEL)" in said.out
-    assert "key serper    set  (SERPER_API_KEY)" in said.out
+    assert "parallel        2  (HIRA_PARALLEL)" in said.out
+    assert "key serper      set  (SERPER_API_KEY)" in said.out
     assert "secret" not in said.out
     assert "Off, and how to turn it on" in said.out
 
@@ -256,10 +256,20 @@ def test_doctor_tells_what_is_set_and_from_where_and_what_is_off(place: Place) -
 def test_doctor_tells_what_the_endpoint_is(place: Place, endpoint: Endpoint) -> None:
     said = place.hira("doctor", *at(endpoint), OPENAI_API_KEY="sk-given")
     assert said.code == 0
-    assert "reachable     yes, hira.testing, 1 model" in said.out
-    assert "key           set  (OPENAI_API_KEY)" in said.out
+    assert "reachable       yes, hira.testing, 1 model" in said.out
+    assert "key             set  (OPENAI_API_KEY)" in said.out
     assert "sk-given" not in said.out
     assert not endpoint.calls
+
+
+def test_doctor_tries_what_the_endpoint_can_do_when_told_to(place: Place) -> None:
+    with Endpoint(lambda _: "one two three four five six seven eight nine") as endpoint:
+        said = place.hira("doctor", *at(endpoint), "--probe")
+    assert said.code == 0
+    assert "streaming       yes" in said.out
+    assert "native tools    no" in said.out
+    assert "stop string     stripped" in said.out
+    assert 'dialect = "tags"' in said.out
 
 
 def test_doctor_ends_with_3_when_the_endpoint_is_not_there(place: Place) -> None:
@@ -267,7 +277,7 @@ def test_doctor_ends_with_3_when_the_endpoint_is_not_there(place: Place) -> None
         base_url = endpoint.base_url
     said = place.hira("doctor", "--model", "m", "--base-url", base_url)
     assert said.code == 3
-    assert "reachable     no: " in said.out
+    assert "reachable       no: " in said.out
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal() -> None:
