@@ -176,7 +176,7 @@ async def test_each_service_is_asked_and_read_in_its_own_form(client, name):
 
 
 def test_every_service_has_its_form_tested():
-    assert set(BACKENDS) == {*SHAPES, "mediawiki"}
+    assert set(BACKENDS) == {*SHAPES, "mediawiki", "ddgs"}
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -399,6 +399,41 @@ async def test_hits_on_blocked_hosts_are_left_out_and_cannot_be_opened():
     (passage,) = (await search.call({"query": "x"})).passages
     assert passage.source.title == "A"
     assert seen == {spelled("https://a.example/")}
+
+
+async def test_hits_can_be_kept_to_some_hosts():
+    backend = Fixed("one", [Hit("A", "https://a.example/", "x"), Hit("B", "https://docs.b.example/", "x")])
+    (passage,) = (await search_tool([backend], only=("b.example",)).call({"query": "x"})).passages
+    assert passage.source.title == "B"
+
+
+async def test_several_queries_are_asked_together_and_their_hits_are_dealt_in_turn(client):
+    pages = {f"/{name}": f"<title>{name}</title><p>about {name}</p>" for name in ("kama", "lena", "both")}
+    found = {"kama": ["/kama", "/both"], "lena": ["/lena", "/both"]}
+    with FakeWeb(pages, hits=found, together=3) as web:
+        search = search_tool([open_backend("searxng", client, base_url=web.url)], several=3)
+        observation = await search.call({"queries": ["the Kama", "the Lena", "zebras"]})
+        assert [passage.source.title for passage in observation.passages] == ["kama", "lena", "both"]
+        assert observation.text == "nothing found; try other words for 'zebras'"
+        assert search.name == "search"
+        for wrong in ([], ["a", "b", "c", "d"]):
+            with pytest.raises(ToolError, match="queries"):
+                await search.call({"queries": wrong})
+
+
+async def test_of_several_queries_those_that_fail_do_not_hide_the_others():
+    class Picky(Fixed):
+        async def search(self, query: str, n: int) -> list[Hit]:
+            if "bad" in query:
+                raise ToolError("one does not like it")
+            return await super().search(query, n)
+
+    search = search_tool([Picky("one", [Hit("A", "https://a.example/", "x")])], several=2)
+    observation = await search.call({"queries": ["bad", "good"]})
+    assert len(observation.passages) == 1
+    assert observation.text == "no search service answers: one does not like it"
+    with pytest.raises(ToolError, match="does not like it"):
+        await search.call({"queries": ["bad", "bad too"]})
 
 
 @pytest.mark.parametrize(("query", "why"), [("  ", "empty"), ("word " * 100, "at most 400")])

@@ -11,7 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from hira.errors import UsageError
-from hira.tools.search.bridge import litellm
+from hira.tools.search.bridge import ddgs, litellm
 from hira.tools.search.cache import Cache, Cached
 from hira.tools.search.hit import Backend, Hit, canonical
 from hira.tools.search.line import Unusable, open_client
@@ -52,6 +52,7 @@ BACKENDS: dict[str, Callable[..., Backend]] = {
     "semantic_scholar": semantic_scholar,
     "arxiv": arxiv,
     "crossref": crossref,
+    "ddgs": ddgs,
 }
 
 

@@ -1,10 +1,11 @@
-"""Search services that litellm knows, named `litellm:<provider>`: for those that hira has no adapter of its own for."""
+"""Search through other people's libraries, where they are installed: litellm's providers, and ddgs."""
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolError
+from hira.errors import ToolError, UsageError
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import SECONDS, Unusable
 from hira.tools.search.service import Found, Service
@@ -12,6 +13,8 @@ from hira.untrusted import clean
 
 if TYPE_CHECKING:
     import httpx
+
+_ENGINES = "duckduckgo,brave,mojeek,startpage,yahoo"  # its own choice puts encyclopedias first
 
 
 def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_url: str = "") -> Backend:
@@ -38,3 +41,32 @@ def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_u
         return [Found(one.title, one.url, one.snippet, one.date) for one in told.results]
 
     return Service(name, ask)
+
+
+def ddgs(client: "httpx.AsyncClient") -> Backend:
+    """The public pages of several search engines, read by the library ddgs. Needs no key.
+
+    The engines do not invite programs to these pages, which is why nobody is given this without asking for it.
+    """
+    try:
+        library: Any = import_module("ddgs")  # no types to import: it is an extra
+    except ImportError:
+        raise UsageError("the search service 'ddgs' needs the library ddgs", fix="pip install ddgs") from None
+    del client  # ddgs has its own
+
+    async def ask(query: str, n: int) -> Iterable[Found]:
+        def blocking() -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = library.DDGS(timeout=int(SECONDS)).text(
+                query, max_results=n, backend=_ENGINES
+            )
+            return found
+
+        try:
+            found = await asyncio.to_thread(blocking)
+        except library.exceptions.DDGSException as error:
+            if "no results" in str(error).lower():
+                return []
+            raise ToolError(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
+        return [Found(one["title"], one["href"], one.get("body")) for one in found]
+
+    return Service("ddgs", ask)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import zip_longest
 from typing import Annotated
 
 from hira.errors import ToolError
@@ -75,38 +76,68 @@ def search_tool(
     backends: Sequence[Backend],
     *,
     top: int = 10,
+    several: int = 1,
     seen: set[str] | None = None,
+    only: Collection[str] = (),
     blocked: Collection[str] = (),
     on_notice: Callable[[Notice], object] = _unheard,
 ) -> Tool:
     """The tool "search" for one run over services in order of preference; the next one answers where one fails.
 
-    What is found is added to `seen`, so that `browse` may open it. Hits on `blocked` hosts are left out.
+    With `several` above 1 a call may hold so many queries, which are asked together (MARS, section 3). What is found is
+    added to `seen`, so that `browse` may open it. Hits on `blocked` hosts are left out, and all but those on `only`.
     """
     from pydantic import Field
 
     chain = Chain(backends, on_notice)
 
+    async def hits(query: str) -> list[Hit]:
+        found = await chain.search(checked(query), top)
+        wanted = [hit for hit in found if not on(hit.url, blocked) and (not only or on(hit.url, only))]
+        if seen is not None:
+            seen.update(spelled(hit.url) for hit in wanted)
+        return merged(wanted)[:top]
+
     async def search(
         query: Annotated[str, Field(description="what to look for, as one would type it into a search engine")],
     ) -> Observation:
         """Search the web. Returns titles, addresses and short extracts of the best pages; open a page to read it."""
-        query = " ".join(query.split())
-        if not query:
-            raise ToolError("the query is empty; write what to look for")
-        if len(query) > LONGEST:
-            raise ToolError(
-                f"the query has {len(query)} characters, at most {LONGEST} are sent; shorten it to key words"
-            )
-        hits = merged(hit for hit in await chain.search(query, top) if not on(hit.url, blocked))[:top]
-        if seen is not None:
-            seen.update(spelled(hit.url) for hit in hits)
-        if not hits:
-            return Observation(f"nothing found; try other words for {clean(query)!r}")
-        return Observation(passages=tuple(map(_passage, hits)))
+        return observed([query], [await hits(query)])
 
-    made: Tool = tool(search)
+    async def search_several(
+        queries: Annotated[
+            list[str], Field(description=f"at most {several} queries", min_length=1, max_length=several)
+        ],
+    ) -> Observation:
+        """Search the web for several things at once. Returns titles, addresses and short extracts of the best pages."""
+        results = await asyncio.gather(*map(hits, queries), return_exceptions=True)
+        return observed(queries, results)
+
+    made: Tool = tool(search if several == 1 else search_several, name="search")
     return made
+
+
+def checked(query: str) -> str:
+    """The query in one line. An empty one, and a whole document sent as one, is refused."""
+    query = " ".join(query.split())
+    if not query:
+        raise ToolError("the query is empty; write what to look for")
+    if len(query) > LONGEST:
+        raise ToolError(f"the query has {len(query)} characters, at most {LONGEST} are sent; shorten it to key words")
+    return query
+
+
+def observed(queries: Sequence[str], results: Sequence[list[Hit] | BaseException]) -> Observation:
+    """The hits of all queries, the best of each first; which queries brought none; raises if no query was answered."""
+    answered = [one for one in results if isinstance(one, list)]
+    failed = [one for one in results if isinstance(one, BaseException)]
+    for error in failed:
+        if not answered or not isinstance(error, ToolError):
+            raise error
+    empty = [query for query, one in zip(queries, results, strict=True) if one == []]
+    notes = [f"nothing found; try other words for {clean(query)!r}" for query in empty] + [str(one) for one in failed]
+    in_turn = [hit for rank in zip_longest(*answered) for hit in rank if hit]
+    return Observation("\n".join(notes), tuple(map(_passage, merged(in_turn))))
 
 
 def merged(hits: Iterable[Hit]) -> list[Hit]:

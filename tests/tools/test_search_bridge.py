@@ -1,4 +1,4 @@
-"""The bridge to litellm, with the real library where it is installed."""
+"""The bridges to litellm and ddgs, with the real libraries where they are installed."""
 
 import importlib.util
 
@@ -39,3 +39,11 @@ async def test_a_failure_of_litellm_is_told_without_the_key():
             with pytest.raises(ToolError, match="litellm:searxng failed") as raised:
                 await open_backend("litellm:searxng", client, base_url=web.url, key="SECRET").search("Kama", 5)
     assert "SECRET" not in str(raised.value)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ddgs") is not None, reason="ddgs is installed")
+async def test_without_ddgs_it_says_what_to_install():
+    async with open_client({}) as client:
+        with pytest.raises(UsageError) as raised:
+            open_backend("ddgs", client)
+    assert raised.value.fix == "pip install ddgs"
