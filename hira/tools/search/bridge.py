@@ -50,6 +50,7 @@ def ddgs(client: "httpx.AsyncClient") -> Backend:
     """
     try:
         library: Any = import_module("ddgs")  # no types to import: it is an extra
+        failure: type[Exception] = import_module("ddgs.exceptions").DDGSException
     except ImportError:
         raise UsageError("the search service 'ddgs' needs the library ddgs", fix="pip install ddgs") from None
     del client  # ddgs has its own
@@ -63,7 +64,7 @@ def ddgs(client: "httpx.AsyncClient") -> Backend:
 
         try:
             found = await asyncio.to_thread(blocking)
-        except library.exceptions.DDGSException as error:
+        except failure as error:
             if "no results" in str(error).lower():
                 return []
             raise ToolError(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
