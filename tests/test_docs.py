@@ -1,0 +1,275 @@
+"""The documentation tells the truth: its code runs, its commands work, its links lead somewhere, its tables are whole.
+
+A fence's first line says how it is taken: `python` blocks of a page run one after another in one namespace, with
+`await` where they like; a `text` block right behind one is what it prints (`…` stands for anything); lines of `bash`
+blocks that begin with `hira ` are run and must end with 0, or with N where the fence says `exit=N`; a `toml` block is a
+hira.toml; `file=NAME` writes the block into the working folder first; `no-run` leaves a block out.
+"""
+
+import argparse
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from hira import cli
+from hira.cli.parser import Parser, parser
+from hira.cli.shell import Shell
+from hira.settings import FILE, RoleSettings, Settings, load
+from hira.testing.faults import FAULTS
+from hira.tools.search import BACKENDS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
+LINKED = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md"))]
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+MOST_NOT_RUN = 2
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    marks: tuple[str, ...]
+    body: str
+    line: int
+
+    def mark(self, name: str) -> str:
+        """The value of a mark `name=value`, empty if the fence has none."""
+        return next((mark.partition("=")[2] for mark in self.marks if mark.startswith(f"{name}=")), "")
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        kind, *marks = match["info"].split() or [""]
+        found.append(Block(kind, tuple(marks), match["body"], text.count("\n", 0, match.start()) + 1))
+    return found
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the table rows below a heading of a page, without the table's head."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    section = re.split(r"^#{1,3} ", text.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def place(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the documentation in it, entered, in an environment that knows no model but `offline`."""
+    shutil.copytree(DOCS, tmp_path / "docs")
+    for name in [name for name in os.environ if name.startswith(("HIRA_", "OPENAI_")) or name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    for name, value in {"HOME": tmp_path, "XDG_CONFIG_HOME": tmp_path, "XDG_CACHE_HOME": cache}.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setenv("HIRA_MODEL", "offline")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def hira(place: Path, *argv: str) -> tuple[int, str, str]:
+    """The command in this process: its exit code, what it said and what it told."""
+    out, err = io.StringIO(), io.StringIO()
+    code = cli.main(argv, Shell(io.StringIO(), out, err, os.environ, place, place))
+    return code, out.getvalue(), err.getvalue()
+
+
+def shown(expected: str, printed: str) -> bool:
+    """Whether this was printed; `…` in a line stands for anything."""
+    pattern = "\n".join(".*".join(map(re.escape, line.split("…"))) for line in expected.strip().splitlines())
+    return re.fullmatch(pattern, printed.strip()) is not None
+
+
+@every_page
+def test_the_python_of_a_page_runs_and_prints_what_it_says(page: Path, place: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": page.stem, "__file__": str(place / f"{page.stem}.py")}
+    printed: str | None = None
+    with asyncio.Runner() as runner:
+        for block in blocks(page):
+            if name := block.mark("file"):
+                (place / name).write_text(block.body, encoding="utf-8")
+            if block.kind == "python" and "no-run" not in block.marks:
+                printed = run(block, page, namespace, runner)
+            elif block.kind == "text" and printed is not None:
+                assert shown(block.body, printed), f"{page.name}:{block.line} shows otherwise than:\n{printed}"
+                printed = None
+            else:
+                printed = None
+
+
+def run(block: Block, page: Path, namespace: dict[str, Any], runner: asyncio.Runner) -> str:
+    """Run a block, awaiting where it does, and return what it printed. Tracebacks name the page and its line."""
+    source = "\n" * block.line + block.body
+    code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    out = io.StringIO()
+
+    async def work() -> None:
+        done = eval(code, namespace)  # noqa: S307 - our own documentation
+        if inspect.isawaitable(done):
+            await done
+
+    with contextlib.redirect_stdout(out):
+        runner.run(work())
+    return out.getvalue()
+
+
+def commands(page: Path) -> Iterator[tuple[Block, str]]:
+    for block in blocks(page):
+        if block.kind in {"bash", "console"} and "no-run" not in block.marks:
+            for line in block.body.splitlines():
+                yield from ((block, part) for part in line.removeprefix("$ ").split(" && ") if part.startswith("hira "))
+
+
+@every_page
+def test_the_commands_of_a_page_end_as_it_says(page: Path, place: Path) -> None:
+    for block, line in commands(page):
+        code, _, told = hira(place, *shlex.split(line, comments=True)[1:])
+        assert code == int(block.mark("exit") or 0), f"{page.name}:{block.line}: {line}\n{told}"
+
+
+def test_few_python_blocks_are_left_out() -> None:
+    left = [(page.name, block.line) for page in PAGES for block in blocks(page) if block.kind == "python" and "no-run" in block.marks]
+    assert len(left) <= MOST_NOT_RUN, left
+
+
+@every_page
+def test_every_hira_toml_shown_can_be_read(page: Path, place: Path) -> None:
+    for block in blocks(page):
+        if block.kind == "toml":
+            (place / FILE).write_text(block.body, encoding="utf-8")
+            assert load({}, {}, place, place).model_fields_set
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        to = (page.parent / path).resolve() if path else page
+        assert to.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(to), f"{page.name} links to {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#{1,6} (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
+def test_every_file_and_test_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for path, name in re.findall(r"`((?:hira|tests|docs|examples|benchmarks)/[\w./-]+\.(?:py|md))(?:::(\w+))?`", text):
+        assert (ROOT / path).is_file(), f"{page.name} names {path}"
+        if name:
+            assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), f"{page.name} names {path}::{name}"
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\[(\w+\.md)\]", index)) == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
+
+
+@pytest.mark.parametrize(("heading", "model"), [("## Settings", Settings), ("## Roles", RoleSettings)])
+def test_configuration_names_every_setting_with_its_default_and_nothing_else(
+    heading: str, model: type[BaseModel]
+) -> None:
+    told = {row[0].strip("`"): row[1].strip("`") for row in rows("configuration.md", heading)}
+    assert told == {name: spelled(field.get_default(call_default_factory=True)) for name, field in model.model_fields.items()}
+
+
+def spelled(default: object) -> str:
+    """A default as a person writes it."""
+    plain = default.get_secret_value() if isinstance(default, SecretStr) else default
+    if plain is None or plain == "" or (isinstance(plain, tuple | frozenset | Mapping) and not plain):
+        return "–"
+    return str(plain)
+
+
+def flags_of(command: str) -> set[str]:
+    main = parser("0")
+    (commands,) = [action for action in main._actions if isinstance(action, argparse._SubParsersAction)]
+    inner = commands.choices[command]
+    assert isinstance(inner, Parser)
+    return set(inner.flags())
+
+
+def test_cli_has_a_section_for_every_command() -> None:
+    (commands,) = [action for action in parser("0")._actions if isinstance(action, argparse._SubParsersAction)]
+    headings = re.findall(r"^## hira (\w+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(headings) == set(commands.choices)
+
+
+@pytest.mark.parametrize("command", ["ask", "doctor"])
+def test_cli_names_every_flag_and_nothing_else(command: str) -> None:
+    told = {flag for row in rows("cli.md", f"## hira {command}") for flag in re.findall(r"--?[a-z][\w-]*", row[0])}
+    assert told == flags_of(command)
+
+
+def test_cli_names_every_exit_code() -> None:
+    told = {int(row[0].strip("`")) for row in rows("cli.md", "## Exit codes")}
+    assert told == {cli.OK, cli.BUG, cli.USAGE, cli.ENDPOINT, cli.NO_EVIDENCE, cli.PARTIAL, cli.INTERRUPTED}
+
+
+def test_cli_names_every_key_of_the_json_object(place: Path) -> None:
+    asked = ["ask", "How many memory entries does the coordinator recall at most?", "--docs", "docs", "--json"]
+    _, out, _ = hira(place, *asked)
+    told = {row[0].strip("`") for row in rows("cli.md", "## --json")}
+    assert told == set(json.loads(out))
+
+
+def test_cli_names_every_event() -> None:
+    from hira import events
+
+    known = {name for name, kind in vars(events).items() if inspect.isclass(kind) and issubclass(kind, events.Event)}
+    assert {row[0].strip("`") for row in rows("cli.md", "## --events")} == known - {"Event"}
+
+
+def test_tools_names_every_search_service() -> None:
+    assert {row[0].strip("`") for row in rows("tools.md", "## Web search")} == set(BACKENDS)
+
+
+def test_testing_names_only_faults_that_there_are() -> None:
+    text = (DOCS / "testing.md").read_text(encoding="utf-8")
+    assert {name for named in re.findall(r"faults=\[(.*?)\]", text) for name in re.findall(r'"(.*?)"', named)} <= set(FAULTS)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many memory entries does the coordinator recall at most?", "at most five"),
+        ("How many subtasks may the planner hand out?", "ten"),
+        ("How many queries may simple search plan?", "three"),
+        ("Which exit code means that a budget ended the run?", "5"),
+        ("What does the code expert do?", "Python"),
+    ],
+)
+def test_a_newcomers_question_is_answered_from_the_docs_offline(question: str, answer: str, place: Path) -> None:
+    code, out, told = hira(place, "ask", question, "--docs", "docs", "--json")
+    assert code == 0, told
+    said = json.loads(out)
+    assert answer in said["answer"], said["answer"]
+    assert "supported" in {citation["verdict"] for citation in said["citations"]}
