@@ -21,7 +21,7 @@ _CAPABILITY_VERSION = 0x20080522
 _CAPABILITIES = 64
 
 _SYSTEM_FILES = (
-    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/local/lib", "/usr/local/share"),
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/local/lib", "/usr/local/share", "/nix/store"),
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/fonts", "/etc/mime.types"),
     *("/dev/zero", "/dev/urandom", "/dev/random"),
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu"),
@@ -77,6 +77,7 @@ def _limit(limits: dict[str, int]) -> None:
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
         "RLIMIT_RTPRIO": 0,
+        "RLIMIT_SIGPENDING": 256,
     }
     for name, most in wanted.items():
         if (kind := getattr(resource, name, None)) is None:

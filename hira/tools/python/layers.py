@@ -55,7 +55,7 @@ def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
     """
     opened: list[str] = []
     listed: list[str] = []
-    home, pending = Path.home(), list(paths)
+    home, pending = _home(), list(paths)
     while pending:
         path = pending.pop()
         inside = _inside(path)
@@ -66,6 +66,13 @@ def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
         else:
             opened.append(str(path))
     return opened, listed
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without a name, as in many containers
+        return Path("/nonexistent")
 
 
 def _hidden(entry: Path) -> bool:

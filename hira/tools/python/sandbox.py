@@ -137,8 +137,16 @@ class PythonSandbox:
         try:
             await self._start()
         except (OSError, Ended) as error:
-            raise ToolError(f"Python could not be started: {error or 'it ended at once'}") from None
+            raise ToolError(f"Python could not be started: {str(error) or await self._why_not()}") from None
         return lost
+
+    async def _why_not(self) -> str:
+        """What the interpreter said before it ended, its last line."""
+        interpreter = self._interpreter
+        self._discard()
+        await self._gone()
+        said = interpreter.output.text.strip() if interpreter else ""
+        return _sound(said.rpartition("\n")[2]) or "it ended at once"
 
     async def _start(self) -> None:
         await asyncio.to_thread(self._make_folder)

@@ -26,7 +26,7 @@ REFUSED = _names(
 
 MISSING = _names(
     """
-    clone3 inotify_add_watch inotify_init inotify_init1 io_uring_enter io_uring_register io_uring_setup
+    clone3 io_setup inotify_add_watch inotify_init inotify_init1 io_uring_enter io_uring_register io_uring_setup
     memfd_create memfd_secret openat2 splice tee userfaultfd vmsplice
     """
 )
@@ -55,7 +55,8 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fsopen": (430, 430), "fspick": (433, 433), "futimesat": (261, None), "get_kernel_syms": (177, None),
     "getpmsg": (181, None), "getxattr": (191, 8), "getxattrat": (464, 464), "init_module": (175, 105),
     "inotify_add_watch": (254, 27), "inotify_init": (253, None), "inotify_init1": (294, 26),
-    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioctl": (16, 29),
+    "io_setup": (206, 0), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425), "ioctl": (16, 29),
     "ioperm": (173, None), "iopl": (172, None), "ioprio_set": (251, 30), "kcmp": (312, 272),
     "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219), "kill": (62, 129),
     "landlock_add_rule": (445, 445), "landlock_create_ruleset": (444, 444), "landlock_restrict_self": (446, 446),

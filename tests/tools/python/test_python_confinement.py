@@ -115,6 +115,8 @@ POWERS = {
     "memory outside every limit": "import os\nos.memfd_create('x')\nprint('REACHED')",
     "large pipes": "import fcntl, os\nr, w = os.pipe()\nfcntl.fcntl(w, 1031, 1 << 20)\nprint('REACHED')",
     "shared memory of System V": LIBC + "print('REACHED' if call(29, 0, 1 << 20, 0o1600) >= 0 else 'no')",
+    "the queues of the system": LIBC
+    + "p = ctypes.c_long(0)\nprint('REACHED' if libc.syscall(ctypes.c_long(206), 60000, ctypes.byref(p)) == 0 else 'no')",
     "a call that nobody knows yet": LIBC + "print('REACHED' if call(480) >= 0 or ctypes.get_errno() != 38 else 'no')",
     "typing for the terminal": "import fcntl\nfcntl.ioctl(0, 0x5412, b'x')\nprint('REACHED')",
 }

@@ -1,9 +1,12 @@
 """What is reported, what is refused, and what the filter decides on each architecture."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from hira.errors import ToolError
 from hira.tools.python import PythonSandbox, open_python, python_tool, refusal, sandbox_layers, seccomp
 from hira.tools.python.layers import readable_paths
 from hira.tools.python.syscalls import MISSING, NUMBERS, PRETENDED, REFUSED
@@ -123,6 +126,42 @@ def test_it_is_refused_exactly_where_a_layer_is_missing() -> None:
     assert bool(refusal()) == bool(missing)
     assert "\n" not in refusal()
     assert refusal("process") == ""
+
+
+WITHOUT_LANDLOCK = """
+import asyncio, ctypes, struct, sys
+from hira.errors import ToolError
+from hira.errors import ToolError
+from hira.tools.python import PythonSandbox, refusal, sandbox_layers
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x50000 | 38), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+assert libc.prctl(22, 2, struct.pack("=H6xQ", len(steps), ctypes.addressof(code)), 0, 0) == 0
+async def main():
+    async with PythonSandbox(sys.argv[1]) as sandbox:
+        try: print(await sandbox.run("1"))
+        except ToolError as error: print("refused:", error)
+    async with PythonSandbox(sys.argv[1], sandbox="process") as sandbox:
+        print((await sandbox.run("6 * 7")).value, sandbox.layers)
+asyncio.run(main())
+"""
+
+
+def test_a_kernel_without_landlock_is_refused_unless_the_user_says_otherwise(tmp_path: Path, able: None) -> None:
+    script = [sys.executable, "-c", WITHOUT_LANDLOCK, str(tmp_path / "w")]
+    seen = subprocess.run(script, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert seen[0].startswith("refused: Python code is not run here")
+    assert "landlock: this kernel has no Landlock" in seen[0]
+    assert '"process"' in seen[1]
+    assert seen[2] == "42 ('process', 'limits', 'privileges')"
+
+
+async def test_an_interpreter_that_cannot_start_says_why(tmp_path: Path, able: None) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    with pytest.raises(ToolError, match="could not be started"):
+        await PythonSandbox(taken).run("1")
 
 
 async def test_what_holds_is_what_was_announced(sandbox: PythonSandbox) -> None:
