@@ -10,7 +10,7 @@ from hira.agents.experts import EXPERTS
 from hira.budget import Budget
 from hira.dialects import DIALECTS
 from hira.errors import AccessDenied, EndpointError, UsageError
-from hira.events import Events, Reader
+from hira.events import Event, Events, Notice, Reader, TurnEnded
 from hira.policies import OPENAI_URL, open_policy
 from hira.policies.probe import LOCAL_PORTS, find_local, probe
 from hira.policy import Policy, Sampling
@@ -48,6 +48,8 @@ class Crew:
     ) -> AsyncIterator[Team]:
         """A team for one run. Its work folder and its processes are gone when the context is left."""
         events = Events(*readers)
+        if self.settings.max_cost is not None:
+            events.readers.append(unpriced(events))
         async with self.bench.toolbox(run, question, files, events) as tools:
             budget = Budget(self.settings.max_tokens, self.settings.max_cost, self.settings.max_time)
             record = Rollout(run, question, self.workflow.name)
@@ -57,6 +59,22 @@ class Crew:
         await self.bench.aclose()
         for policy in self.own:
             await policy.aclose()
+
+
+def unpriced(events: Events) -> Reader:
+    """A reader that tells, once, that a limit of money cannot be held because a call came without a price."""
+    told = False
+
+    def read(event: Event) -> None:
+        nonlocal told
+        if isinstance(event, TurnEnded) and event.usage.cost is None and not told:
+            told = True
+            text = (
+                f"{event.role}'s endpoint tells no prices, so the limit of US dollars does not hold; tokens are counted"
+            )
+            events(Notice(text))
+
+    return read
 
 
 async def crew(

@@ -124,7 +124,7 @@ def web_searches(settings: Settings) -> tuple[str, ...]:
 def check_searches(names: Sequence[str], settings: Settings) -> None:
     """Raise `UsageError` for a search service that does not exist or lacks what it needs."""
     for name in names:
-        if name not in BACKENDS:
+        if name not in BACKENDS and not name.startswith("litellm:"):
             fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])
             raise UsageError(f"there is no search service {name!r}", where="named by --search", fix=fix)
         keyed = SAME_KEY.get(name, name)

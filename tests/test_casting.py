@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from hira.casting import cast_of, connected, crew
 from hira.errors import AccessDenied, ToolError, UsageError
 from hira.events import Event, Notice
+from hira.messages import user
 from hira.policies.offline import OfflinePolicy
 from hira.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy
@@ -202,6 +203,19 @@ async def test_the_first_search_whose_key_is_set_is_chosen_and_wikipedia_never_b
 async def test_a_search_that_cannot_be_used_is_told_before_any_work(search: str, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         await crew(Settings(model="offline", search=search), ports=NO_PORTS)
+
+
+async def test_a_limit_of_money_without_prices_is_told_once() -> None:
+    heard: list[Event] = []
+    policy = ScriptedPolicy(["one", "two"])
+    made = await crew(Settings(max_cost=1.0), policies={"*": policy}, ports=NO_PORTS)
+    async with made.team("r1", "How long?", (), [heard.append]) as team:
+        for _ in range(2):
+            await team.conversation("planner").reply(user("well?"))
+    await made.aclose()
+    assert [event.text for event in heard if isinstance(event, Notice)] == [
+        "planner's endpoint tells no prices, so the limit of US dollars does not hold; tokens are counted"
+    ]
 
 
 async def test_python_that_nothing_holds_back_is_opened_only_by_the_user(tmp_path: Path) -> None:
