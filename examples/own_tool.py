@@ -5,6 +5,7 @@ python examples/own_tool.py [MODEL]
 
 import json
 import sys
+from pathlib import Path
 
 from hira import Hira, tool
 from hira.evidence import Source
@@ -12,14 +13,13 @@ from hira.testing import ScriptedPolicy, calling
 from hira.tools import Observation, Passage
 
 TIDES = {"Husum": "13:40", "Cuxhaven": "12:05"}
+DOCS = Path(__file__).parent.parent / "docs"
 QUESTION = "When is high water in Husum today?"
+DISTILLED = {"reasoning": "Asked the tide table.", "conclusion": "High water in Husum is at 13:40 [s1]."}
 SCRIPT = {
     "planner": [calling("subtask", task=QUESTION), r"\boxed{High water in Husum is at 13:40 [s1].}"],
-    "coordinator": [
-        '{"reason": "a table has to be read", "expert": "code"}',
-        json.dumps({"reasoning": "Asked the tide table.", "conclusion": "High water in Husum is at 13:40 [s1]."}),
-    ],
-    "code": [calling("high_water", harbour="Husum"), r"\boxed{13:40 [s1]}"],
+    "coordinator": ['{"reason": "a table has to be read", "expert": "deep_search"}', json.dumps(DISTILLED)],
+    "deep_search": [calling("high_water", harbour="Husum"), r"\boxed{13:40 [s1]}"],
 }
 
 
@@ -32,7 +32,7 @@ def high_water(harbour: str) -> Observation:
 
 model = sys.argv[1] if len(sys.argv) > 1 else ""
 played = {} if model else {"*": ScriptedPolicy(SCRIPT)}
-with Hira(model or "offline", tools=[high_water], policies=played) as hira:
+with Hira(model or "offline", docs=DOCS, tools=[high_water], policies=played) as hira:
     answer = hira.ask_sync(QUESTION)
 print(answer.text)
 print([(citation.source, citation.verdict, citation.quote) for citation in answer.citations])

@@ -5,25 +5,28 @@ python examples/two_models.py
 
 import json
 from collections import Counter
+from pathlib import Path
 
 from hira import Hira, Settings
 from hira.testing import Endpoint, calling
 
-QUESTION = "What is the sum of the first hundred whole numbers?"
-DISTILLED = {"reasoning": "Summed them in Python.", "conclusion": "The sum is 5050 [s1]."}
+MEMORY = Path(__file__).parent.parent / "docs" / "memory.md"
+QUESTION = "How many memory entries does the coordinator recall at most?"
+FOUND = "The coordinator recalls at most five memory entries [s1]."
 SCRIPT = {
-    "large": [calling("subtask", task=f"{QUESTION} Compute it."), r"\boxed{The sum is 5050 [s1].}"],
+    "large": [calling("subtask", task=QUESTION), rf"\boxed{{{FOUND}}}"],
     "small": [
-        '{"reason": "it has to be exact", "expert": "code"}',
-        calling("python", code="print('The sum is', sum(range(1, 101)))"),
-        r"\boxed{5050 [s1]}",
-        json.dumps(DISTILLED),
+        '{"reason": "a page states it", "expert": "simple_search"}',
+        '{"queries": ["memory entries recalled by the coordinator"]}',
+        FOUND,
+        json.dumps({"reasoning": "Looked it up.", "conclusion": FOUND}),
     ],
 }
 
 with Endpoint(SCRIPT) as endpoint:
     # in hira.toml: [roles.planner] model = "large"; on the command line: --role planner=large
-    settings = Settings(model="small", base_url=endpoint.base_url, roles={"planner": {"model": "large"}})
+    roles = {"planner": {"model": "large"}}
+    settings = Settings(model="small", base_url=endpoint.base_url, docs=(MEMORY,), roles=roles)
     with Hira(settings=settings) as hira:
         answer = hira.ask_sync(QUESTION)
     asked = Counter(call.body["model"] for call in endpoint.calls)

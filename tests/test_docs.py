@@ -3,7 +3,8 @@
 A fence's first line says how it is taken: `python` blocks of a page run one after another in one namespace, with
 `await` where they like; a `text` block right behind one is what it prints (`…` stands for anything); lines of `bash`
 blocks that begin with `hira ` are run and must end with 0, or with N where the fence says `exit=N`; a `toml` block is a
-hira.toml; `file=NAME` writes the block into the working folder first; `no-run` leaves a block out.
+hira.toml; `file=NAME` writes the block into the working folder first. `no-run` leaves a block out, and so does
+`needs=python` on a machine on which nothing would hold Python code back.
 """
 
 import argparse
@@ -28,8 +29,9 @@ from pydantic import BaseModel, SecretStr
 from hira import cli
 from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
-from hira.settings import FILE, RoleSettings, Settings, load
+from hira.settings import FILE, SEARCH_KEYS, RoleSettings, Settings, load
 from hira.testing.faults import FAULTS
+from hira.tools.python import refusal
 from hira.tools.search import BACKENDS
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +50,10 @@ class Block:
     marks: tuple[str, ...]
     body: str
     line: int
+
+    @property
+    def runs(self) -> bool:
+        return "no-run" not in self.marks and not (self.mark("needs") == "python" and refusal())
 
     def mark(self, name: str) -> str:
         """The value of a mark `name=value`, empty if the fence has none."""
@@ -110,7 +116,7 @@ def test_the_python_of_a_page_runs_and_prints_what_it_says(page: Path, place: Pa
         for block in blocks(page):
             if name := block.mark("file"):
                 (place / name).write_text(block.body, encoding="utf-8")
-            if block.kind == "python" and "no-run" not in block.marks:
+            if block.kind == "python" and block.runs:
                 printed = run(block, page, namespace, runner)
             elif block.kind == "text" and printed is not None:
                 assert shown(block.body, printed), f"{page.name}:{block.line} shows otherwise than:\n{printed}"
@@ -137,9 +143,9 @@ def run(block: Block, page: Path, namespace: dict[str, Any], runner: asyncio.Run
 
 def commands(page: Path) -> Iterator[tuple[Block, str]]:
     for block in blocks(page):
-        if block.kind in {"bash", "console"} and "no-run" not in block.marks:
+        if block.kind == "bash" and block.runs:
             for line in block.body.splitlines():
-                yield from ((block, part) for part in line.removeprefix("$ ").split(" && ") if part.startswith("hira "))
+                yield from ((block, part) for part in line.split(" && ") if part.startswith("hira "))
 
 
 @every_page
@@ -150,7 +156,12 @@ def test_the_commands_of_a_page_end_as_it_says(page: Path, place: Path) -> None:
 
 
 def test_few_python_blocks_are_left_out() -> None:
-    left = [(page.name, block.line) for page in PAGES for block in blocks(page) if block.kind == "python" and "no-run" in block.marks]
+    left = [
+        (page.name, block.line)
+        for page in PAGES
+        for block in blocks(page)
+        if block.kind == "python" and "no-run" in block.marks
+    ]
     assert len(left) <= MOST_NOT_RUN, left
 
 
@@ -198,7 +209,9 @@ def test_configuration_names_every_setting_with_its_default_and_nothing_else(
     heading: str, model: type[BaseModel]
 ) -> None:
     told = {row[0].strip("`"): row[1].strip("`") for row in rows("configuration.md", heading)}
-    assert told == {name: spelled(field.get_default(call_default_factory=True)) for name, field in model.model_fields.items()}
+    assert told == {
+        name: spelled(field.get_default(call_default_factory=True)) for name, field in model.model_fields.items()
+    }
 
 
 def spelled(default: object) -> str:
@@ -248,13 +261,20 @@ def test_cli_names_every_event() -> None:
     assert {row[0].strip("`") for row in rows("cli.md", "## --events")} == known - {"Event"}
 
 
-def test_tools_names_every_search_service() -> None:
-    assert {row[0].strip("`") for row in rows("tools.md", "## Web search")} == set(BACKENDS)
+def test_tools_names_every_search_service_and_its_key() -> None:
+    told = {row[0].strip("`"): row[1] for row in rows("tools.md", "## Web search")}
+    assert set(told) == set(BACKENDS)
+    settings = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    for service, variable in SEARCH_KEYS.items():
+        assert f"`{variable}`" in told[service], service
+        assert f"`{variable}`" in settings, variable
 
 
 def test_testing_names_only_faults_that_there_are() -> None:
     text = (DOCS / "testing.md").read_text(encoding="utf-8")
-    assert {name for named in re.findall(r"faults=\[(.*?)\]", text) for name in re.findall(r'"(.*?)"', named)} <= set(FAULTS)
+    assert {name for named in re.findall(r"faults=\[(.*?)\]", text) for name in re.findall(r'"(.*?)"', named)} <= set(
+        FAULTS
+    )
 
 
 @pytest.mark.parametrize(

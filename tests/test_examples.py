@@ -1,0 +1,52 @@
+"""Every example runs as its docstring says, with no key and no network, and prints what is worth reading."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+LONGEST = 40
+SAYS = {
+    "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
+    "own_expert.py": ["takes 90 minutes", "answered [('harbour',"],
+    "own_tool.py": ["High water in Husum is at 13:40 [s1].", "('s1', 'supported',"],
+    "own_workflow.py": ["exit code 5", "answered, 1 call,"],
+    "two_models.py": ["at most five memory entries [s1].", "answered {'large': 2, 'small': 4}"],
+    "watch_events.py": ["subtask 1: How many subtasks", "given to simple_search", "read [s1]", "answered after", "ten"],
+}
+
+
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment without keys and settings, in which the examples share one index of the documentation."""
+    home = str(tmp_path_factory.mktemp("home"))
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    return {**kept, "HOME": home, "XDG_CACHE_HOME": home, "XDG_CONFIG_HOME": home, "PYTHONUTF8": "1"}
+
+
+def test_every_example_is_listed_here() -> None:
+    assert set(SAYS) == {path.name for path in EXAMPLES.glob("*.py")}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_it_runs_and_says_what_it_is_for(name: str, environ: dict[str, str]) -> None:
+    command = [sys.executable, "-W", "error", f"examples/{name}"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for text in SAYS[name]:
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_it_is_short_and_says_how_to_run_it(name: str) -> None:
+    lines = (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= LONGEST
+    assert lines[0].startswith('"""')
+    assert lines[2].startswith(f"python examples/{name}")
