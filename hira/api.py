@@ -104,7 +104,7 @@ class Run:
             tuple(record.sources.read.values()),
             record,
             crew.model,
-            record.error,
+            record.error or (team.stopped.what if team.stopped else ""),
         )
 
 

@@ -16,7 +16,7 @@ from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, e
 from hira.cli.parser import flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.errors import HiraError, UsageError
 from hira.settings import load
 from hira.trajectory import Status
 
@@ -55,6 +55,11 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     if run.failure:
         explain(run.failure, shell)
         return code_of(run.failure)
+    if answer.status == "insufficient_evidence":
+        fix = "name documents (--docs) or a web search (--search) that hold the answer, or ask more precisely"
+        explain(HiraError("not enough evidence: nothing that was read supports an answer", fix=fix), shell)
+    elif answer.status != "answered":
+        explain(HiraError(answer.error, fix="this is what was known by then"), shell)
     return CODES[answer.status]
 
 

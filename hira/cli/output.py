@@ -7,14 +7,21 @@ from pathlib import Path
 
 from hira.answer import Answer
 from hira.errors import UsageError
+from hira.evidence import Source
 
 SUFFIXES = (".json", ".md", ".txt")
 
 
 def text(answer: Answer) -> str:
     """The answer and, below it, the sources that it cites."""
-    lines = [f"[{source.id}] {source.title or source.location} — {source.location}" for source in answer.cited]
+    lines = [named(source) for source in answer.cited]
     return "\n".join([answer.text, *([""] if lines else []), *lines])
+
+
+def named(source: Source) -> str:
+    """A source on one line: its id, its title, where it stands."""
+    title = " ".join(source.title.split()) or source.location
+    return f"[{source.id}] {title} — {source.location}"
 
 
 def as_json(answer: Answer) -> str:
@@ -26,7 +33,7 @@ def markdown(answer: Answer) -> str:
     parts = [f"# {answer.rollout.question}", answer.text]
     if answer.cited:
         parts.append("## Sources")
-        parts.append("\n".join(f"- [{one.id}] {one.title or one.location} — {one.location}" for one in answer.cited))
+        parts.append("\n".join(f"- {named(source)}" for source in answer.cited))
     quotes = [f"- [{one.source}] {one.verdict}: “{one.quote}”" for one in answer.citations if one.quote]
     if quotes:
         parts += ["## Evidence", "\n".join(quotes)]

@@ -1,5 +1,6 @@
 """Where a command runs: its streams, its environment, its folder. Made once, at the very edge."""
 
+import io
 import os
 import re
 import sys
@@ -8,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-_CONTROLS = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +47,19 @@ class Shell:
 
 def of_this_process() -> Shell:
     """The process's own streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
-    encoding = None if os.environ.get("PYTHONIOENCODING") else "utf-8"
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(encoding=encoding, errors="replace")
-    return Shell(sys.stdin, sys.stdout, sys.stderr, os.environ, Path.cwd(), Path.home())
+    return Shell(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
+
+
+def _usable(stream: TextIO | None) -> TextIO:
+    """The stream with its encoding set; a stream that was closed before the start is None, and then goes nowhere."""
+    stream = stream or Path(os.devnull).open("r+", encoding="utf-8")  # noqa: SIM115 - it is open as long as the process
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding=None if os.environ.get("PYTHONIOENCODING") else "utf-8", errors="replace")
+    return stream
 
 
 def visible(text: str) -> str:
-    """The text without the control characters that would move a terminal's cursor or change its title."""
+    """The text without the control characters that would move a cursor, change a title or turn the reading order."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))
 
 

@@ -173,11 +173,13 @@ def test_a_question_that_the_documents_do_not_answer_ends_with_4(place: Place, a
     said = place.hira("ask", "Who composed the opera Fidelio?", *asked[2:])
     assert said.code == 4
     assert "[s" not in said.out
+    assert "not enough evidence" in said.err
 
 
 def test_a_run_that_its_budget_ended_ends_with_5(place: Place, endpoint: Endpoint) -> None:
     said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), "--max-tokens", "10", "--json")
     assert said.code == 5
+    assert "hira: the budget of 10 tokens is used up" in said.err
     assert json.loads(said.out)["status"] == "partial"
 
 
@@ -281,7 +283,7 @@ def test_doctor_ends_with_3_when_the_endpoint_is_not_there(place: Place) -> None
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal() -> None:
-    assert visible("a\x1b]0;title\x07b\x1b[2Jc\rd\ne\tf") == "abcd\ne\tf"
+    assert visible("a\x1b]0;title\x07b\x1b[2Jc\rd\ne\tf\u202eg") == "abcd\ne\tfg"
 
 
 def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:
