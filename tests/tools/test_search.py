@@ -359,6 +359,20 @@ async def test_a_paced_service_is_asked_one_after_another(client):
         assert len(web.visits) == 2
 
 
+def test_a_service_may_be_used_from_one_event_loop_after_another():
+    async def asked() -> None:
+        await asyncio.gather(*(backend.search(f"Kama {n}", 3) for n in range(9)))
+        await client._transport.aclose()  # its connections belong to the loop that ends here
+
+    with FakeWeb(PAGES) as web:
+        client = open_client({})
+        backend = open_backend("mediawiki", client, base_url=web.url)
+        for _ in range(2):
+            asyncio.run(asked())
+        assert len(web.searches) == 18
+        assert web.most_at_once <= 3
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

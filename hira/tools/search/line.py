@@ -38,18 +38,21 @@ def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
 
 @dataclass(slots=True)
 class Pace:
-    """How often a host is asked: at most `at_once` requests together, begun `every` seconds apart."""
+    """How often a host is asked: at most `at_once` requests together, begun `every` seconds apart.
+
+    May be used from one event loop after another.
+    """
 
     every: float = 0.0
     at_once: int = 256
     _next: float = 0.0
+    _loop: asyncio.AbstractEventLoop | None = None
     _slots: asyncio.Semaphore = field(init=False)
-    _door: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def __post_init__(self) -> None:
-        self._slots = asyncio.Semaphore(self.at_once)
+    _door: asyncio.Lock = field(init=False)
 
     async def __aenter__(self) -> None:
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._loop, self._slots, self._door = loop, asyncio.Semaphore(self.at_once), asyncio.Lock()
         await self._slots.acquire()
         try:
             now = time.monotonic()
