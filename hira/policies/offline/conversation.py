@@ -1,6 +1,7 @@
 """What a request holds for the offline policy, and how its reply is written in the dialect the request expects."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,6 +45,11 @@ class Asked:
         """A value as plain text that can form no token, empty if the prompt has none of that name."""
         value = self.values.get(name) or ""
         return str(value) if isinstance(value, Filled) else clean(str(value))
+
+    def number(self, name: str, otherwise: int) -> int:
+        """The first whole number in a value."""
+        found = re.search(r"\d+", self.value(name))
+        return int(found[0]) if found else otherwise
 
     def listed(self, name: str, inner: str) -> list[str]:
         """The entries of a list that stands in a value's own prompt: attached files, recalled notes."""

@@ -4,7 +4,6 @@ A direct question is one subtask. A question inside a question is answered first
 outer one. A comparison is two look-ups. A sum, a span of days or a column of a table is computed.
 """
 
-import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
@@ -17,7 +16,6 @@ from hira.policies.offline.roles import FURTHER, MEDIA, OPEN_TABLE, boxed, faile
 from hira.policies.offline.table import operation
 from hira.untrusted import clean
 
-_NUMBER = re.compile(r"\d+")
 _PARTIAL = "A part of the table"
 _HOPS = 4
 
@@ -34,8 +32,8 @@ Plan = Generator[Calls, list[str], Result]
 
 
 def plan(asked: Asked) -> Act:
-    several = int(number[0]) if (number := _NUMBER.search(asked.value("several"))) else 1
-    return advance(_answer(asked), asked, "", several=several, limit=int(asked.value("limit") or 10))
+    several, limit = asked.number("several", 1), asked.number("limit", 10)
+    return advance(_answer(asked), asked, "", several=several, limit=limit)
 
 
 def _answer(asked: Asked) -> Program:

@@ -174,6 +174,9 @@ _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "km": 1e3, "kilomet"
 _FIGURE = re.compile(
     r"(?<![\w.])(\d+(?:,\d{3})+|\d+)(\.\d+)?\s*(thousand|million|billion|km(?!²)|kilomet\w+(?! ?²)|cm|centimet\w+)?\b"
 )
+_UNIT = re.compile(
+    r"[.\d]*\s?(?:%|(?:kilo|centi)?met(?:re|er)s?|k?m|cm|feet|ft|miles?|kg|kilograms?|tons?|tonnes?)(?!\w)"
+)
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
 
 
@@ -185,14 +188,15 @@ def figure(conclusion: str, question: str) -> float | None:
     if kind(question) == "date":
         return float(year[0]) if (year := _YEAR.search(conclusion)) else None
     known, units = numbers(question), measured(question)
-    found: list[tuple[bool, int, float]] = []
+    found: list[tuple[bool, bool, int, float]] = []
     for match in _FIGURE.finditer(conclusion):
         plain = match[1].replace(",", "") + (match[2] or "")
         if plain not in known:
             unit = next((size for name, size in _SCALES.items() if (match[3] or "").lower().startswith(name)), 1.0)
             follows = set(words(match[0] + " ".join(conclusion[match.end() :].split()[:2])))
-            found.append((not units & follows, match.start(), float(plain) * unit))
-    return min(found)[2] if found else None
+            fits = bool(units & follows or _UNIT.match(conclusion, match.end(1)))
+            found.append((not fits, bool(_YEAR.fullmatch(plain)), match.start(), float(plain) * unit))
+    return min(found)[3] if found else None
 
 
 _PRONOUN = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their|In|On|At|After|Before|Since|From)")

@@ -6,8 +6,9 @@ only if what stands around it covers enough of the question, every name and numb
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from hira.policies.offline.wording import category, exact, fits, holds, keywords, kind, measured, names, numbers
@@ -54,14 +55,15 @@ class Passage:
 class Sentence:
     """A sentence or a row of a table, and the `passage` and `paragraph` it stands in.
 
-    The words that say what it is about, nearest first: its `own`, those of the `earlier` sentences of its paragraph and
-    of the heading, those of the title, and those `around` it in its passage. `beside` are those of its neighbours.
+    The words that say what it is about, nearest first: its `own` (in `order`), those of the `earlier` sentences of its
+    paragraph and of the heading, those of the title, those `around` it in its passage. `beside` are its neighbours'.
     """
 
     text: str
     before: str
     passage: Passage
     paragraph: str
+    order: tuple[str, ...]
     own: frozenset[str]
     beside: frozenset[str]
     earlier: frozenset[str]
@@ -80,8 +82,13 @@ class Found:
     def text(self) -> str:
         """The sentence with its id, as an answer cites it; with the one before it, if it points back there."""
         one = self.sentence
-        lead = f"{one.before} " if _BACK.match(one.text) and one.before.endswith((".", "。")) else ""
+        lead = f"{one.before} [{one.passage.id}] " if points_back(one.text) and _ENDED.search(one.before) else ""
         return f"{lead}{one.text} [{one.passage.id}]"
+
+
+def points_back(text: str) -> bool:
+    """Whether a sentence begins with a word that stands for something said before it."""
+    return bool(_BACK.match(text))
 
 
 def passages(text: str) -> list[Passage]:
@@ -129,19 +136,25 @@ def sentences(read: Sequence[Passage]) -> list[Sentence]:
     return list(found.values())
 
 
-def _sentences(passage: Passage) -> Iterator[Sentence]:
+@lru_cache(maxsize=512)
+def _sentences(passage: Passage) -> tuple[Sentence, ...]:
+    """The sentences of one passage; remembered, since a conversation shows the same passages at every turn."""
+    found: list[Sentence] = []
     title, around = frozenset(words(passage.title)), frozenset(words(passage.text))
     heading: frozenset[str] = frozenset()
     for at, paragraph in enumerate(_BLANK.split(passage.text)):
         texts = split(paragraph)
-        held = [frozenset(words(text)) for text in texts]
+        orders = [tuple(words(text)) for text in texts]
+        held = [frozenset(order) for order in orders]
         if at == 0 and texts and not _ENDED.search(texts[0]):
             heading = held[0]
-        for place, (text, own) in enumerate(zip(texts, held, strict=True)):
+        for place, (text, order) in enumerate(zip(texts, orders, strict=True)):
             beside = frozenset().union(heading, *held[max(0, place - 1) : place + 2])
             earlier = frozenset().union(heading, *held[:place])
             before = texts[place - 1] if place else ""
-            yield Sentence(text, before, passage, paragraph, own, beside, earlier, title, around)
+            one = Sentence(text, before, passage, paragraph, order, held[place], beside, earlier, title, around)
+            found.append(one)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +180,7 @@ class Query:
         return min(parts)
 
     def score(self, one: Sentence) -> float:
-        back = 0.9 if _BACK.match(one.text) else BESIDE
+        back = 0.9 if points_back(one.text) else BESIDE
         inside = {
             word: max(holds(word, one.own), (back if word in self.names else BESIDE) * self.near(word, one))
             for word in self.weights
@@ -175,7 +188,7 @@ class Query:
         score = 0.3 * self._share(inside, self.names) + 0.7 * self._share(inside, self.rest)
         score += 0.25 * fits(self.kind, one.text, self.text) if self.kind else 0.0
         score += 0.2 * bool(self.measures & one.own) + 0.15 * bool(self.category & one.own)
-        score += 0.04 * min(3, len(self.pairs & set(pairwise(words(one.text)))))
+        score += 0.04 * min(3, len(self.pairs & set(pairwise(one.order))))
         bare = len(one.own) < 3 or one.text.startswith("#") or one.text.endswith(("?", ":"))
         return score - 0.2 * bare - 0.1 * (len(one.own) > 60)
 
@@ -199,7 +212,7 @@ def subject(one: Sentence) -> set[str]:
     """The stems of the name that a sentence begins with, or the paragraph of one that points back or names nothing."""
     for text in (one.text, one.paragraph):
         begins = _SUBJECT.match(text)
-        if begins and not _BACK.match(text) and (own := set(keywords(begins[1])) - _STARTS):
+        if begins and not points_back(text) and (own := set(keywords(begins[1])) - _STARTS):
             return own
     return set()
 

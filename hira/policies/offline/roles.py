@@ -81,12 +81,12 @@ def assign(asked: Asked) -> Act:
 
 def recall(asked: Asked) -> Act:
     notes = _NUMBERED.findall(asked.value("notes"))
-    order = BM25([text for _, text in notes]).best(asked.value("task"), int(asked.value("most") or 5))
+    order = BM25([text for _, text in notes]).best(asked.value("task"), asked.number("most", 5))
     return record(chosen=[int(notes[at][0]) for at in order])
 
 
 def plan_search(asked: Asked) -> Act:
-    return record(queries=queries(asked.value("task"))[: int(asked.value("most") or 3)])
+    return record(queries=queries(asked.value("task"))[: asked.number("most", 3)])
 
 
 def answer_search(asked: Asked) -> Act:
@@ -96,7 +96,7 @@ def answer_search(asked: Asked) -> Act:
 
 
 def deep_search(asked: Asked) -> Act:
-    limit = int(asked.value("limit") or 10)
+    limit = asked.number("limit", 10)
     return advance(_explore(asked), asked, "I look for what is asked.", limit=limit)
 
 
@@ -138,15 +138,14 @@ def table_in(question: str, read: list[reading.Passage]) -> str:
 
 
 def code(asked: Asked) -> Act:
-    limit = int(asked.value("limit") or 10)
+    limit = asked.number("limit", 10)
     return advance(_compute(asked), asked, "I compute it.", limit=limit)
 
 
 def _compute(asked: Asked) -> Program:
     """Write the program, run it, and close with the line that it printed last."""
     task = asked.value("task")
-    told = [asked.value("tools"), *(str(tool["function"].get("description")) for tool in asked.request.tools)]
-    program = computing.program_for(task, asked.files, asked.notes, _ROOT.findall("\n".join(told)))
+    program = computing.program_for(task, asked.files, asked.notes, _roots(asked))
     if not program or "python" not in asked.tools:
         return boxed(nothing(task))
     (brought,) = yield [("python", {"code": program})]
@@ -155,6 +154,13 @@ def _compute(asked: Asked) -> Program:
     if not any(sign in line for line in lines[-1:] for sign in ("=", " is a ")):
         return boxed(f"It could not be computed: {lines[-1] if lines else ' '.join(brought.split()[:40])}")
     return boxed(f"{lines[-1]}. [{computed[-1].id}]")
+
+
+def _roots(asked: Asked) -> list[str]:
+    """The places that the tool says Python can read; a dialect may write something behind the last one."""
+    told = [asked.value("tools"), *(str(tool["function"].get("description")) for tool in asked.request.tools)]
+    lines = _ROOT.findall("\n".join(told))
+    return list(dict.fromkeys(place for line in lines for place in (line, line.rpartition(")")[0]) if place))
 
 
 def cannot_see(asked: Asked) -> Act:
@@ -173,9 +179,20 @@ def distil(asked: Asked) -> Act:
     if reading.ROW in conclusion:
         facts = [{"text": CITED.sub("", conclusion).strip(), "sources": cited(conclusion)}]
     else:
-        facts = [{"text": text, "sources": ids} for text, ids in claims(conclusion) if text]
+        facts = _facts(conclusion)
     resources = [{"description": passage.title, "path": passage.location} for passage in used]
     return record(reasoning=reasoning, conclusion=conclusion, facts=facts, resources=resources)
+
+
+def _facts(conclusion: str) -> list[dict[str, Any]]:
+    """The cited statements; one that points back stands together with the one before it."""
+    facts: list[dict[str, Any]] = []
+    for text, ids in claims(conclusion):
+        if facts and reading.points_back(text) and facts[-1]["sources"] == ids:
+            facts[-1]["text"] += f" {text}"
+        elif text:
+            facts.append({"text": text, "sources": ids})
+    return facts
 
 
 def anything(asked: Asked) -> Act:
