@@ -1,7 +1,8 @@
 """Any OpenAI-compatible endpoint: OpenAI itself, vLLM, SGLang, llama.cpp, Ollama, LM Studio, a gateway.
 
 The SDK does authentication and the headers. Its door is `post` with a plain dict, because `create` walks every message
-of the history at every call; replies are read as plain dicts for the same reason. Retries are not made here.
+of the history at every call, and it is passed once: later requests repeat the head that it wrote. Replies are read as
+plain dicts. Retries are not made here.
 """
 
 import asyncio
@@ -26,15 +27,6 @@ from hira.policy import Completion, Request, Watch
 _OPENAI = "api.openai.com"
 _TELEMETRY = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async", "Retry-Count")
 _STOPS_OF_OPENAI = 4
-# What is not given here the SDK copies from its defaults, deeply, at every call.
-_OPTIONS: Any = {
-    "headers": {},
-    "max_retries": 0,
-    "timeout": None,
-    "params": {},
-    "idempotency_key": "none",
-    "security": {"bearer_auth": True},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +74,16 @@ class OpenAIPolicy:
         self.where = f"at {self.base_url}, model {model!r}, {key}"
         self._transport = transport_for(self.base_url)
         limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
-        http: Any = DirectClient(self._transport, limits)  # openai 3 declares httpx2's client and takes httpx's as well
-        self._options = _OPTIONS if api_key else _OPTIONS | {"headers": {"Authorization": _unkeyed(url)}}
+        self._http = DirectClient(self._transport, limits)
+        client: Any = self._http  # openai 3 declares httpx2's client and takes httpx's as well
+        self._options: Any = {} if api_key else {"headers": {"Authorization": _unkeyed(url)}}
         self._client = openai.AsyncOpenAI(
             api_key=api_key or "none",
             base_url=self.base_url,
             max_retries=0,
-            timeout=http.timeout,
+            timeout=client.timeout,
             default_headers=_headers(official=official),
-            http_client=http,
+            http_client=client,
         )
 
     @property
@@ -123,11 +116,10 @@ class OpenAIPolicy:
             body |= self._extra_body
             try:
                 return await self._exchange("/completions" if "prompt" in body else "/chat/completions", body, watch)
-            except openai.APIStatusError as error:
-                said = _said(error.response)
-                field = refused_field(error.status_code, said, body)
+            except _Refused as refused:
+                field = refused_field(refused.status, refused.said, body)
                 if not field or field in self._extra_body:
-                    raise await self._failure(error.status_code, said, error.response.headers) from None
+                    raise await self._failure(refused) from None
                 self.accepted = _without(self.accepted, field, len(body.get("stop", ())))
             except (openai.APIConnectionError, httpx.HTTPError) as error:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
@@ -147,18 +139,32 @@ class OpenAIPolicy:
         return parts
 
     async def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        url = self.base_url + path
+        # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
+        raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        if not self._http.knows(url):
+            return await self._introduce(url, json.loads(raw))
+        response = await self._http.repeat(url, raw)
+        if not response.is_success:
+            try:
+                raise _Refused(response.status_code, await self._read(response), response.headers)
+            finally:
+                await response.aclose()
+        return response
+
+    async def _introduce(self, url: str, body: dict[str, Any]) -> httpx.Response:
+        """The first request to a URL goes through the SDK, which authenticates it and writes its head."""
         try:
             response = await self._client.post(
-                self.base_url + path,
+                url,
                 cast_to=httpx.Response,
                 body=body,
                 options=self._options,
                 stream=True,
                 stream_cls=openai.AsyncStream[Any],
             )
-        except UnicodeEncodeError:  # a lone surrogate, as broken file names and bad decoders leave them
-            clean = json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
-            return await self._post(path, clean)
+        except openai.APIStatusError as error:
+            raise _Refused(error.status_code, error.response.content, error.response.headers) from None
         return cast("httpx.Response", response)
 
     async def _read(self, response: httpx.Response) -> bytes:
@@ -186,11 +192,26 @@ class OpenAIPolicy:
             raise error
         return parts_of(reply, where=self.where)
 
-    async def _failure(self, status: int, said: Any, headers: Mapping[str, str]) -> EndpointError:
-        error = failure(status, said, headers, where=self.where, keyed=bool(self._api_key))
-        if status == httpx.codes.NOT_FOUND:
+    async def _failure(self, refused: "_Refused") -> EndpointError:
+        keyed = bool(self._api_key)
+        error = failure(refused.status, refused.said, refused.headers, where=self.where, keyed=keyed)
+        if refused.status == httpx.codes.NOT_FOUND:
             error.fix = await missing(self._model, self.base_url, self._api_key)
         return error
+
+
+class _Refused(Exception):
+    """The endpoint answered, but not with a reply."""
+
+    def __init__(self, status: int, raw: bytes, headers: Mapping[str, str]) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        text = raw.decode("utf-8", "replace")
+        try:
+            self.said = json.loads(text, strict=False)
+        except ValueError:
+            self.said = text
 
 
 def _checked(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
@@ -232,14 +253,6 @@ def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
     if "content-encoding" in response.headers or not isinstance(response.stream, httpx.AsyncByteStream):
         return response.aiter_bytes()
     return aiter(response.stream)
-
-
-def _said(response: Any) -> Any:
-    text = response.content.decode("utf-8", "replace")
-    try:
-        return json.loads(text, strict=False)
-    except ValueError:
-        return text
 
 
 def _without(accepted: Accepted, field: str, stops: int) -> Accepted:

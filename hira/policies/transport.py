@@ -54,7 +54,10 @@ def transport_for(base_url: str) -> httpx.AsyncBaseTransport:
 
 class DirectClient(httpx.AsyncClient):
     """An httpx client for one endpoint and one kind of request, without what that needs nothing of: cookies, hooks,
-    authentication in rounds, merged URLs. That halves its part of a call.
+    authentication in rounds, merged URLs.
+
+    The SDK writes a request's head, which is most of its cost at each call and is the same every time. So the head of
+    the first request to a URL is kept, and `repeat` sends later bodies under it.
 
     A redirect is followed within the endpoint's own host, with method and body, and nowhere else: neither the key nor
     the prompt goes to another host. A redirect that cannot be followed is the response.
@@ -63,16 +66,26 @@ class DirectClient(httpx.AsyncClient):
     def __init__(self, transport: httpx.AsyncBaseTransport, timeout: httpx.Timeout) -> None:
         super().__init__(transport=transport, trust_env=False, timeout=timeout)
         self._direct = transport
-        self._limits = timeout.as_dict()
-        self._urls: dict[str, httpx.URL] = {}
+        self._extensions = {"timeout": timeout.as_dict()}
+        self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
 
     def build_request(self, method: str, url: Any, **given: Any) -> httpx.Request:
-        known = self._urls.get(str(url))
-        if known is None:
-            known = self._urls[str(url)] = httpx.URL(url)
-        return httpx.Request(
-            method, known, headers=given.get("headers"), content=given["content"], extensions={"timeout": self._limits}
+        """Called by the SDK, with its headers."""
+        request = httpx.Request(
+            method, url, headers=given.get("headers"), content=given["content"], extensions=self._extensions
         )
+        headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+        self._heads[str(url)] = (request.url, headers)
+        return request
+
+    def knows(self, url: str) -> bool:
+        return url in self._heads
+
+    async def repeat(self, url: str, content: bytes) -> httpx.Response:
+        """Send a new body under the head of the first request to the URL; the response's body is still to be read."""
+        known, headers = self._heads[url]
+        request = httpx.Request("POST", known, headers=headers, content=content, extensions=self._extensions)
+        return await self.send(request, stream=True)
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **_: Any) -> httpx.Response:
         for _hop in range(MAX_REDIRECTS):

@@ -84,6 +84,17 @@ async def test_the_request_goes_out_as_the_messages_stand():
     }
 
 
+async def test_later_requests_carry_the_head_that_the_sdk_wrote_for_the_first():
+    with Endpoint(["one", "two", "three"]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url, "sk-secret")
+        for text in ("a", "b " * 500, "c"):
+            await policy.complete(Request((user(text),)))
+        await policy.aclose()
+        heads = [{**request.headers, "content-length": ""} for request in endpoint.requests]
+        assert heads[0] == heads[1] == heads[2]
+        assert [request.body["messages"][0]["content"][:1] for request in endpoint.requests] == ["a", "b", "c"]
+
+
 async def test_what_was_not_asked_for_is_not_sent():
     with Endpoint(["fine"]) as endpoint:
         await ask(endpoint)
@@ -211,9 +222,12 @@ def test_a_policy_can_be_used_from_one_event_loop_after_another():
 
 
 async def test_a_broken_character_in_a_message_does_not_break_the_call():
-    with Endpoint(["fine"]) as endpoint:
-        assert (await ask(endpoint, Request((user("half \ud83d of a pair"),)))).text == "fine"
-        assert endpoint.requests[0].body["messages"][0]["content"] == "half ? of a pair"
+    with Endpoint(["one", "two"]) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        for _ in range(2):
+            await policy.complete(Request((user("half \ud83d of a pair"),)))
+        await policy.aclose()
+        assert [call.body["messages"][0]["content"] for call in endpoint.calls] == ["half ? of a pair"] * 2
 
 
 # --- continuing the model's own message
@@ -354,6 +368,7 @@ async def test_a_date_in_retry_after_is_waited_for():
     assert 1 <= sleeps[0] <= 3.2
 
 
+@pytest.mark.parametrize("before", [0, 1])
 @pytest.mark.parametrize(
     ("fault", "error", "said"),
     [
@@ -370,12 +385,17 @@ async def test_a_date_in_retry_after_is_waited_for():
         ("html-200", BadReply, "Sign in"),
     ],
 )
-async def test_what_will_not_pass_is_told_at_once(fault, error, said):
+async def test_what_will_not_pass_is_told_at_once_be_it_the_first_call_or_a_later_one(fault, error, said, before):
     sleeps = Sleeps()
-    with Endpoint(faults=[fault]) as endpoint:
+    with Endpoint(faults=["ok"] * before + [fault]) as endpoint:
+        made = OpenAIPolicy("m", endpoint.base_url, "sk-secret", key_origin="OPENAI_API_KEY")
+        policy = retrying(made, sleep=sleeps)
+        for _ in range(before):
+            await policy.complete(ASKED)
         with pytest.raises(error) as raised:
-            await ask_again(endpoint, sleeps=sleeps, key_origin="OPENAI_API_KEY")
-        assert len(endpoint.calls) == 1
+            await policy.complete(ASKED)
+        await policy.aclose()
+        assert len(endpoint.calls) == before + 1
     told = str(raised.value)
     assert said in told
     assert f"at {endpoint.base_url}, model 'm', key from OPENAI_API_KEY" in told
