@@ -28,7 +28,7 @@ CODES: dict[Status, int] = {
     "failed": ENDPOINT,
 }
 CONNECT = (
-    "no model is connected: `offline` answers from your documents alone{given}. "
+    "no model is connected: `offline` answers {how}. "
     "To connect one: --model NAME with OPENAI_API_KEY or --base-url URL, or start a local server (hira doctor)"
 )
 QUIT_AFTER = 1.0
@@ -81,7 +81,13 @@ async def _answered(hira: Hira, run: Run, args: argparse.Namespace, shell: Shell
 def announced(crew: Crew) -> str:
     """What the person should know of the model that was chosen for them, empty if they chose it."""
     if crew.model == OFFLINE:
-        return CONNECT.format(given="" if crew.settings.docs else ", and there are none (--docs PATH)")
+        searched = [*(["your documents"] if crew.settings.docs else []), *(["the web"] if crew.bench.backends else [])]
+        how = (
+            f"with sentences from {' and '.join(searched)}"
+            if searched
+            else "what it can compute; --docs PATH gives more"
+        )
+        return CONNECT.format(how=how)
     origin = crew.settings.origin("model")
     if "found on" in origin or "only model" in origin:
         return f"using {crew.model} at {crew.settings.base_url} ({origin}); --model names another"

@@ -18,6 +18,7 @@ from hira.cli import main
 from hira.cli.shell import Shell, encodable, visible
 from hira.testing import calling
 from hira.testing.endpoint import Endpoint
+from hira.testing.web import FakeWeb
 
 QUESTION = "When was ASEAN founded?"
 DISTILLED = '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}'
@@ -384,3 +385,14 @@ def test_help_and_version_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for flag in ("--workflow", "--role", "--docs", "--file", "--search", "--without", "--max-cost", "--events"):
         assert flag in text
+
+
+def test_offline_says_what_it_answers_from(place: Place, asked: tuple[str, ...]) -> None:
+    assert "sentences from your documents." in place.hira(*asked, "--quiet").err
+    assert "what it can compute" in place.hira("ask", "What is 17 * 23?", "--model", "offline", "--quiet").err
+    pages = {"/kama": "<title>Kama</title><p>The river Kama is 1805 kilometres long.</p>"}
+    with FakeWeb(pages) as web:
+        environ = {"SEARXNG_BASE_URL": web.url, "HIRA_ALLOW": web.host, "HIRA_MODEL": "offline"}
+        said = place.hira("ask", "How long is the river Kama?", "--quiet", **environ)
+    assert "sentences from the web." in said.err
+    assert (said.code, said.out.splitlines()[-1]) == (0, f"[s1] Kama — {web.url}/kama")
