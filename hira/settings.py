@@ -234,10 +234,22 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
-    if kind == "project" and (guard := next((name for name in _GUARDS if name in values), "")):
+    values = _placed(values, path.parent)
+    if kind == "project":
+        _harmless(values, path)
+    return _Layer(kind, values, {key: str(path) for key in values})
+
+
+def _harmless(values: Mapping[str, Any], path: Path) -> None:
+    """Raise `UsageError` for what a project's file may not decide: it can come with a folder that someone else made,
+    and it names the endpoint that sees the documents."""
+    if guard := next((name for name in _GUARDS if name in values), ""):
         fix = f"set HIRA_{guard.upper()} or write it into your own configuration"
         raise UsageError(f"{guard!r} may not be set by a project's file", where=f"in {path}", fix=fix)
-    return _Layer(kind, _placed(values, path.parent), {key: str(path) for key in values})
+    for one in values.get("docs", ()):
+        if not one.resolve().is_relative_to(path.parent.resolve()):
+            fix = "name them with --docs, HIRA_DOCS or in your own configuration"
+            raise UsageError(f"a project's file may not name documents elsewhere: {one}", where=f"in {path}", fix=fix)
 
 
 def _known(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:

@@ -129,6 +129,16 @@ def test_relative_documents_of_a_file_start_at_its_folder(folder: Path, home: Pa
     assert load({}, {}, folder, home).docs == (folder / "papers",)
 
 
+def test_a_projects_file_names_no_documents_outside_its_folder(folder: Path, home: Path) -> None:
+    for elsewhere in ("..", "~", "/etc", "papers/../../home"):
+        project(folder, f'docs = ["{elsewhere}"]')
+        with pytest.raises(UsageError, match="may not name documents elsewhere"):
+            load({}, {}, folder, home)
+    config(home, 'docs = ["/etc"]')
+    project(folder, 'docs = "papers"')
+    assert load({}, {}, folder, home).docs == (folder / "papers",)
+
+
 def test_the_key_of_a_file_goes_with_the_base_url_of_that_file(folder: Path, home: Path) -> None:
     config(home, 'base_url = "https://elsewhere/v1"\napi_key = "theirs"')
     settings = load({}, {"OPENAI_API_KEY": "openai"}, folder, home)
