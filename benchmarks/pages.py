@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from hira.tools.pages import decode, extract
+from hira.tools.charsets import decode
+from hira.tools.pages import extract
 
 WORD = re.compile(r"\w+")
 

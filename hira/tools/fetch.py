@@ -19,7 +19,7 @@ import httpcore
 from hira import __version__
 from hira.errors import ToolError
 from hira.tools.addresses import Place, Refused, checked, public, shown
-from hira.tools.pages import decode
+from hira.tools.charsets import decode
 from hira.untrusted import clean
 
 Kind = Literal["html", "json", "pdf", "text", "image", "binary"]

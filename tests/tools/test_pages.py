@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.tools.pages import Link, decode, extract
+from hira.tools.charsets import decode
+from hira.tools.pages import Link, extract
 
 BODY = (
     "The river Kama is 1,805 kilometres long and joins the Volga below Kazan, as every traveller on it will tell you. "
