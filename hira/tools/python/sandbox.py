@@ -1,7 +1,6 @@
 """A Python session for one subtask: code comes in, what it printed, computed and wrote comes back."""
 
 import asyncio
-import contextlib
 import secrets
 import signal
 from dataclasses import asdict, dataclass, replace
@@ -10,11 +9,11 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from hira.errors import ToolError
-from hira.tools.python.folder import Found, clear, look, read, remove, written
-from hira.tools.python.frames import shortened
+from hira.tools.python.frames import LARGEST, shortened
 from hira.tools.python.layers import Mode, readable_paths, refusal
 from hira.tools.python.process import Ended, Interpreter, spawn
-from hira.tools.python.usage import Limits, broken, overfull, size
+from hira.tools.python.usage import Limits, broken, size
+from hira.tools.python.workplace import Workplace
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
 
@@ -22,9 +21,6 @@ _START = 30.0
 _GRACE = 0.5
 _LOOK = 0.1
 _REST = 10  # looking takes at most a tenth of the time
-_SHOWN = 20
-_SCRATCH = (".tmp", ".matplotlib")
-_MOST = 1 << 30
 RESTARTED = "Python was restarted: variables are lost."
 
 
@@ -32,7 +28,7 @@ RESTARTED = "Python was restarted: variables are lost."
 class Outcome:
     """What came of one call. `value` is the last expression's, `error` a traceback or the reason why it was ended.
 
-    `files` are those that the call wrote; `restarted` says that variables are lost.
+    `files` are those that the call wrote, `note` a word on others; `restarted` says that variables are lost.
     """
 
     number: int
@@ -40,13 +36,15 @@ class Outcome:
     output: str = ""
     value: str = ""
     error: str = ""
+    note: str = ""
     files: tuple[Path, ...] = ()
     restarted: bool = False
 
     @property
     def text(self) -> str:
-        """Output, then value, then error, as they are shown to a model."""
-        return "\n".join(part.rstrip("\n") for part in (self.output, self.value, self.error) if part.strip("\n"))
+        """Output, value, error and note, as they are shown to a model."""
+        parts = (self.output, self.value, self.error, self.note)
+        return "\n".join(part.rstrip("\n") for part in parts if part.strip("\n"))
 
 
 class PythonSandbox:
@@ -78,9 +76,7 @@ class PythonSandbox:
         self.layers: tuple[str, ...] = ()
         self._interpreter: Interpreter | None = None
         self._dying: asyncio.Future[int] | None = None
-        self._base: Found | None = None
-        self._found = Found()
-        self._place = (0, 0)
+        self.workplace = Workplace(self.folder, limits, bounded=sandbox != "off")
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -95,8 +91,7 @@ class PythonSandbox:
         """End the interpreter and wait for its end. Files stay, except the scratch of libraries."""
         self._discard()
         await self._gone()
-        if self._base is not None and self.folder.is_dir():
-            await asyncio.to_thread(remove, self.folder, _SCRATCH)
+        await asyncio.to_thread(self.workplace.tidy)
 
     async def run(self, code: str, *, seconds: float | None = None) -> Outcome:
         """Run the code; never raises for what the code does. `ToolError` if Python cannot be run here at all.
@@ -118,7 +113,7 @@ class PythonSandbox:
     async def files(self, most: int = 1 << 20) -> dict[str, bytes]:
         """The files of the session by their place in the folder, at most `most` bytes of each. Follows no link."""
         async with self._lock:
-            return await asyncio.to_thread(_contents, self.folder, self.limits.files, most)
+            return await asyncio.to_thread(self.workplace.contents, most)
 
     async def _ready(self) -> str:
         """Make sure that an interpreter waits for code; says what was wrong if another one had to be started."""
@@ -126,7 +121,7 @@ class PythonSandbox:
         if self._interpreter:
             if not self._interpreter.alive:
                 lost = "Python had ended."
-            elif not self._is_there():
+            elif not self.workplace.is_there():
                 lost = "The work folder was gone."
             if not lost:
                 return ""
@@ -149,9 +144,7 @@ class PythonSandbox:
         return _sound(said.rpartition("\n")[2]) or "it ended at once"
 
     async def _start(self) -> None:
-        await asyncio.to_thread(self._make_folder)
-        if await self._overfull():  # a call was cancelled before its files were removed
-            await self._roll_back()
+        await asyncio.to_thread(self.workplace.make)
         interpreter = self._interpreter = spawn(self.folder, self.limits.output)
         opened, listed = await asyncio.to_thread(readable_paths, self.readable)
         setup = {
@@ -170,22 +163,8 @@ class PythonSandbox:
         if "failed" in answer:
             raise Ended(f"it could not be confined: {answer['failed']}")
         self.layers = tuple(answer["layers"])
-
-    def _make_folder(self) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
-        (self.folder / _SCRATCH[0]).mkdir(mode=0o700, exist_ok=True)
-        there = self.folder.stat()
-        self._place = (there.st_dev, there.st_ino)
-        self._found = look(self.folder, _MOST)
-        self._base = self._base or self._found
-
-    def _is_there(self) -> bool:
-        try:
-            there = self.folder.lstat()
-        except OSError:
-            return False
-        return (there.st_dev, there.st_ino) == self._place
+        if self.mode == "auto" and not {"landlock", "seccomp"} <= {*self.layers}:
+            raise Ended("it is not confined")
 
     async def _call(self, code: str, seconds: float) -> Outcome:
         interpreter = self._interpreter
@@ -225,76 +204,33 @@ class PythonSandbox:
                 return f"it printed more than {size(self.limits.printed)}"
             if self.mode == "off":
                 continue
-            if limit := broken(pid, self.limits) or await self._overfull(pid):
+            if limit := broken(pid, self.limits) or await asyncio.to_thread(self.workplace.overfull, pid):
                 return limit
             pause = max(_LOOK, _REST * (loop.time() - began))
 
-    async def _overfull(self, pid: int = 0) -> str:
-        if self.mode == "off":
-            return ""
-        base = self._base or Found()
-        return await asyncio.to_thread(
-            overfull, self.folder, self.limits, entries=base.entries, taken=base.bytes, pid=pid
-        )
-
     async def _answered(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
+        """What an interpreter that goes on says of the call. It may say anything, at any length."""
         output = interpreter.printed()
-        value, error = str(answer.get("value", "")), str(answer.get("error", ""))
+        value, error = (_sound(str(answer.get(name, "")), self.limits.output) for name in ("value", "error"))
         status: Status = "timeout" if late else "error" if error else "ok"
-        if limit := await self._overfull(interpreter.process.pid):
-            await self._roll_back()
-            status, error = "limit", f"{error}\n{limit}: what this call wrote was removed".strip()
-        files, more = await self._written()
-        return Outcome(
-            self.calls,
-            status,
-            _sound(output),
-            _sound(value),
-            _sound("\n".join(filter(None, (error, late, more)))),
-            files,
-        )
+        settled = await asyncio.to_thread(self.workplace.settle, interpreter.process.pid)
+        if settled.limit:
+            status, late = "limit", f"{settled.limit}: what this call wrote was removed"
+        error = "\n".join(filter(None, (error, late)))
+        return Outcome(self.calls, status, _sound(output), value, error, settled.note, settled.files)
 
     async def _ended(self, interpreter: Interpreter, limit: str, seconds: float, *, by_itself: bool) -> Outcome:
         """The interpreter is gone or has to go; say why, and leave the folder so that the next call can work."""
         self._discard()
-        status = await self._gone()
-        if limit:
-            why: tuple[Status, str] = "limit", f"Stopped: {limit}."
-        elif by_itself:
-            why = "died", _last_words(status)
-        else:
-            why = "timeout", f"Stopped after {seconds:g} seconds."
-        removed = ""
-        if await self._overfull():
-            await self._roll_back()
-            removed = "What this call wrote was removed."
-        files, more = await self._written()
-        error = " ".join(filter(None, (why[1], removed, RESTARTED, more)))
-        return Outcome(self.calls, why[0], _sound(interpreter.output.text), "", error, files, restarted=True)
-
-    async def _written(self) -> tuple[tuple[Path, ...], str]:
-        """The files of this call, and a word on those that are not listed."""
-        before = self._found
-        base = self._base or Found()
-        try:
-            self._found = await asyncio.to_thread(look, self.folder, self.limits.files + base.entries)
-        except OSError:
-            return (), "The work folder is gone."
-        names, odd = written(before.files, self._found.files)
-        left = len(names) - _SHOWN
-        told = [f"{odd} files with unusual names are not listed." if odd else ""]
-        told.append(f"{left} more files were written." if left > 0 else "")
-        return tuple(self.folder / name for name in names[:_SHOWN]), " ".join(filter(None, told))
-
-    async def _roll_back(self) -> None:
-        """Remove what this call wrote; if older files have grown, all that the session wrote."""
-        await asyncio.to_thread(clear, self.folder, self._found.files)
-        if await self._overfull():
-            await asyncio.to_thread(clear, self.folder, (self._base or Found()).files)
-
-    def _short(self, text: str) -> str:
-        """What the interpreter said of itself: it may say anything, at any length."""
-        return shortened(_sound(text), self.limits.output)
+        code = await self._gone()
+        settled = await asyncio.to_thread(self.workplace.settle)
+        status: Status = "limit" if limit else "died" if by_itself else "timeout"
+        stopped = f"Stopped: {limit}." if limit else f"Stopped after {seconds:g} seconds."
+        why = _last_words(code) if status == "died" else stopped
+        removed = "What this call wrote was removed." if settled.limit else ""
+        error = " ".join(filter(None, (why, removed, RESTARTED)))
+        output = _sound(interpreter.output.text)
+        return Outcome(self.calls, status, output, "", error, settled.note, settled.files, restarted=True)
 
     def _discard(self) -> None:
         if self._interpreter:
@@ -310,26 +246,14 @@ class PythonSandbox:
         return status
 
 
-def _contents(folder: Path, entries: int, most: int) -> dict[str, bytes]:
-    contents: dict[str, bytes] = {}
-    try:
-        names, _ = written({}, look(folder, entries).files)
-    except OSError:
-        return contents
-    for name in names:
-        with contextlib.suppress(OSError):
-            contents[name] = read(folder, name, most)
-    return contents
-
-
 def _last_words(status: int) -> str:
     if status >= 0:
         return f"The code ended Python (exit status {status})."
     if status == -signal.SIGKILL:
         return "Python was ended, or what it sent could not be read."
-    return f"Python crashed ({signal.Signals(-status).name})."
+    return f"Python crashed ({signal.strsignal(-status) or -status})."
 
 
-def _sound(text: str) -> str:
-    """Text that can be encoded: what came as half a character is replaced."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _sound(text: str, most: int = LARGEST) -> str:
+    """Text that can be encoded, and not too much of it: what came as half a character is replaced."""
+    return shortened(text, most).encode("utf-8", "replace").decode("utf-8")

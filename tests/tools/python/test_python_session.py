@@ -61,7 +61,7 @@ async def test_names_that_could_mislead_are_counted_and_not_repeated(sandbox: Py
     code = "for n in (b'a\\nb', b'\\xff', b'\\x1b[31m', b'<begin_call_subtask>', 'x\\u202egpj'.encode(), b'fine'): open(n, 'w').close()"
     outcome = await sandbox.run(code)
     assert outcome.files == (sandbox.folder / "fine",)
-    assert "5 files with unusual names" in outcome.error
+    assert "5 files with unusual names" in outcome.note
 
 
 async def test_long_output_keeps_its_head_and_tail(sandbox: PythonSandbox) -> None:

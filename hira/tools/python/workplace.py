@@ -1,0 +1,98 @@
+"""The work folder of one session: what lay there before, what each call wrote, and what has to go. Blocking."""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from hira.tools.python.folder import Found, clear, look, read, remove, written
+from hira.tools.python.usage import Limits, overfull
+
+_SCRATCH = (".tmp", ".matplotlib")
+_SHOWN = 20
+_MOST = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The folder after a call: its `files`, a `note` on those not listed, and the `limit` for which all went."""
+
+    files: tuple[Path, ...] = ()
+    note: str = ""
+    limit: str = ""
+
+
+class Workplace:
+    """What lay in the folder before is neither counted nor removed. `bounded` is False if the user wants no limits."""
+
+    def __init__(self, folder: Path, limits: Limits, *, bounded: bool) -> None:
+        self.folder = folder
+        self.limits = limits
+        self.bounded = bounded
+        self._before: Found | None = None
+        self._known = Found()
+        self._place = (0, 0)
+
+    def make(self) -> None:
+        """Make the folder, private to the user, and learn what lies in it. A call that was cancelled is undone."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        (self.folder / _SCRATCH[0]).mkdir(mode=0o700, exist_ok=True)
+        there = self.folder.stat()
+        self._place = (there.st_dev, there.st_ino)
+        self._before = self._before or look(self.folder, _MOST)
+        if self.overfull():
+            self._roll_back()
+        self._known = look(self.folder, _MOST)
+
+    def is_there(self) -> bool:
+        """Whether the folder is still the one that the interpreter was given."""
+        try:
+            there = self.folder.lstat()
+        except OSError:
+            return False
+        return (there.st_dev, there.st_ino) == self._place
+
+    def overfull(self, pid: int = 0) -> str:
+        """Which limit what was added breaks, in words for the model; counts what the process `pid` keeps open, too."""
+        if not self.bounded:
+            return ""
+        before = self._before or Found()
+        return overfull(self.folder, self.limits, entries=before.entries, taken=before.bytes, pid=pid)
+
+    def settle(self, pid: int = 0) -> Settled:
+        """Take stock after a call. Nothing may run in the folder meanwhile."""
+        if limit := self.overfull(pid):
+            self._roll_back()
+        before, allowed = self._known.files, self.limits.files + (self._before or Found()).entries
+        try:
+            self._known = look(self.folder, allowed if self.bounded else _MOST)
+        except OSError:
+            return Settled(note="The work folder is gone.", limit=limit)
+        names, odd = written(before, self._known.files)
+        left = len(names) - _SHOWN
+        told = [f"{odd} files with unusual names are not listed." if odd else ""]
+        told.append(f"{left} more files were written." if left > 0 else "")
+        return Settled(tuple(self.folder / name for name in names[:_SHOWN]), " ".join(filter(None, told)), limit)
+
+    def contents(self, most: int) -> dict[str, bytes]:
+        """The files by their place in the folder, at most `most` bytes of each. Follows no link."""
+        contents: dict[str, bytes] = {}
+        try:
+            names, _ = written({}, look(self.folder, self.limits.files).files)
+        except OSError:
+            return contents
+        for name in names:
+            with contextlib.suppress(OSError):
+                contents[name] = read(self.folder, name, most)
+        return contents
+
+    def tidy(self) -> None:
+        """Remove the scratch of libraries."""
+        if self._before is not None and self.folder.is_dir():
+            remove(self.folder, _SCRATCH)
+
+    def _roll_back(self) -> None:
+        """Remove what this call wrote; if older files have grown, all that the session wrote."""
+        clear(self.folder, self._known.files)
+        if self.overfull():
+            clear(self.folder, (self._before or Found()).files)
