@@ -68,6 +68,8 @@ class Sources:
         elif source.text not in known.text:
             text = source.text if known.text in source.text else f"{known.text}\n\n{source.text}"
             known = replace(known, text=text, kind=source.kind, title=known.title or source.title)
+        elif known.kind == "hit":
+            known = replace(known, kind=source.kind)
         self.read[known.id] = known
         return known
 

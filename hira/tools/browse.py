@@ -81,7 +81,7 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = 
         seen.update(spelled(one) for passage in observation.passages for one in urls(passage.text))
         return observation
 
-    made: Tool = tool(browse)
+    made: Tool = tool(browse, pure=True)
     return made
 
 
