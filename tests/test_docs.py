@@ -27,12 +27,24 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from hira import cli
+from hira.agents.coordinator import RECALLED
+from hira.agents.distiller import LONGEST
+from hira.agents.expert import reason
+from hira.agents.experts.simple_search import PAGES as PAGES_OPENED
+from hira.agents.experts.simple_search import QUERIES
+from hira.agents.loop import REPEATS
 from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
+from hira.evidence import ENOUGH
+from hira.policies.probe import LOCAL_PORTS, LOCAL_SECONDS
 from hira.settings import FILE, SEARCH_KEYS, RoleSettings, Settings, load
 from hira.testing.faults import FAULTS
-from hira.tools.python import refusal
+from hira.tools.addresses import PORTS
+from hira.tools.fetch import HOPS, Fetcher
+from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
+from hira.tools.search.tool import LONGEST as QUERY
+from hira.workflows import HiRA
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -277,6 +289,38 @@ def test_testing_names_only_faults_that_there_are() -> None:
     )
 
 
+LIMITS = {
+    "hira.md": [
+        f"| subtasks in a run | {HiRA().max_subtasks} |",
+        f"| subtasks in a turn | {HiRA().parallel} |",
+        f"| memory entries recalled | {RECALLED} |",
+        f"| queries of simple search | {QUERIES} |",
+        f"| pages that simple search opens for a query | {PAGES_OPENED} |",
+        f"| calls of an expert in a subtask | {inspect.signature(reason).parameters['limit'].default} |",
+        f"| repetitions of a call before the answer is asked for | {REPEATS} |",
+        f"| tokens of an expert's work that are distilled | {LONGEST:,} |",
+        f"| temperature, top-p | {Settings().temperature}, {Settings().top_p} |",
+    ],
+    "tools.md": [
+        f"{Limits().seconds:g} s a call, {Limits().memory >> 30} GiB of memory, {Limits().disk >> 20} MiB of disk",
+        f"{Limits().output:,} characters of output",
+        f"a page of {Fetcher().limit / 1e6:g} MB, {Fetcher().seconds:g} s, {HOPS} redirects",
+        f"at most {QUERY} characters",
+    ],
+    "security.md": ["the ports {}, {}, {} and {}".format(*sorted(PORTS))],
+    "policies.md": ["the ports {}, {}, {}, {} and {}, for".format(*LOCAL_PORTS), f"for {LOCAL_SECONDS * 1000:.0f} ms"],
+    "quickstart.md": [f"| {port} |" for port in LOCAL_PORTS],
+    "evidence.md": ["at least six in ten of its words" if ENOUGH == 0.6 else "the share has changed"],
+}
+
+
+@pytest.mark.parametrize("page", LIMITS)
+def test_limits_are_told_as_the_code_has_them(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for told in LIMITS[page]:
+        assert told in text, f"{page} does not say: {told}"
+
+
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
@@ -285,6 +329,10 @@ def test_testing_names_only_faults_that_there_are() -> None:
         ("How many queries may simple search plan?", "three"),
         ("Which exit code means that a budget ended the run?", "5"),
         ("What does the code expert do?", "Python"),
+        ("How many experts are there?", "four"),
+        ("Which Python version do I need?", "3.11"),
+        ("How long may a Python call take?", "60 seconds"),
+        ("Which ports are tried for a local server?", "11434"),
     ],
 )
 def test_a_newcomers_question_is_answered_from_the_docs_offline(question: str, answer: str, place: Path) -> None:
