@@ -174,7 +174,7 @@ def tabular(task: str, files: Sequence[str], notes: Sequence[str], roots: Sequen
     rows = table.from_lines(re.sub(r" \(source: [^()]*\)$", "", note) for note in notes)
     if not (named or rows):
         return ""
-    question = task.partition(":")[2].strip() if task.startswith(COMPUTE) else task
+    question = task.partition(": ")[2] if task.startswith(COMPUTE) else task
     for name in named:
         question = question.replace(name, " ")
     source = Path(table.__file__).read_text(encoding="utf-8")

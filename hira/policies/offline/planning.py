@@ -52,7 +52,8 @@ def solve(question: str, files: list[str], hops: int) -> Plan:
     if computing.arithmetic(question) or computing.dates(question):
         result = Result((yield from _try(question)), question)
     elif computing.is_tabular(question, files):
-        result = yield from _over_table(question, named=bool(computing.TABLE_FILE.search(" ".join([question, *files]))))
+        named = [name[0] for text in (question, *files) for name in computing.TABLE_FILE.finditer(text)]
+        result = yield from _over_table(question, named)
     elif compared:
         result = yield from _compare(question, compared)
     elif inner and inner.sure:
@@ -123,19 +124,20 @@ def _compare(question: str, compared: questions.Comparison) -> Plan:
     return Result(f"{verdict[0].upper()}{verdict[1:]} {' '.join(found)}", question)
 
 
-def _over_table(question: str, *, named: bool) -> Plan:
+def _over_table(question: str, named: list[str]) -> Plan:
     """Open the table, unless a file is named, and compute over all of its rows."""
     if not named:
         rows = yield from _try(f"{OPEN_TABLE}: {question}")
         if not rows or rows.startswith(_PARTIAL):
             return Result("", question)
-    return Result((yield from _try(f"{computing.COMPUTE} from the table: {question}")), question)
+    where = f" {named[0]}" if named and named[0] not in question else ""
+    return Result((yield from _try(f"{computing.COMPUTE} from the table{where}: {question}")), question)
 
 
 def _over_rows(question: str, text: str) -> Plan:
     """A look-up that brought a row of a table where a figure over rows is asked for: compute it over the table."""
     if ROW in text and operation(question) not in ("", "number"):
-        result = yield from _over_table(question, named=False)
+        result = yield from _over_table(question, [])
         return result if result.text else Result(text, question)
     return Result(text, question)
 

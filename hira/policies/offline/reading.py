@@ -185,10 +185,10 @@ class Query:
             word: max(holds(word, one.own), (back if word in self.names else BESIDE) * self.near(word, one))
             for word in self.weights
         }
-        score = 0.3 * self._share(inside, self.names) + 0.7 * self._share(inside, self.rest)
+        score = 0.25 * self._share(inside, self.names) + 0.75 * self._share(inside, self.rest)
         score += 0.25 * fits(self.kind, one.text, self.text) if self.kind else 0.0
         score += 0.2 * bool(self.measures & one.own) + 0.15 * bool(self.category & one.own)
-        score += 0.04 * min(3, len(self.pairs & set(pairwise(one.order))))
+        score += 0.06 * min(3, len(self.pairs & set(pairwise(one.order))))
         bare = len(one.own) < 3 or one.text.startswith("#") or one.text.endswith(("?", ":"))
         return score - 0.2 * bare - 0.1 * (len(one.own) > 60)
 

@@ -189,7 +189,7 @@ def _facts(conclusion: str) -> list[dict[str, Any]]:
     facts: list[dict[str, Any]] = []
     for text, ids in claims(conclusion):
         if facts and reading.points_back(text) and facts[-1]["sources"] == ids:
-            facts[-1]["text"] += f" {text}"
+            facts[-1]["text"] += f". {text}"
         elif text:
             facts.append({"text": text, "sources": ids})
     return facts
