@@ -50,7 +50,8 @@ class _Shared:
 class Team:
     """Everything one run works with. Made for each run; a workflow receives it.
 
-    `cast` maps a role to its part; the entry `*` stands for every role that is not named.
+    `cast` maps a role to its part; the entry `*` stands for every role that is not named. No tool is ever given an
+    argument that holds one of the `secrets`.
     """
 
     cast: Mapping[str, Part]
@@ -60,6 +61,7 @@ class Team:
     tools: Toolbox = field(default_factory=Toolbox)
     files: tuple[Path, ...] = ()
     stream: bool = False
+    secrets: frozenset[str] = frozenset()
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
     _reason: Stop | None = None
     _made: dict[str, _Shared] = field(default_factory=dict)

@@ -7,9 +7,10 @@ read, or when the run has to stop, the model is told so once, after the last res
 import asyncio
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from hira.dialects import Call, Parsed
 from hira.dialects.answer import final
@@ -195,6 +196,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     team.events(ToolStarted(conversation.name, tool.name, arguments))
     began = time.monotonic()
     try:
+        _check_secrets(arguments, team.secrets)
         key = f"{tool.name} {_spelled(arguments)}" if tool.pure else ""
         observation = await team.unless_stopped(team.once(key, lambda: tool.call(arguments)))
         seen = Seen(observation, _shown(observation, conversation))
@@ -203,6 +205,13 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     took = round(time.monotonic() - began, 3)
     team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took))
     return seen
+
+
+def _check_secrets(arguments: Mapping[str, Any], secrets: Collection[str]) -> None:
+    """Keys and passwords of this machine leave it in no argument, however a page talked the model into it."""
+    spelled = json.dumps(dict(arguments), ensure_ascii=False, default=str)
+    if any(secret in spelled or quote(secret, safe="") in spelled for secret in secrets):
+        raise ToolError("an argument holds a secret of this machine, so the call was not made; leave it out")
 
 
 def _shown(observation: Observation, conversation: Conversation) -> Filled:
