@@ -185,14 +185,16 @@ def _awake(idle: "list[_Wire]") -> "_Wire | None":
 async def _connect(origin: Origin, seconds: float | None) -> "_Wire":
     scheme, host, port = origin
     loop = asyncio.get_running_loop()
-    secure: dict[str, Any] = {}
+    ways: dict[str, Any] = {}
     if scheme == "https":
-        secure = {"ssl": ssl_context(), "server_hostname": host}
+        ways = {"ssl": ssl_context(), "server_hostname": host}
         if seconds is not None:
-            secure["ssl_handshake_timeout"] = seconds * 0.8
+            ways["ssl_handshake_timeout"] = seconds * 0.8
+    if not (host[-1].isdigit() or ":" in host):  # a name may have several addresses, of which some answer
+        ways["happy_eyeballs_delay"] = 0.25
     try:
         async with asyncio.timeout(seconds):
-            _, wire = await loop.create_connection(_Wire, host, port, happy_eyeballs_delay=0.25, **secure)
+            _, wire = await loop.create_connection(_Wire, host, port, **ways)
     except TimeoutError as error:
         raise httpx.ConnectTimeout(f"no connection to {host}:{port} within {seconds} s") from error
     except OSError as error:
