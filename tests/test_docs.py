@@ -124,10 +124,9 @@ def shown(expected: str, printed: str) -> bool:
 def test_the_python_of_a_page_runs_and_prints_what_it_says(page: Path, place: Path) -> None:
     namespace: dict[str, Any] = {"__name__": page.stem, "__file__": str(place / f"{page.stem}.py")}
     printed: str | None = None
+    lay_out(page, place)
     with asyncio.Runner() as runner:
         for block in blocks(page):
-            if name := block.mark("file"):
-                (place / name).write_text(block.body, encoding="utf-8")
             if block.kind == "python" and block.runs:
                 printed = run(block, page, namespace, runner)
             elif block.kind == "text" and printed is not None:
@@ -135,6 +134,13 @@ def test_the_python_of_a_page_runs_and_prints_what_it_says(page: Path, place: Pa
                 printed = None
             else:
                 printed = None
+
+
+def lay_out(page: Path, place: Path) -> None:
+    """Write the files that a page shows."""
+    for block in blocks(page):
+        if name := block.mark("file"):
+            (place / name).write_text(block.body, encoding="utf-8")
 
 
 def run(block: Block, page: Path, namespace: dict[str, Any], runner: asyncio.Runner) -> str:
@@ -162,6 +168,7 @@ def commands(page: Path) -> Iterator[tuple[Block, str]]:
 
 @every_page
 def test_the_commands_of_a_page_end_as_it_says(page: Path, place: Path) -> None:
+    lay_out(page, place)
     for block, line in commands(page):
         code, _, told = hira(place, *shlex.split(line, comments=True)[1:])
         assert code == int(block.mark("exit") or 0), f"{page.name}:{block.line}: {line}\n{told}"
