@@ -14,6 +14,7 @@ from hira.policy import Completion, Delta, Policy, Request
 from hira.team import Part, Team
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.files import files_tool
 from hira.tools.python import open_python
 from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
@@ -151,6 +152,19 @@ async def test_a_table_that_is_not_named_is_opened_first(tools: Toolbox, part: P
 async def test_an_attached_table_is_computed(tools: Toolbox, part: Part, folder: Path) -> None:
     run = await asked("What is the highest number of Inhabitants?", tools, part, files=(folder / "towns.csv",))
     assert "highest Inhabitants = 134000 (Town Bern, Canton BE)" in run.answer
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_an_attached_text_is_read_before_anything_is_searched(
+    tools: Toolbox, part: Part, tmp_path: Path, alone: bool
+) -> None:
+    handbook = tmp_path / "handbook.txt"
+    filler = "\n\n".join(f"Rule {number} is about the use of room {number}." for number in range(900))
+    handbook.write_text(f"{filler}\n\nEvery employee has 28 days of paid leave a year.", encoding="utf-8")
+    box = Toolbox(search=None if alone else tools.search, files=files_tool([handbook]), python=tools.python)
+    run = await asked("How many days of paid leave does an employee have?", box, part, files=(handbook,))
+    assert run.answer == "Every employee has 28 days of paid leave a year. [s1]"
+    assert run.status == "answered"
 
 
 async def test_a_chinese_question_is_answered_from_a_chinese_document(tools: Toolbox, part: Part) -> None:

@@ -14,7 +14,7 @@ from hira.policy import Request
 from hira.untrusted import clean
 
 NOTICES = frozenset({"result", "repeated", "unreadable", "empty", "conclude", "record_again"})
-_CALLABLE = ("subtask", "search", "browse", "python", "look")
+_CALLABLE = ("subtask", "search", "browse", "python", "look", "files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class Asked:
 
     @cached_property
     def brought(self) -> dict[tuple[str, str], str]:
-        """What each call brought, by the tool's name and the first argument; calls that were not made are absent."""
-        return {(call.name, key): text for call, text in self.results if (key := first(call.arguments))}
+        """What each call brought, by the tool's name and its arguments; calls that were not made are absent."""
+        return {(call.name, key): text for call, text in self.results if (key := spelled(call.arguments))}
 
 
-def first(arguments: Mapping[str, Any]) -> str:
-    """The first argument of a call with its white space folded: what tells two calls of one tool apart."""
-    return " ".join(str(next(iter(arguments.values()), "")).split())
+def spelled(arguments: Mapping[str, Any]) -> str:
+    """The arguments of a call with their white space folded: what tells two calls of one tool apart."""
+    return " ".join(" ".join(map(str, arguments.values())).split())
 
 
 def read(request: Request) -> Asked:

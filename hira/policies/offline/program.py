@@ -7,7 +7,7 @@ holds; the first calls that have no result yet are what the role does next.
 from collections.abc import Generator, Mapping, Sequence
 from typing import TypeVar
 
-from hira.policies.offline.conversation import Act, Asked, first
+from hira.policies.offline.conversation import Act, Asked, spelled
 
 Calls = Sequence[tuple[str, Mapping[str, str]]]
 Program = Generator[Calls, list[str], str]
@@ -22,7 +22,7 @@ def advance(program: Program, asked: Asked, saying: str, *, several: int = 1, li
     try:
         calls = next(program)
         while True:
-            brought = [asked.brought.get((name, first(arguments))) for name, arguments in calls]
+            brought = [asked.brought.get((name, spelled(arguments))) for name, arguments in calls]
             todo = [call for call, text in zip(calls, brought, strict=True) if text is None]
             todo = todo[: max(0, min(several, limit - len(asked.brought)))]
             if todo and not asked.concluding:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Generator
 from typing import Any
 
 from hira.dialects.answer import final
@@ -73,7 +74,7 @@ def assign(asked: Asked) -> Act:
         wanted, why = "multimodal", "It is about a picture, a sound or a video."
     elif task.startswith(f"{computing.COMPUTE} ") or computing.program_for(task, asked.files):
         wanted, why = "code", "It has to be computed exactly."
-    elif _UNFOUND.search(task) or task.startswith(OPEN_TABLE):
+    elif _UNFOUND.search(task) or task.startswith(OPEN_TABLE) or asked.files:
         wanted, why = "deep_search", "Looking it up is not enough; documents have to be opened."
     order = [wanted, "simple_search", "deep_search", *offered]
     return record(reason=why, expert=next((name for name in order if name in offered), ""))
@@ -104,8 +105,10 @@ def _explore(asked: Asked) -> Program:
     """Search, open the best hit, search again with other words as long as nothing covers the question."""
     task = asked.value("task")
     question = question_of(task)
-    read = reading.noted(asked.notes)
+    read = reading.noted(asked.notes) + (yield from _attached(asked, question))
     opened = {""}
+    if asked.files and (found := reading.find(question, read)):
+        return boxed(found.text)
     for query in queries(task):
         if "search" in asked.tools:
             (brought,) = yield [("search", {"query": query})]
@@ -121,6 +124,17 @@ def _explore(asked: Asked) -> Program:
         if found := reading.find(question, read):
             return boxed(found.text)
     return boxed(nothing(question))
+
+
+def _attached(asked: Asked, question: str) -> Generator[Calls, list[str], list[reading.Passage]]:
+    """The attached files, read by the tool for them; of a long one the parts that have to do with the question."""
+    read: list[reading.Passage] = []
+    for path in asked.files if "files" in asked.tools else ():
+        (brought,) = yield [("files", {"path": path})]
+        if not reading.passages(brought):
+            (brought,) = yield [("files", {"path": path, "part": queries(question)[0]})]
+        read += reading.passages(brought)
+    return read
 
 
 def table_in(question: str, read: list[reading.Passage]) -> str:
@@ -143,11 +157,12 @@ def code(asked: Asked) -> Act:
 
 
 def _compute(asked: Asked) -> Program:
-    """Write the program, run it, and close with the line that it printed last."""
+    """Write the program, run it, and close with the line that it printed last; without one, read what is attached."""
     task = asked.value("task")
     program = computing.program_for(task, asked.files, asked.notes, _roots(asked))
     if not program or "python" not in asked.tools:
-        return boxed(nothing(task))
+        found = reading.find(question_of(task), (yield from _attached(asked, question_of(task))))
+        return boxed(found.text if found else nothing(task))
     (brought,) = yield [("python", {"code": program})]
     computed = reading.passages(brought)
     lines = computed[-1].text.splitlines() if computed else []
