@@ -289,6 +289,14 @@ def test_tools_names_every_search_service_and_its_key() -> None:
         assert f"`{variable}`" in settings, variable
 
 
+def test_performance_names_every_benchmark_and_every_page_of_results() -> None:
+    text = (DOCS / "performance.md").read_text(encoding="utf-8")
+    folder = ROOT / "benchmarks"
+    programs = [path for path in folder.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")]
+    assert not [path.name for path in programs if f"python benchmarks/{path.name}" not in text]
+    assert not [path.name for path in (folder / "results").glob("*.md") if f"`{path.name}`" not in text]
+
+
 def test_testing_names_only_faults_that_there_are() -> None:
     text = (DOCS / "testing.md").read_text(encoding="utf-8")
     assert {name for named in re.findall(r"faults=\[(.*?)\]", text) for name in re.findall(r'"(.*?)"', named)} <= set(
