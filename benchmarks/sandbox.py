@@ -4,11 +4,10 @@
     python benchmarks/sandbox.py --write      also writes results/sandbox.md
     python benchmarks/sandbox.py --check      ends with 1 where a goal is missed (meant for a quiet machine)
 
-The bare interpreter is `python -c` for the start, and `compile` and `exec` in a fresh process for a call.
+The bare interpreter is `python -c` for the start, and `compile` and `exec` in a plain process for a call.
 """
 
 import asyncio
-import json
 import platform
 import statistics
 import subprocess
@@ -21,7 +20,7 @@ from typing import NamedTuple
 
 from hira.tools.python import PythonSandbox, refusal, sandbox_layers
 
-STARTS, CALLS = 15, 300
+STARTS, CALLS = 15, 200
 AT_ONCE = 8
 START_GOAL, CALL_GOAL = 150.0, 5.0
 RESULTS = Path(__file__).parent / "results" / "sandbox.md"
@@ -33,20 +32,18 @@ PROGRAMS: Mapping[str, str] = {
     "write and read a file": "open('f.txt', 'w').write('x' * 1000)\nlen(open('f.txt').read())",
 }
 BARE = """
-import json, sys, time
-taken = []
+import sys, time
 space = {}
-for _ in range(int(sys.argv[2])):
+while sys.stdin.readline():
     began = time.perf_counter()
     exec(compile(sys.argv[1], "call", "exec"), space)
     sys.stdout.flush()
-    taken.append(time.perf_counter() - began)
-print(json.dumps(taken), file=sys.stderr)
+    print(time.perf_counter() - began, file=sys.stderr, flush=True)
 """
 PAGE = """# The Python sandbox
 
-Made by `python benchmarks/sandbox.py --write`: Python {version}, {machine}. Milliseconds; medians of {starts} starts and
-{calls} calls. One run on a shared machine. Layers: {layers}.
+Made by `python benchmarks/sandbox.py --write`: Python {version}, {machine}. Milliseconds; medians of {starts} starts
+and {calls} calls. One run on a shared machine. Layers: {layers}.
 
 | start | median | slowest | goal |
 |---|---|---|---|
@@ -63,10 +60,11 @@ Resident: {resident:.0f} MB a session before it imports anything.
 
 
 class Call(NamedTuple):
-    """Milliseconds of one program: bare, in the sandbox, and what 95 of 100 calls in the sandbox stay below."""
+    """Milliseconds of one program: bare, in the sandbox, the difference, and what 95 of 100 sandboxed stay below."""
 
     bare: float
     sandboxed: float
+    more: float
     most: float
 
 
@@ -94,23 +92,28 @@ async def resident(folder: Path) -> float:
 
 
 async def call(code: str, folder: Path) -> Call:
-    told = subprocess.run(
-        [sys.executable, "-c", BARE, code, str(CALLS)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=folder,
+    """The bare interpreter and the sandbox take turns, so that a busy moment of the machine meets both."""
+    pipe = asyncio.subprocess.PIPE
+    bare = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", BARE, code, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, cwd=folder
     )
-    taken = []
+    assert bare.stdin is not None
+    assert bare.stderr is not None
+    taken: list[tuple[float, float]] = []
     async with PythonSandbox(folder / "work") as sandbox:
         await sandbox.run(code)
         for _ in range(CALLS):
+            bare.stdin.write(b"\n")
+            alone = float(await bare.stderr.readline()) * 1000
             began = time.perf_counter()
             outcome = await sandbox.run(code)
-            taken.append((time.perf_counter() - began) * 1000)
+            taken.append((alone, (time.perf_counter() - began) * 1000))
             assert outcome.status == "ok", outcome
-    bare = statistics.median(json.loads(told.stderr)) * 1000
-    return Call(bare, statistics.median(taken), statistics.quantiles(taken, n=20)[-1])
+    bare.stdin.close()
+    await bare.wait()
+    free, held = ([pair[side] for pair in taken] for side in (0, 1))
+    more = statistics.median(inside - outside for outside, inside in taken)
+    return Call(statistics.median(free), statistics.median(held), more, statistics.quantiles(held, n=20)[-1])
 
 
 async def measured() -> tuple[str, bool]:
@@ -127,8 +130,7 @@ async def measured() -> tuple[str, bool]:
         calls = {title: await call(code, folder) for title, code in PROGRAMS.items()}
         megabytes = await resident(folder / "r")
     rows = [
-        f"| {title} | {one.bare:.2f} | {one.sandboxed:.2f} | {one.sandboxed - one.bare:.2f} | {one.most:.2f} | "
-        f"{CALL_GOAL:.0f} |"
+        f"| {title} | {one.bare:.2f} | {one.sandboxed:.2f} | {one.more:.2f} | {one.most:.2f} | {CALL_GOAL:.0f} |"
         for title, one in calls.items()
     ]
     page = PAGE.format(
@@ -147,7 +149,7 @@ async def measured() -> tuple[str, bool]:
         rows="\n".join(rows),
         resident=megabytes,
     )
-    met = all(one.sandboxed - one.bare <= CALL_GOAL for one in calls.values())
+    met = all(one.more <= CALL_GOAL for one in calls.values())
     return page, met and statistics.median(starts) <= START_GOAL
 
 
