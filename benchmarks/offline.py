@@ -2,8 +2,8 @@
 
     python benchmarks/offline.py [--write] [--wrong]
 
-Runs every question of benchmarks/data/offline through the whole HiRA workflow, with the index over the documents and the
-Python sandbox. A question counts as right if the run is accepted (its citations hold) and one of the expected texts
+Runs every question of benchmarks/data/offline through the whole HiRA workflow, with the index over the documents and
+the Python sandbox. A question counts as right if the run is accepted (its citations hold) and one of the expected texts
 stands in the answer; one without an answer counts if the run says so and cites nothing.
 """
 
@@ -27,8 +27,8 @@ from hira.tools.python import open_python
 from hira.workflows import HiRA, rollout
 
 NOTE = """\
-How far to trust these figures: the rules were worked on while the first 85 questions were looked at (at first sight: 61 of
-85), and the second set was measured once before anything was changed for it: 25 of 30, none of its 7 unanswerable
+How far to trust these figures: the rules were worked on while the first 85 questions were looked at (at first sight: 61
+of 85), and the second set was measured once before anything was changed for it: 25 of 30, none of its 7 unanswerable
 questions answered. On the texts of five research papers, which are not shipped: 23 of 31 questions that were worked on,
 11 of 18 at first sight, and none of 26 unanswerable ones answered.
 """

@@ -198,6 +198,14 @@ async def test_it_works_without_any_one_mechanism(tools: Toolbox, part: Part, wi
     assert (run.status == "answered") == (without in ("memory", "search"))
 
 
+async def test_braces_in_a_question_or_a_page_do_no_harm(tools: Toolbox, part: Part, folder: Path) -> None:
+    (folder / "braces.md").write_text("Ada Roth was born in {Elm} in the year {1901. It rained.", encoding="utf-8")
+    run = await asked("When was {the one who is} Ada Roth born {}?", tools, part)
+    assert run.answer.startswith("Ada Roth was born in (Elm) in the year (1901.")
+    run = await asked("Who is the {mayor} of the {town} where Otto Amrein was born?", tools, part)
+    assert run.error == ""
+
+
 async def test_the_same_request_gets_the_same_reply(tools: Toolbox, part: Part) -> None:
     question = "Who is the mayor of the town where Otto Amrein was born?"
     first, second = await asked(question, tools, part), await asked(question, tools, part)
@@ -232,6 +240,17 @@ async def test_a_prompt_of_unknown_make_searches_once_if_it_may() -> None:
     found = "[s1] Lakes (lakes.md)\nLake Sempach was surveyed in 1911."
     result = Message("tool", found, call_id=call.id, prompt="result", values={"results": [(call, found)]})
     assert (await complete(prompt, result, tools=tools)).text == "Lake Sempach was surveyed in 1911. [s1]"
+
+
+async def test_an_expert_of_ones_own_is_chosen_when_the_task_speaks_of_what_it_is_for() -> None:
+    experts = Filled("- simple_search: looks things up\n- harbour: knows how long the ferries to the islands take")
+
+    async def chosen(task: str) -> Any:
+        values = {"experts": experts, "task": task, "files": ""}
+        return json.loads((await complete(user(Filled("…", "assign", values)))).text)["expert"]
+
+    assert await chosen("How long does the ferry to the island of Amrum take?") == "harbour"
+    assert await chosen("When was the lighthouse built?") == "simple_search"
 
 
 async def test_what_it_cannot_do_it_says() -> None:

@@ -96,7 +96,7 @@ def _follow(question: str, hop: questions.Hop, files: list[str], hops: int) -> P
     name = questions.entity(first.text, hop.inner, hop.noun)
     if not name:
         return Result("", first.question) if not first.text else (yield from _look_up(question))
-    second = yield from solve(hop.outer.format(name), files, hops - 1)
+    second = yield from solve(hop.outer.replace("{}", name, 1), files, hops - 1)
     return Result(f"{second.text} {first.text}" if second.text else "", second.question)
 
 

@@ -148,7 +148,7 @@ def _chosen(frame: str, pair: tuple[str, str]) -> Comparison | None:
         asks, sign = f"When was {{}} {found['verb']}?", -1 if found["word"].lower() in ("first", "earlier") else 1
     elif found := _ADJECTIVE.search(frame):
         return _by_adjective(found["adjective"], pair, "which")
-    return Comparison(pair, (asks.format(pair[0]), asks.format(pair[1])), sign, "which") if asks else None
+    return Comparison(pair, (asks.replace("{}", pair[0]), asks.replace("{}", pair[1])), sign, "which") if asks else None
 
 
 def _by_adjective(comparative: str, pair: tuple[str, str], asks: str) -> Comparison:

@@ -19,17 +19,25 @@ FURTHER = "Looking it up found nothing; explore with other words"
 OPEN_TABLE = "Open the table that holds the data"
 MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
 
-_LISTED = re.compile(r"^- ([\w.-]+):", re.MULTILINE)
+_LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
+_KNOWN = frozenset({"simple_search", "deep_search", "code", "multimodal"})
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _FAILED = re.compile(r"nothing (?:valid )?was found|could not|cannot|failed|no conclusion|not found", re.IGNORECASE)
 _UNFOUND = re.compile(r"found nothing|not found|no result", re.IGNORECASE)
 _QUESTION = re.compile(r"^.*[?？]", re.DOTALL)
 _ROOT = re.compile(r"^- (\S.*[/\\].*)$", re.MULTILINE)
 _LEFT_OUT = "[… "
+_BRACES = str.maketrans("{}", "()")
 
 
 def boxed(text: str) -> str:
-    return f"\\boxed{{{text}}}"
+    """The text as a final answer; braces that do not pair up would end it early."""
+    depth = 0
+    for sign in text:
+        depth += (sign == "{") - (sign == "}")
+        if depth < 0:
+            break
+    return f"\\boxed{{{text if depth == 0 else text.translate(_BRACES)}}}"
 
 
 def nothing(question: str) -> str:
@@ -68,7 +76,7 @@ def queries(task: str) -> list[str]:
 
 def assign(asked: Asked) -> Act:
     """The cheapest expert that will do, by what the task takes."""
-    task, offered = asked.value("task"), _LISTED.findall(asked.value("experts"))
+    task, offered = asked.value("task"), dict(_LISTED.findall(asked.value("experts")))
     wanted, why = "simple_search", "A page may state it directly, and looking it up costs least."
     if any(MEDIA.search(one) for one in [task, *asked.files]):
         wanted, why = "multimodal", "It is about a picture, a sound or a video."
@@ -76,6 +84,9 @@ def assign(asked: Asked) -> Act:
         wanted, why = "code", "It has to be computed exactly."
     elif _UNFOUND.search(task) or task.startswith(OPEN_TABLE) or asked.files:
         wanted, why = "deep_search", "Looking it up is not enough; documents have to be opened."
+    about = set(words(task))
+    if own := [name for name, told in offered.items() if name not in _KNOWN and len(about & set(words(told))) > 1]:
+        wanted, why = own[0], "What it is for stands in the task."
     order = [wanted, "simple_search", "deep_search", *offered]
     return record(reason=why, expert=next((name for name in order if name in offered), ""))
 
