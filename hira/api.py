@@ -94,9 +94,8 @@ class Run:
             self._team = team
             if self._stop:
                 self.stop()
-            kept = _Kept(crew.workflow)
-            record = await rollout(kept, self.question, team)
-        self.failure = kept.failure
+            record = await rollout(crew.workflow, self.question, team)
+        self.failure = None if isinstance(record.failure, Stop) else record.failure
         self._answer = Answer(
             record.answer,
             record.status,
@@ -104,27 +103,8 @@ class Run:
             tuple(record.sources.read.values()),
             record,
             crew.model,
-            record.error or (team.stopped.what if team.stopped else ""),
+            record.error,
         )
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A workflow that keeps the error which ended it: a rollout has its text only, and callers need its kind."""
-
-    workflow: Workflow
-    failure: HiraError | None = None
-
-    @property
-    def name(self) -> str:
-        return self.workflow.name
-
-    async def run(self, question: str, team: Team) -> str:
-        try:
-            return await self.workflow.run(question, team)
-        except HiraError as error:
-            self.failure = None if isinstance(error, Stop) else error
-            raise
 
 
 @dataclass(eq=False)

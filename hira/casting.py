@@ -53,7 +53,8 @@ class Crew:
         async with self.bench.toolbox(run, question, files, events) as tools:
             budget = Budget(self.settings.max_tokens, self.settings.max_cost, self.settings.max_time)
             record = Rollout(run, question, self.workflow.name)
-            yield Team(self.cast, record, events, budget, tools, tuple(files), stream)
+            secrets = self.settings.secrets
+            yield Team(self.cast, record, events, budget, tools, tuple(files), stream, secrets)
 
     async def aclose(self) -> None:
         await self.bench.aclose()
@@ -117,7 +118,8 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
     if settings.workflow not in WORKFLOWS:
         return
     known = [*ROLES, *(expert.name for expert in getattr(workflow, "experts", ()))]
-    for role in (*settings.roles, *policies):
+    scoped = (role for server in settings.mcp.values() for role in server.roles)
+    for role in (*settings.roles, *policies, *scoped):
         if role not in known and role != "*":
             where = f"in workflow {workflow.name!r}"
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, known))

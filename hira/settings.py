@@ -14,15 +14,20 @@ A model is not chosen here: `model == ""` asks `hira.casting` for a server of th
 
     [search_keys]
     serper = "…"
+
+    [mcp.files]
+    command = "npx"
+    args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
 
@@ -35,6 +40,8 @@ Sandbox = Literal["auto", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 
+SHORTEST_SECRET = 8
+_SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 # Where the key of a search service is found.
 SEARCH_KEYS: Mapping[str, str] = {
     "serper": "SERPER_API_KEY",
@@ -46,7 +53,10 @@ SEARCH_KEYS: Mapping[str, str] = {
     "openalex": "OPENALEX_API_KEY",
     "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
+_TABLES = ("roles", "search_keys", "mcp")
 _LISTS = {"docs": os.pathsep, "without": ",", "allow": ","}
+# The servers of a project's file that may be started, by name: its command would run with the user's rights.
+MCP_CONSENT = "HIRA_MCP"
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
 _GUARDS = ("sandbox", "allow")
 
@@ -88,13 +98,38 @@ class RoleSettings(_Checked):
     continuation: Continuation | None = None
 
 
+class McpSettings(_Checked):
+    """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs, with `headers`.
+
+    `roles` are the experts that are given its tools, all that work in a loop if none is named; `seconds` bounds a call.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, SecretStr] = Field(default_factory=dict)
+    url: str = Field(default="", pattern="^(https?://.+)?$")
+    headers: Mapping[str, SecretStr] = Field(default_factory=dict)
+    roles: tuple[str, ...] = ()
+    seconds: float = Field(default=120, gt=0)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("name either a command or a url")
+        if self.url and (self.args or self.env):
+            raise ValueError("args and env go with a command")
+        if self.command and self.headers:
+            raise ValueError("headers go with a url")
+        return self
+
+
 class Settings(_Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
     and is sent only where it is set); `max_tokens`, `max_cost` (US dollars) and `max_time` (seconds) bound one run;
     `sandbox` is how much has to hold Python code back (hira.tools.python); `cache` is the folder in which indexes of
     documents and searches are kept, None keeps them in memory. `search` names services, separated by commas, in order
     of preference; `contact` (an address or URL) is told to the sites that are read; `allow` holds "host:port" entries
-    of servers of this network that may be opened all the same.
+    of servers of this network that may be opened all the same. `mcp` names servers whose tools experts are given.
     """
 
     model: str = ""
@@ -106,6 +141,7 @@ class Settings(_Checked):
     search: str = ""
     search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
     searxng_url: str = ""
+    mcp: Mapping[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")], McpSettings] = Field(default_factory=dict)
     contact: str = ""
     allow: tuple[str, ...] = ()
     temperature: float = Field(default=0.7, ge=0)
@@ -123,6 +159,14 @@ class Settings(_Checked):
     cache: Path | None = None
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _withheld: tuple[str, ...] = PrivateAttr(default=())
+    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Keys and passwords that no tool may be given: those set here, and those of the environment."""
+        given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
+        told = {one.get_secret_value() for one in given} | self._secrets
+        return frozenset(secret for secret in told if len(secret) >= SHORTEST_SECRET)
 
     def origin(self, name: str) -> str:
         """Where the value of a setting came from; "default" if nobody set it."""
@@ -139,13 +183,14 @@ class Settings(_Checked):
         """These settings with other values, which came from `origin`."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         changed = type(self)(**{**kept, **values})
-        return changed.told({**self._origins, **dict.fromkeys(values, origin)}, self._withheld)
+        return changed.told({**self._origins, **dict.fromkeys(values, origin)}, self._withheld, self._secrets)
 
-    def told(self, origins: Mapping[str, str], withheld: Iterable[str] = ()) -> Self:
-        """The same settings, knowing where more of their values came from."""
+    def told(self, origins: Mapping[str, str], withheld: Iterable[str] = (), secrets: Iterable[str] = ()) -> Self:
+        """The same settings, knowing where more of their values came from, and more secrets."""
         same = self.model_copy()
         same._origins = {**self._origins, **origins}  # noqa: SLF001 - an object of this class
         same._withheld = (*self._withheld, *withheld)  # noqa: SLF001 - an object of this class
+        same._secrets = self._secrets.union(secrets)  # noqa: SLF001 - an object of this class
         return same
 
 
@@ -169,15 +214,17 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, hom
         _file("project", folder / FILE),
         _file("user", config),
     ]
+    layers, refused = _consented(layers, environ)
     values, origins = _merged(layers)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
-    withheld = [*_paired_key(layers, values, origins), *_documents_alone(layers, values, origins)]
+    withheld = [*refused, *_paired_key(layers, values, origins), *_documents_alone(layers, values, origins)]
     try:
         settings = Settings(**values)
     except ValidationError as error:
         raise _invalid(error, origins) from None
-    return settings.told(origins, withheld)
+    secrets = [value for name, value in environ.items() if _SECRET.search(name)]
+    return settings.told(origins, withheld, secrets)
 
 
 def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -192,13 +239,17 @@ def _environment(environ: Mapping[str, str], folder: Path) -> _Layer:
     """HIRA_<SETTING> for every plain setting, then the names that other programs use as well."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    plain = {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in ("roles", "search_keys")}
+    plain = {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in _TABLES}
     for variable, value in environ.items():
         if variable in plain and value:
             name = plain[variable]
             values[name] = _listed(value, _LISTS[name]) if name in _LISTS else value
             origins[name] = variable
-        elif variable.startswith("HIRA_") and variable not in plain and (near := nearest(variable, plain)):
+        elif (
+            variable.startswith("HIRA_")
+            and variable not in {*plain, MCP_CONSENT}
+            and (near := nearest(variable, plain))
+        ):
             raise UsageError(f"unknown environment variable {variable}", fix=f"did you mean {near}?")
     for name, variable in (
         ("api_key", "OPENAI_API_KEY"),
@@ -234,6 +285,8 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
+    for server in _table(values, "mcp", path).values():
+        _known(server if isinstance(server, Mapping) else {}, McpSettings, path)
     values = _placed(values, path.parent)
     if kind == "project":
         _harmless(values, path)
@@ -266,6 +319,25 @@ def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any
     return table
 
 
+def _consented(layers: Iterable[_Layer], environ: Mapping[str, str]) -> tuple[list[_Layer], list[str]]:
+    """The layers without those MCP servers of a project's file that the user has not named, and what to say of them."""
+    named = _listed(environ.get(MCP_CONSENT, ""), ",")
+    kept: list[_Layer] = []
+    refused: list[str] = []
+    for layer in layers:
+        servers = layer.values.get("mcp", {})
+        held = [name for name in servers if name not in named] if layer.kind == "project" else []
+        if held:
+            allowed = {name: server for name, server in servers.items() if name in named}
+            layer = replace(layer, values={**layer.values, "mcp": allowed})
+            where, names = layer.origins["mcp"], ",".join([*allowed, *held])
+            refused.append(
+                f"MCP servers of {where} are not started: {', '.join(held)}; {MCP_CONSENT}={names} allows it"
+            )
+        kept.append(layer)
+    return kept, refused
+
+
 def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
     """The first layer that sets a value wins; `roles` and `search_keys` are merged entry by entry."""
     values: dict[str, Any] = {}
@@ -275,7 +347,7 @@ def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
             if key == "roles":
                 known = values.get("roles", {})
                 values["roles"] = {**known, **{role: _role(known.get(role, {}), value[role]) for role in value}}
-            elif key == "search_keys":
+            elif key in ("search_keys", "mcp"):
                 values[key] = {**values.get(key, {}), **value}
             else:
                 values[key] = value

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hira.errors import HiraError
 from hira.evidence import Citation, Sources
 from hira.memory import DualMemory, Fact, Resource
 from hira.policy import Completion, Request, Usage
@@ -54,7 +55,10 @@ class Finding:
 
 @dataclass(slots=True)
 class Rollout:
-    """One question's whole way through a workflow. `findings` are what came back from experts, in order."""
+    """One question's whole way through a workflow. `findings` are what came back from experts, in order.
+
+    `failure` is what ended the run early, if anything did.
+    """
 
     run: str
     question: str
@@ -66,7 +70,11 @@ class Rollout:
     answer: str = ""
     citations: list[Citation] = field(default_factory=list)
     status: Status = "partial"
-    error: str = ""
+    failure: HiraError | None = None
+
+    @property
+    def error(self) -> str:
+        return str(self.failure or "")
 
     @property
     def usage(self) -> Usage:

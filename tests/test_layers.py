@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "hira"
 LAYERS: list[set[str]] = [
     {"errors", "messages", "untrusted"},
     {"policy"},
-    {"events", "budget", "tokens", "relevance"},
+    {"events", "budget", "tokens", "relevance", "journal"},
     {"evidence", "memory", "trajectory", "team", "tools", "dialects", "policies", "prompts", "testing"},
     {"agents", "rewards"},
     {"workflows"},

@@ -189,3 +189,9 @@ def test_changed_settings_remember_where_the_others_came_from(folder: Path, home
     settings = load({}, {"HIRA_MODEL": "m", "HIRA_PARALLEL": "2"}, folder, home).changed({"model": "n"}, "elsewhere")
     assert (settings.model, settings.origin("model")) == ("n", "elsewhere")
     assert (settings.parallel, settings.origin("parallel")) == (2, "HIRA_PARALLEL")
+
+
+def test_secrets_are_those_set_and_those_of_the_environment_and_survive_a_change(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": "sk-12345678", "GITHUB_TOKEN": "gh-12345678", "KEYBOARD": "layout-us", "A_KEY": "short"}
+    settings = load({}, environ, tmp_path, tmp_path).changed({"model": "m"}, "test")
+    assert settings.secrets == {"sk-12345678", "gh-12345678"}

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Protocol
 
-from hira.errors import HiraError, Interrupted, OutOfBudget, Stop
+from hira.errors import HiraError, Interrupted, OutOfBudget
 from hira.events import Notice, RunEnded, RunStarted
 from hira.evidence import accepted, drop_unknown, verify
 from hira.team import Team
@@ -31,22 +31,18 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     record.question, record.workflow = question, workflow.name
     models = {role: part.policy.model for role, part in team.cast.items()}
     team.events(RunStarted(record.run, question, workflow.name, models))
-    failed: Status | None = None
     try:
         record.answer = await workflow.run(question, team)
     except HiraError as error:
-        record.error = str(error)
-        failed = _ended(error) if isinstance(error, Stop) else "failed"
+        record.failure = error
     except asyncio.CancelledError:
-        record.status, record.error = "interrupted", "cancelled"
+        record.status, record.failure = "interrupted", Interrupted("cancelled")
         raise
-    if not record.answer:
-        record.answer = known(record)
+    record.failure = record.failure or team.stopped
+    record.answer = record.answer or known(record)
     settle(record, team)
-    if team.stopped:
-        record.status = _ended(team.stopped)
-    if failed:
-        record.status = failed
+    if record.failure:
+        record.status = _ended(record.failure)
     team.events(RunEnded(record.run, record.status, record.answer, record.usage))
     return record
 
@@ -66,5 +62,7 @@ def known(record: Rollout) -> str:
     return "\n".join(f"- {finding.conclusion}" for finding in record.findings if finding.ok)
 
 
-def _ended(stop: Stop) -> Status:
-    return "interrupted" if isinstance(stop, Interrupted) else "partial" if isinstance(stop, OutOfBudget) else "failed"
+def _ended(failure: HiraError) -> Status:
+    if isinstance(failure, Interrupted):
+        return "interrupted"
+    return "partial" if isinstance(failure, OutOfBudget) else "failed"
