@@ -37,7 +37,7 @@ from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
 from hira.evidence import ENOUGH
 from hira.policies.probe import LOCAL_PORTS, LOCAL_SECONDS
-from hira.settings import FILE, SEARCH_KEYS, RoleSettings, Settings, load
+from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, McpSettings, RoleSettings, Settings, load
 from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
 from hira.tools.fetch import HOPS, Fetcher
@@ -223,7 +223,9 @@ def test_the_index_lists_every_page() -> None:
     assert set(re.findall(r"\[(\w+\.md)\]", index)) == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
 
 
-@pytest.mark.parametrize(("heading", "model"), [("## Settings", Settings), ("## Roles", RoleSettings)])
+@pytest.mark.parametrize(
+    ("heading", "model"), [("## Settings", Settings), ("## Roles", RoleSettings), ("## MCP servers", McpSettings)]
+)
 def test_configuration_names_every_setting_with_its_default_and_nothing_else(
     heading: str, model: type[BaseModel]
 ) -> None:
@@ -287,6 +289,7 @@ def test_tools_names_every_search_service_and_its_key() -> None:
     for service, variable in SEARCH_KEYS.items():
         assert f"`{variable}`" in told[service], service
         assert f"`{variable}`" in settings, variable
+    assert f"`{MCP_CONSENT}`" in settings
 
 
 def test_performance_names_every_benchmark_and_every_page_of_results() -> None:
