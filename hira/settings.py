@@ -112,6 +112,12 @@ class McpSettings(_Checked):
     roles: tuple[str, ...] = ()
     seconds: float = Field(default=120, gt=0)
 
+    @property
+    def secrets(self) -> list[SecretStr]:
+        """Keys and passwords by their names; of a header such as `Authorization: Bearer …` the last word."""
+        words = [SecretStr(value.get_secret_value().split()[-1]) for value in self.headers.values() if value]
+        return [*words, *(value for name, value in self.env.items() if _SECRET.search(name))]
+
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if bool(self.command) == bool(self.url):
@@ -165,6 +171,7 @@ class Settings(_Checked):
     def secrets(self) -> frozenset[str]:
         """Keys and passwords that no tool may be given: those set here, and those of the environment."""
         given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
+        given += [secret for server in self.mcp.values() for secret in server.secrets]
         told = {one.get_secret_value() for one in given} | self._secrets
         return frozenset(secret for secret in told if len(secret) >= SHORTEST_SECRET)
 
@@ -326,15 +333,11 @@ def _consented(layers: Iterable[_Layer], environ: Mapping[str, str]) -> tuple[li
     refused: list[str] = []
     for layer in layers:
         servers = layer.values.get("mcp", {})
-        held = [name for name in servers if name not in named] if layer.kind == "project" else []
-        if held:
-            allowed = {name: server for name, server in servers.items() if name in named}
-            layer = replace(layer, values={**layer.values, "mcp": allowed})
-            where, names = layer.origins["mcp"], ",".join([*allowed, *held])
-            refused.append(
-                f"MCP servers of {where} are not started: {', '.join(held)}; {MCP_CONSENT}={names} allows it"
-            )
-        kept.append(layer)
+        allowed = {name: server for name, server in servers.items() if layer.kind != "project" or name in named}
+        kept.append(replace(layer, values={**layer.values, "mcp": allowed}) if servers else layer)
+        if held := [name for name in servers if name not in allowed]:
+            fix = f"{MCP_CONSENT}={','.join(servers)} allows it"
+            refused.append(f"MCP servers of {layer.origins['mcp']} are not started: {', '.join(held)}; {fix}")
     return kept, refused
 
 

@@ -16,6 +16,7 @@ from hira.tools import Observation, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.documents.walk import walk
 from hira.tools.files import files_tool
+from hira.tools.mcp import Server, mcp_tools
 from hira.tools.media import media_reader
 from hira.tools.python import open_python, refusal
 from hira.tools.search import BACKENDS, Backend
@@ -43,6 +44,7 @@ class Workbench:
     python: bool
     stack: AsyncExitStack
     notices: list[str] = field(default_factory=list)
+    scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read_at: float | None = None
 
@@ -64,6 +66,7 @@ class Workbench:
                 python=open_python(Path(folder), readable=readable, sandbox=mode) if self.python else None,
                 media=media_reader((*readable, Path(folder))),
                 extra=self.extra,
+                scoped=self.scoped,
             )
 
     async def aclose(self) -> None:
@@ -107,7 +110,54 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench
     refused = refusal(settings.sandbox)
     notices = [*settings.withheld, *([refused] if refused else [])]
     documents = (search_documents(index), browse_documents(index)) if index else None
-    return Workbench(settings, index, documents, backends, tuple(extra), not refused, stack, notices)
+    try:
+        general, scoped = await _of_servers(settings, stack, notices)
+    except BaseException:
+        await stack.aclose()
+        raise
+    extra = (*extra, *general)
+    return Workbench(settings, index, documents, backends, extra, not refused, stack, notices, scoped)
+
+
+async def _of_servers(
+    settings: Settings, stack: AsyncExitStack, notices: list[str]
+) -> tuple[tuple[Tool, ...], dict[str, tuple[Tool, ...]]]:
+    """The tools of MCP servers, for all and for some experts. The servers are started at once and end with the stack.
+
+    Raises `UsageError` for a server that cannot be used, and for two tools with one name.
+    """
+    opening = [mcp_tools(server, notices.append) for server in mcp_servers(settings)]
+    opened = await asyncio.gather(*map(stack.enter_async_context, opening), return_exceptions=True)
+    general: list[Tool] = []
+    scoped: dict[str, tuple[Tool, ...]] = {}
+    names: set[str] = set()
+    for own, tools in zip(settings.mcp.values(), opened, strict=True):
+        if isinstance(tools, BaseException):
+            raise tools
+        if twice := next((tool.name for tool in tools if tool.name in names), ""):
+            raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="give one of them another name")
+        names.update(tool.name for tool in tools)
+        for role in dict.fromkeys(own.roles):
+            scoped[role] = (*scoped.get(role, ()), *tools)
+        if not own.roles:
+            general += tools
+    return tuple(general), scoped
+
+
+def mcp_servers(settings: Settings) -> list[Server]:
+    """The MCP servers of the settings, as they are opened."""
+    return [
+        Server(
+            name,
+            own.command,
+            own.args,
+            {variable: value.get_secret_value() for variable, value in own.env.items()},
+            own.url,
+            {header: value.get_secret_value() for header, value in own.headers.items()},
+            own.seconds,
+        )
+        for name, own in settings.mcp.items()
+    ]
 
 
 def web_searches(settings: Settings) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The tools of one run. Experts take what they need from it; what is None cannot be done in this run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hira.messages import Media
 from hira.tools.tool import Tool
@@ -15,7 +15,7 @@ class Toolbox:
     """`python` opens a session for the subtask with that id: variables last as long as the session.
 
     `media` reads an image, a sound or a video at a path or URL for a model that can take it; raises `ToolError`.
-    `extra` are the tools that the user brings; every expert with a loop is given them.
+    `extra` are the tools that the user brings, for every expert with a loop, `scoped` those for some experts by name.
     """
 
     search: Tool | None = None
@@ -24,6 +24,11 @@ class Toolbox:
     python: OpenPython | None = None
     media: Callable[[str], Media] | None = None
     extra: tuple[Tool, ...] = ()
+    scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
+
+    def extra_for(self, expert: str) -> tuple[Tool, ...]:
+        """The user's tools that this expert is given."""
+        return (*self.extra, *self.scoped.get(expert, ()))
 
     def has(self, need: str) -> bool:
         return getattr(self, need) is not None

@@ -21,5 +21,5 @@ class Code:
         toolbox = team.tools
         assert toolbox.python is not None  # noqa: S101 - `needs` says so
         async with toolbox.python(task.id) as python:
-            tools = [tool for tool in (python, toolbox.files, *toolbox.extra) if tool]
+            tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]
             return await reason(team.conversation(self.name, task.id), task, CODE, tools)

@@ -19,5 +19,6 @@ class DeepSearch:
 
     async def work(self, task: Task, team: Team) -> Account:
         toolbox = team.tools
-        tools = [tool for tool in (toolbox.search, toolbox.browse, toolbox.files, *toolbox.extra) if tool]
+        own = toolbox.extra_for(self.name)
+        tools = [tool for tool in (toolbox.search, toolbox.browse, toolbox.files, *own) if tool]
         return await reason(team.conversation(self.name, task.id), task, DEEP_SEARCH, tools)

@@ -1,0 +1,79 @@
+"""What a server's tool returned, as an observation that can be cited."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hira import tokens
+from hira.errors import ToolError
+from hira.evidence import Source
+from hira.tools.tool import Observation, Passage
+from hira.untrusted import clean
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+# Characters that are kept of a result, and tokens of it that the model is shown.
+KEPT = 400_000
+SHOWN = 4_000
+_SPELLED = 160
+_FAULT = 1_000
+
+
+def observed(server: str, tool: str, arguments: Mapping[str, Any], result: "CallToolResult") -> Observation:
+    """The result's texts as one passage of a source; what is no text is told in words.
+
+    Raises `ToolError`, with what the server said, if the server calls the result an error.
+    """
+    texts, told = _parts(result)
+    text = "\n\n".join(texts)
+    if result.is_error:
+        raise ToolError(clean(text)[:_FAULT] or "the server says that it failed, and not why")
+    if len(text) > KEPT:
+        told.append(f"Of {len(text):,} characters, the first {KEPT:,} were kept.")
+        text = text[:KEPT]
+    if not text:
+        return Observation("\n".join(told) or "Done. The tool returned nothing.")
+    source = Source(located(server, tool, arguments), f"{server}: {tool}", text)
+    return Observation("\n".join(told), (Passage(source, tokens.clip(text, SHOWN, middle=True)),))
+
+
+def located(server: str, tool: str, arguments: Mapping[str, Any]) -> str:
+    """Where a result comes from; the same call has the same location.
+
+    >>> located("files", "read", {"path": "a.md"})
+    'mcp:files/read({"path": "a.md"})'
+    """
+    spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str) if arguments else ""
+    if len(spelled) > _SPELLED:
+        spelled = f"{spelled[:_SPELLED]}… #{hashlib.sha256(spelled.encode()).hexdigest()[:8]}"
+    return f"mcp:{server}/{tool}({spelled})"
+
+
+def _parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
+    """The texts of a result, and in words what else it holds. Its structure is a text where it has no other."""
+    from mcp_types import TextResourceContents
+
+    texts: list[str] = []
+    told: list[str] = []
+    for block in result.content:
+        if block.type == "text":
+            texts.append(block.text)
+        elif block.type == "resource_link":
+            told.append(f"A link to {block.name}: {block.uri}")
+        elif block.type == "resource":
+            if isinstance(block.resource, TextResourceContents):
+                texts.append(block.resource.text)
+            else:
+                told.append(_unseen("A file", block.resource.mime_type, len(block.resource.blob)))
+        else:
+            told.append(_unseen("A picture" if block.type == "image" else "A sound", block.mime_type, len(block.data)))
+    texts = [text for text in texts if text.strip()]
+    if not texts and result.structured_content:
+        texts = [json.dumps(result.structured_content, ensure_ascii=False, indent=1)]
+    return texts, told
+
+
+def _unseen(what: str, mime_type: str | None, encoded: int) -> str:
+    return f"{what} ({mime_type or 'of unknown type'}, {encoded * 3 // 4:,} bytes), which cannot be shown here."

@@ -1,0 +1,241 @@
+"""A session with one MCP server: opened and closed in a task of its own, used from any."""
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from hira.errors import UsageError
+from hira.untrusted import clean
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+T = TypeVar("T")
+
+INSTALL = "pip install 'hira[mcp]'"
+# The protocol gives a server two seconds to leave and two more after SIGTERM; then it is killed.
+CLOSING = 8.0
+CANCELLING = 1.0
+_LINE = 200
+_TAIL = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where an MCP server is: a `command` with `args` and `env` to start it, or the `url` of one that runs.
+
+    A process gets PATH, HOME and a few more of the environment and what stands in `env`, no keys of others. `headers`
+    go with every request to a `url`. `seconds` bounds one call, `start` the first contact.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    seconds: float = 120.0
+    start: float = 60.0
+
+    @property
+    def place(self) -> str:
+        """Where it is, as a person may be told: a query may hold a key, and so may a user in a URL."""
+        if not self.url:
+            return f"started by: {' '.join((self.command, *self.args))}"[:_LINE]
+        parts = urlsplit(self.url)
+        return "at " + urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+class Ended(Exception):
+    """The session is over, or did not come about; its `why` says what happened."""
+
+
+class Session:
+    """A client of the package "mcp". It has to be entered and left in one task, and what fails in its background ends
+    that task: it has one of its own, so that nobody who calls a tool is ended with it.
+    """
+
+    client: "Client"
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.why = ""
+        self._status = 0
+        self._entered = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._alive: Callable[[], bool] = lambda: True
+        self._task = asyncio.create_task(self._hold(), name=f"mcp {server.name}")
+
+    @property
+    def ended(self) -> bool:
+        return self._task.done() or self._leaving.is_set() or not self._alive()
+
+    async def begin(self) -> None:
+        """Return when the client can be used. Raises `Ended` if that does not come about."""
+        entered = asyncio.create_task(self._entered.wait())
+        try:
+            await asyncio.wait({entered, self._task}, timeout=self.server.start, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            entered.cancel()
+        if not self._entered.is_set() or self._task.done():
+            self.why = self.why or f"did not answer within {self.server.start:g} seconds"
+            raise Ended
+
+    async def ask(self, request: Coroutine[Any, Any, T]) -> T:
+        """The server's reply. Raises `Ended` if the session is over before it comes, else what the client raises."""
+        from mcp import MCPError
+
+        asking = asyncio.create_task(request)
+        try:
+            await asyncio.wait({asking, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                raise Ended
+            return asking.result()
+        except MCPError as error:
+            if error.message == "Connection closed":  # its code is also that of errors which servers send themselves
+                raise Ended from None
+            raise
+        finally:
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait({asking}, timeout=CANCELLING)
+
+    async def end(self) -> None:
+        """Close the session and end the server's process. A cancellation waits until that is done."""
+        self._leaving.set()
+        if not self._entered.is_set():
+            self._task.cancel()
+        cancelled = None
+        clock = asyncio.get_running_loop().time
+        until = clock() + CLOSING
+        while not self._task.done() and (left := until - clock()) > 0:
+            try:
+                await asyncio.wait({self._task}, timeout=left)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        self._task.cancel()
+        if cancelled:
+            raise cancelled
+
+    async def _hold(self) -> None:
+        said = _Stderr()
+        try:
+            async with _client(self._posted() if self.server.url else self._piped(said)) as self.client:
+                self._entered.set()
+                await self._leaving.wait()
+                died = not self._alive()
+            if died:
+                self.why = self._told(Ended(), await said.last())
+        except Exception as error:  # noqa: BLE001 - what ends a session is told to whoever uses it
+            said.close()
+            self.why = self._told(error, await said.last())
+        finally:
+            said.close()
+
+    @asynccontextmanager
+    async def _piped(self, said: "_Stderr") -> AsyncIterator[tuple[Any, Any]]:
+        from mcp import StdioServerParameters
+        from mcp.client.stdio import stdio_client
+
+        server = self.server
+        started = StdioServerParameters(
+            command=server.command, args=list(server.args), env=dict(server.env), encoding_error_handler="replace"
+        )
+        async with stdio_client(started, errlog=said.file) as (read, write):
+            said.close()
+            pipe: Any = read
+            self._alive = lambda: pipe.statistics().open_send_streams > 0  # until the server's stdout ends
+            yield read, write
+
+    @asynccontextmanager
+    async def _posted(self) -> AsyncIterator[tuple[Any, Any]]:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        async def note(response: httpx2.Response) -> None:
+            self._status = response.status_code
+
+        async with (
+            httpx2.AsyncClient(
+                headers=dict(self.server.headers),
+                timeout=httpx2.Timeout(30, connect=10, read=self.server.seconds),
+                trust_env=False,
+                event_hooks={"response": [note]},
+            ) as http,
+            streamable_http_client(self.server.url, http_client=http) as streams,
+        ):
+            yield streams
+
+    def _told(self, error: BaseException, last: str) -> str:
+        """What happened, as the rest of a sentence that begins with the server's name."""
+        cause = leaf(error)
+        if isinstance(cause, FileNotFoundError | NotADirectoryError):
+            return f"cannot be started: there is no command {self.server.command!r}"
+        if isinstance(cause, OSError) and not self.server.url:
+            return f"cannot be started: {cause.strerror or cause}"
+        if self.server.url and self._status >= 400:
+            return f"answered with HTTP {self._status}"
+        if self.server.url:
+            return f"cannot be used: {reason(cause)}"
+        return f"ended, saying: {last}" if last else "ended without a word"
+
+
+def _client(transport: Any) -> "Client":
+    from mcp import Client
+
+    # what it logs of a server's faults is raised here as well; a program that configures logging still gets it
+    for logger in ("mcp", "client"):
+        logging.getLogger(logger).addHandler(logging.NullHandler())
+    return Client(transport)
+
+
+class _Stderr:
+    """The last of what a server writes to its stderr. It is not shown as it comes: the terminal belongs to the run."""
+
+    def __init__(self) -> None:
+        out, into = os.pipe()
+        self.file = os.fdopen(into, "w")
+        self._tail = b""
+        self._reader = threading.Thread(target=self._read, args=(out,), name="mcp stderr", daemon=True)
+        self._reader.start()
+
+    def close(self) -> None:
+        """Close this process's end; the server has its own."""
+        self.file.close()
+
+    async def last(self) -> str:
+        """The last line that was written, once the server has ended."""
+        await asyncio.to_thread(self._reader.join, 0.5)
+        lines = self._tail.decode("utf-8", "replace").split("\n")
+        return next((clean(line).strip()[:_LINE] for line in reversed(lines) if line.strip()), "")
+
+    def _read(self, out: int) -> None:
+        with os.fdopen(out, "rb", buffering=0) as stream:
+            while piece := stream.read(_TAIL):
+                self._tail = (self._tail + piece)[-_TAIL:]
+
+
+def require() -> None:
+    """Raise `UsageError` where the package "mcp" is missing."""
+    try:
+        import mcp  # noqa: F401 - only its presence is asked for
+    except ImportError:
+        raise UsageError("MCP needs the package 'mcp'", fix=INSTALL) from None
+
+
+def leaf(error: BaseException) -> BaseException:
+    """The error itself, out of the groups that its tasks wrapped around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def reason(error: BaseException) -> str:
+    """An error in one line, as it may be shown to a person or a model."""
+    return clean(" ".join(str(leaf(error)).split()))[:_LINE] or type(leaf(error)).__name__
