@@ -133,7 +133,8 @@ class Interpreter:
     async def _reaped(self, loop: asyncio.AbstractEventLoop) -> int:
         try:
             status = await asyncio.to_thread(self.process.wait, _REAP)
-            await asyncio.to_thread(kill_marked, self.mark)
+            if self.mark:
+                await asyncio.to_thread(kill_marked, self.mark)
         except subprocess.TimeoutExpired:
             status = -signal.SIGKILL
         finally:
@@ -151,13 +152,13 @@ class Interpreter:
                 self.output.add(chunk)
 
 
-def spawn(folder: Path, kept: int) -> Interpreter:
+def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
     """Start an interpreter with a clean environment and no descriptor but its own end of the channel.
 
     Not `-I`: that would ignore PYTHONHASHSEED, which makes sets print alike at every replay. `-P -s` and an environment
-    that holds nothing of the caller's keep out the same.
+    that holds nothing of the caller's keep out the same. `alone` says that it will not be able to start others.
     """
-    mark = secrets.token_hex(8)
+    mark = "" if alone else secrets.token_hex(8)
     ours, theirs = socket.socketpair()
     read, write = os.pipe()
     try:

@@ -145,7 +145,7 @@ class PythonSandbox:
 
     async def _start(self) -> None:
         await asyncio.to_thread(self.workplace.make)
-        interpreter = self._interpreter = spawn(self.folder, self.limits.output)
+        interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
         opened, listed = await asyncio.to_thread(readable_paths, self.readable)
         setup = {
             "id": secrets.token_hex(8),
@@ -190,7 +190,7 @@ class PythonSandbox:
             return await self._ended(interpreter, limit, seconds, by_itself=ended)
         interpreter.freeze()
         return await self._answered(
-            interpreter, answer, f"(stopped after {seconds:g} seconds; variables are kept)" if late else ""
+            interpreter, answer, f"(stopped after {seconds:g} s; variables are kept)" if late else ""
         )
 
     async def _watch(self, interpreter: Interpreter) -> str:
@@ -225,7 +225,7 @@ class PythonSandbox:
         code = await self._gone()
         settled = await asyncio.to_thread(self.workplace.settle)
         status: Status = "limit" if limit else "died" if by_itself else "timeout"
-        stopped = f"Stopped: {limit}." if limit else f"Stopped after {seconds:g} seconds."
+        stopped = f"Stopped: {limit}." if limit else f"Stopped after {seconds:g} s."
         why = _last_words(code) if status == "died" else stopped
         removed = "What this call wrote was removed." if settled.limit else ""
         error = " ".join(filter(None, (why, removed, RESTARTED)))

@@ -28,6 +28,7 @@ from .frames import LENGTH, packed, shortened
 _KEPT = 20_000
 _OWN = "<call "
 _RECURSION = 1000
+_SIGNS = ("Operation not permitted", "Permission denied", "failure in name resolution")
 _HINT = (
     "(Here, code has no network and starts no other program; it reads the files it was given and writes only in its "
     "own folder.)"
@@ -185,5 +186,5 @@ def explained(error: BaseException) -> str:
         one.stack = traceback.StackSummary.from_list(own)
         pending += [other for other in (one.__cause__, one.__context__, *(one.exceptions or ())) if other]
     text = "".join(told.format()).rstrip()
-    refused = "Operation not permitted" in text or "Permission denied" in text
+    refused = any(sign in text for sign in _SIGNS)
     return f"{text}\n{_HINT}" if refused else text

@@ -44,6 +44,7 @@ async def test_a_syntax_error_is_told_with_its_line(sandbox: PythonSandbox) -> N
 
 async def test_a_refusal_of_the_sandbox_is_explained(sandbox: PythonSandbox) -> None:
     assert "no network" in (await sandbox.run("import socket\nsocket.socket()")).error
+    assert "no network" in (await sandbox.run("import urllib.request as u\nu.urlopen('http://example.org')")).error
     assert "no network" not in (await sandbox.run("1 / 0")).error
 
 
@@ -140,9 +141,9 @@ async def test_leaving_at_once_is_no_success_and_is_told(sandbox: PythonSandbox)
 
 
 async def test_a_call_that_takes_too_long_is_interrupted_and_keeps_its_variables(sandbox: PythonSandbox) -> None:
-    outcome = await sandbox.run("x = 5\nprint('working')\nwhile True: pass", seconds=0.3)
+    outcome = await sandbox.run("x = 5\nprint('working')\nwhile True: pass", seconds=1)
     assert (outcome.status, outcome.restarted, outcome.output) == ("timeout", False, "working\n")
-    assert "0.3 seconds" in outcome.error
+    assert "after 1 s" in outcome.error
     assert (await sandbox.run("x")).value == "5"
 
 
@@ -190,8 +191,8 @@ async def test_nothing_runs_between_two_calls(sandbox: PythonSandbox) -> None:
     code = "import threading, time\nseen = []\ndef go():\n    while True:\n        seen.append(1); time.sleep(0.01)\nthreading.Thread(target=go, daemon=True).start()"
     await sandbox.run(code)
     before = int((await sandbox.run("len(seen)")).value)
-    await asyncio.sleep(0.5)
-    assert int((await sandbox.run("len(seen)")).value) - before < 25
+    await asyncio.sleep(1)
+    assert int((await sandbox.run("len(seen)")).value) - before < 60
 
 
 async def test_calls_of_one_session_wait_for_each_other(sandbox: PythonSandbox) -> None:
