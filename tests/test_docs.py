@@ -49,7 +49,11 @@ from hira.workflows import HiRA
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
-LINKED = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md"))]
+LINKED = [
+    *sorted(DOCS.rglob("*.md")),
+    ROOT / "README.md",
+    *(ROOT / name for name in ("CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md")),
+]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 MOST_NOT_RUN = 2
 
