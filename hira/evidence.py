@@ -54,16 +54,20 @@ class Citation:
 
 @dataclass(slots=True)
 class Sources:
-    """All sources of one run, by id in the order in which they were first read."""
+    """All sources of one run, by id in the order in which they were first read.
+
+    `reserved` are the ids by location that an earlier part of the run gave out.
+    """
 
     read: dict[str, Source] = field(default_factory=dict)
+    reserved: dict[str, str] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)
 
     def add(self, source: Source) -> Source:
         """The source under its id. One location keeps one id; text that is new there is added to what is stored."""
         known = self.read.get(self._ids.get(source.location, ""))
         if known is None:
-            known = replace(source, id=f"s{len(self.read) + 1}")
+            known = replace(source, id=self.reserved.get(source.location) or self._free())
             self._ids[source.location] = known.id
         elif source.text not in known.text:
             text = source.text if known.text in source.text else f"{known.text}\n\n{source.text}"
@@ -72,6 +76,13 @@ class Sources:
             known = replace(known, kind=source.kind)
         self.read[known.id] = known
         return known
+
+    def _free(self) -> str:
+        taken = {*self.read, *self.reserved.values()}
+        at = len(self.read) + 1
+        while f"s{at}" in taken:
+            at += 1
+        return f"s{at}"
 
     def __contains__(self, source_id: object) -> bool:
         return source_id in self.read

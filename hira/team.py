@@ -12,6 +12,7 @@ from hira.dialects import NATIVE, Call, Dialect
 from hira.errors import Interrupted, OutOfBudget, Stop
 from hira.events import Events, SourceRead, TurnEnded, TurnStarted, TurnText
 from hira.evidence import Source
+from hira.journal import Log
 from hira.messages import Message, assistant
 from hira.policy import Completion, Delta, Policy, Request, Sampling
 from hira.tools import Toolbox
@@ -62,6 +63,7 @@ class Team:
     files: tuple[Path, ...] = ()
     stream: bool = False
     secrets: frozenset[str] = frozenset()
+    log: Log | None = None
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
     _reason: Stop | None = None
     _made: dict[str, _Shared] = field(default_factory=dict)
@@ -83,6 +85,8 @@ class Team:
         """Enter a source into the run's record and return it with its id."""
         before = len(self.rollout.sources)
         source = self.rollout.sources.add(source)
+        if self.log:
+            self.log.read(source.location, source.id)
         if len(self.rollout.sources) > before:
             self.events(SourceRead(source.id, source.kind, source.title, source.location))
         return source
@@ -144,12 +148,16 @@ class Team:
 
 @dataclass(slots=True)
 class Conversation:
-    """The messages one role has exchanged, and the only way to its policy. Every turn is recorded."""
+    """The messages one role has exchanged, and the only way to its policy. Every turn is recorded.
+
+    `unmade` are calls of stateful tools whose results came from the journal, by the tool's name.
+    """
 
     team: Team
     trajectory: Trajectory
     part: Part
     messages: list[Message] = field(default_factory=list)
+    unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -199,14 +207,10 @@ class Conversation:
             conversation=self.name,
         )
         team.events(TurnStarted(self.name, self.trajectory.role))
-        began = time.monotonic()
-        call = part.policy.complete(request, self._watch())
-        completion = await (self._in_time(call) if last else team.unless_stopped(call))
-        usage = replace(completion.usage, seconds=time.monotonic() - began)
-        completion = replace(completion, usage=usage)
-        team.budget.charge(usage)
+        completion = await self._asked(request, last=last)
+        team.budget.charge(completion.usage)
         self.trajectory.turns.append(Turn(request, completion))
-        team.events(TurnEnded(self.name, self.trajectory.role, completion.text, usage))
+        team.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
         return completion
 
     async def reply(self, *messages: Message, last: bool = False) -> str:
@@ -215,6 +219,18 @@ class Conversation:
         completion = await self.turn(last=last)
         self.say(assistant(completion.text))
         return completion.text
+
+    async def _asked(self, request: Request, *, last: bool) -> Completion:
+        """What the policy says, or what the journal holds of it."""
+        policy = self.part.policy
+
+        async def ask() -> Completion:
+            began = time.monotonic()
+            call = policy.complete(request, self._watch())
+            completion = await (self._in_time(call) if last else self.team.unless_stopped(call))
+            return replace(completion, usage=replace(completion.usage, seconds=time.monotonic() - began))
+
+        return await (self.team.log.policy(policy.model, request, ask) if self.team.log else ask())
 
     async def _in_time(self, call: Awaitable[Completion]) -> Completion:
         """The call that writes the answer may use up the budget's seconds, and not one more."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from hira.agents.recorded import recorded
 from hira.dialects import Call, Parsed
 from hira.dialects.answer import final
 from hira.errors import Stop, ToolError
@@ -198,8 +199,8 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     try:
         _check_secrets(arguments, team.secrets)
         key = f"{tool.name} {_spelled(arguments)}" if tool.pure else ""
-        observation = await team.unless_stopped(team.once(key, lambda: tool.call(arguments)))
-        seen = Seen(observation, _shown(observation, conversation))
+        observation = await team.unless_stopped(team.once(key, lambda: recorded(conversation, tool, arguments)))
+        seen = Seen(observation, _shown(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
         seen = Seen(Observation(), Filled(f"{tool.name} failed: {error}"), ok=False)
     took = round(time.monotonic() - began, 3)

@@ -21,10 +21,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a tool saw: plain `text` (hira's own words or counts) and `passages` of what was read."""
+    """What a tool saw: plain `text` (hira's own words or counts) and `passages` of what was read.
+
+    `ok` is False for a call that failed; `text` then tells the model how.
+    """
 
     text: str = ""
     passages: tuple[Passage, ...] = ()
+    ok: bool = True
 
 
 Run = Callable[[dict[str, Any]], Awaitable[Observation]]
@@ -34,7 +38,8 @@ Run = Callable[[dict[str, Any]], Awaitable[Observation]]
 class Tool:
     """A tool. `parameters` is the JSON schema of an object; `run` gets arguments that were checked against it.
 
-    `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once.
+    `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once;
+    `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Tool:
     run: Run
     seconds: float = 120.0
     pure: bool = False
+    stateful: bool = False
     check: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False)
 
     @cached_property
@@ -110,7 +116,7 @@ def tool(
         return result if isinstance(result, Observation) else Observation(str(result))
 
     return Tool(
-        name or function.__name__, inspect.cleandoc(function.__doc__ or ""), parameters, run, seconds, pure, check
+        name or function.__name__, inspect.cleandoc(function.__doc__ or ""), parameters, run, seconds, pure, check=check
     )
 
 

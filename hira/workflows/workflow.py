@@ -29,6 +29,8 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     """
     record = team.rollout
     record.question, record.workflow = question, workflow.name
+    if team.log:
+        team.log.describe(question, workflow.name)
     models = {role: part.policy.model for role, part in team.cast.items()}
     team.events(RunStarted(record.run, question, workflow.name, models))
     try:
@@ -37,6 +39,8 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
         record.failure = error
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
+        if team.log:
+            team.log.end(record.status, "", record.error)
         raise
     record.failure = record.failure or team.stopped
     record.answer = record.answer or known(record)
@@ -44,6 +48,9 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     if record.failure:
         record.status = _ended(record.failure)
     team.events(RunEnded(record.run, record.status, record.answer, record.usage))
+    if team.log:
+        team.log.end(record.status, record.answer, record.error)
+        await team.log.settle()
     return record
 
 

@@ -32,7 +32,7 @@ def python_tool(sandbox: PythonSandbox) -> Tool:
         seconds=f"{sandbox.limits.seconds:g}",
         attached=Filled(f" Files and folders that it can read:{attached}" if attached else ""),
     )
-    return replace(made, description=str(described))
+    return replace(made, description=str(described), stateful=True)
 
 
 def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
