@@ -18,10 +18,11 @@ import openai
 
 from hira.errors import BadReply, EndpointError, UsageError
 from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, parts_of
+from hira.policies.client import DirectClient
 from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
 from hira.policies.probe import missing
 from hira.policies.streaming import MAX_REPLY_BYTES, read_stream, tell
-from hira.policies.transport import DirectClient, transport_for
+from hira.policies.transport import transport_for
 from hira.policy import Completion, Request, Watch
 
 _OPENAI = "api.openai.com"

@@ -14,6 +14,8 @@ from hira.relevance import BM25, words
 from hira.untrusted import clean
 
 NOTHING = "Nothing valid was found"
+LONGEST = 32
+"""Words of a query."""
 UNSEEN = "An offline reader of text cannot see pictures or hear sounds; a model that can has to be connected"
 FURTHER = "Looking it up found nothing; explore with other words"
 OPEN_TABLE = "Open the table that holds the data"
@@ -67,7 +69,7 @@ def queries(task: str) -> list[str]:
     """The question's content words; after a look-up without result also its names, with other words."""
     question = question_of(task)
     kept = [word for word in re.findall(r"[^\W_](?:[\w’'.,/-]*\w)?", question) if wording.keywords(word)]
-    found = [" ".join(kept)]
+    found = [" ".join(kept[:LONGEST])]
     if _UNFOUND.search(task):
         named = [word for word in kept if set(words(word)) & wording.names(question)]
         found += [" ".join([*named, *other_words(question)]), " ".join(named)]
