@@ -19,8 +19,9 @@ from weakref import WeakKeyDictionary
 
 from hira.answer import Answer
 from hira.casting import Crew, crew, present
-from hira.errors import HiraError, Interrupted, Stop
-from hira.events import Event, Reader, RunEnded
+from hira.errors import HiraError, Interrupted, Stop, UsageError
+from hira.events import Event, Notice, Reader, RunEnded
+from hira.journal import Log
 from hira.policy import Policy
 from hira.settings import Settings, load
 from hira.team import Team
@@ -43,8 +44,11 @@ class Run:
     >>> run.answer.text
     """
 
-    def __init__(self, hira: "Hira", question: str, files: Sequence[Path]) -> None:
-        self.id = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+    def __init__(
+        self, hira: "Hira", question: str, files: Sequence[Path], *, run: str = "", log: Log | None = None
+    ) -> None:
+        self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+        self._log = log
         self.question = question
         self.files = tuple(files)
         self.failure: HiraError | None = None
@@ -90,11 +94,14 @@ class Run:
         if self._team:
             raise RuntimeError("a run asks its question once; make another for the next")
         crew = await self._hira.opened()
-        async with crew.team(self.id, self.question, self.files, readers, stream=stream) as team:
+        log = self._log or crew.begun(self.id, self.files)
+        async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
             self._team = team
             if self._stop:
                 self.stop()
             record = await rollout(crew.workflow, self.question, team)
+            if log and log.trouble:
+                team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
         self.failure = None if isinstance(record.failure, Stop) else record.failure
         self._answer = Answer(
             record.answer,
@@ -160,6 +167,21 @@ class Hira:
     def stream(self, question: str, *, files: Paths = ()) -> Run:
         """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""
         return Run(self, question, present(files))
+
+    async def resume(self, run: str, *, replay: bool = False) -> Run:
+        """A run of the journal that goes on where it ended; no call that it completed is made again.
+
+        With `replay` nothing is called and nothing is written: the run is gone through as it was, and `NotRecorded`
+        says where its record ends. Raises `UsageError` for a run that is not there or still going on.
+        """
+        journal = (await self.opened()).journal
+        if journal is None:
+            raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
+        entry = await asyncio.to_thread(journal.entry, run)
+        if entry.alive and not replay:
+            raise UsageError(f"run {entry.id} is still going on", where=f"in process {entry.pid}")
+        log = await asyncio.to_thread(journal.replay if replay else journal.resume, entry.id)
+        return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
 
     async def opened(self) -> Crew:
         """What the runs in this event loop share: opened by the first of them."""

@@ -1,8 +1,11 @@
 """Settings become people and things: who speaks for each role, and what they may use in a run."""
 
+import asyncio
+import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hira.agents.expert import Expert
@@ -10,7 +13,8 @@ from hira.agents.experts import EXPERTS
 from hira.budget import Budget
 from hira.dialects import DIALECTS
 from hira.errors import AccessDenied, EndpointError, UsageError
-from hira.events import Event, Events, Notice, Reader, TurnEnded
+from hira.events import Event, Events, Notice, Reader, TurnEnded, TurnText, record
+from hira.journal import Journal, Log
 from hira.policies import OPENAI_URL, open_policy
 from hira.policies.probe import LOCAL_PORTS, find_local, probe
 from hira.policy import Policy, Sampling
@@ -36,6 +40,7 @@ class Crew:
     workflow: Workflow
     bench: Workbench
     own: tuple[Policy, ...]
+    journal: Journal | None = None
 
     @property
     def model(self) -> str:
@@ -44,19 +49,40 @@ class Crew:
 
     @asynccontextmanager
     async def team(
-        self, run: str, question: str, files: Sequence[Path], readers: Sequence[Reader], *, stream: bool = False
+        self,
+        run: str,
+        question: str,
+        files: Sequence[Path],
+        readers: Sequence[Reader],
+        *,
+        stream: bool = False,
+        log: Log | None = None,
     ) -> AsyncIterator[Team]:
-        """A team for one run. Its work folder and its processes are gone when the context is left."""
+        """A team for one run. Its work folder and its processes are gone when the context is left.
+
+        What the run does goes into `log`, what that holds already is not done again.
+        """
         events = Events(*readers)
+        if log:
+            events.readers.append(logged(log))
         if self.settings.max_cost is not None:
             events.readers.append(unpriced(events))
         async with self.bench.toolbox(run, question, files, events) as tools:
             budget = Budget(self.settings.max_tokens, self.settings.max_cost, self.settings.max_time)
             record = Rollout(run, question, self.workflow.name)
+            record.sources.reserved.update(log.sources if log else {})
             secrets = self.settings.secrets
-            yield Team(self.cast, record, events, budget, tools, tuple(files), stream, secrets)
+            yield Team(self.cast, record, events, budget, tools, tuple(files), stream, secrets, log)
+
+    def begun(self, run: str, files: Sequence[Path]) -> Log | None:
+        """The record of a new run, None if nothing is recorded."""
+        if self.journal is None:
+            return None
+        return self.journal.begin(run, settings=self.settings.shown(), files=files, versions=versions())
 
     async def aclose(self) -> None:
+        if self.journal:
+            await asyncio.to_thread(self.journal.close)
         await self.bench.aclose()
         for policy in self.own:
             await policy.aclose()
@@ -98,7 +124,37 @@ async def crew(
         settings = await connected(settings, ports)
     cast, own = cast_of(settings, given)
     bench = await workbench(settings, tools)
-    return Crew(settings, cast, flow, bench, own)
+    return Crew(settings, cast, flow, bench, own, await asyncio.to_thread(opened_journal, settings, bench.notices))
+
+
+def opened_journal(settings: Settings, notices: list[str]) -> Journal | None:
+    """The journal that the settings name. One that cannot be opened is told of, and the runs go unrecorded."""
+    if settings.journal is None:
+        return None
+    try:
+        return Journal(settings.journal)
+    except UsageError as error:
+        notices.append(f"{error.what} ({settings.journal}); this run is not recorded and cannot be resumed")
+        return None
+
+
+def logged(log: Log) -> Reader:
+    """A reader that writes events into the journal; the pieces of a reply that streams in are left out."""
+
+    def heard(event: Event) -> None:
+        if not isinstance(event, TurnText):
+            log.event(record(event))
+
+    return heard
+
+
+def versions() -> dict[str, str]:
+    """What a run was made with: hira, Python, and the packages that speak to models."""
+    found = {"python": platform.python_version()}
+    for package in ("hira", "openai", "httpx", "litellm"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> Workflow:

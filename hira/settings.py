@@ -34,6 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, Valid
 from hira.errors import UsageError
 
 FILE = "hira.toml"
+JOURNAL, OFF = "journal.sqlite", "off"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags"]
 Sandbox = Literal["auto", "process", "off"]
@@ -163,6 +164,7 @@ class Settings(_Checked):
     max_time: float | None = Field(default=None, gt=0)
     sandbox: Sandbox = "auto"
     cache: Path | None = None
+    journal: Path | None = None
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _withheld: tuple[str, ...] = PrivateAttr(default=())
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
@@ -175,10 +177,16 @@ class Settings(_Checked):
         told = {one.get_secret_value() for one in given} | self._secrets
         return frozenset(secret for secret in told if len(secret) >= SHORTEST_SECRET)
 
+    def shown(self) -> dict[str, Any]:
+        """The settings as plain JSON values, without any key: what a run's record keeps of them."""
+        values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp"}, exclude_none=True)
+        roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
+        return {**values, "roles": roles, "without": sorted(self.without)}
+
     def origin(self, name: str) -> str:
         """Where the value of a setting came from; "default" if nobody set it."""
         return self._origins.get(
-            name, "default" if name not in self.model_fields_set or name == "cache" else "Settings(…)"
+            name, "default" if name not in self.model_fields_set or name in ("cache", "journal") else "Settings(…)"
         )
 
     @property
@@ -225,6 +233,10 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, hom
     values, origins = _merged(layers)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
+    if "journal" not in values:
+        values["journal"] = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / JOURNAL
+    elif Path(values["journal"]).name == OFF:
+        values["journal"] = None
     withheld = [*refused, *_paired_key(layers, values, origins), *_documents_alone(layers, values, origins)]
     try:
         settings = Settings(**values)
@@ -297,7 +309,8 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     values = _placed(values, path.parent)
     if kind == "project":
         _harmless(values, path)
-    return _Layer(kind, values, {key: str(path) for key in values})
+    names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
+    return _Layer(kind, values, dict.fromkeys(names, str(path)))
 
 
 def _harmless(values: Mapping[str, Any], path: Path) -> None:
@@ -334,8 +347,10 @@ def _consented(layers: Iterable[_Layer], environ: Mapping[str, str]) -> tuple[li
     for layer in layers:
         servers = layer.values.get("mcp", {})
         allowed = {name: server for name, server in servers.items() if layer.kind != "project" or name in named}
-        kept.append(replace(layer, values={**layer.values, "mcp": allowed}) if servers else layer)
-        if held := [name for name in servers if name not in allowed]:
+        held = [name for name in servers if name not in allowed]
+        origins = {name: origin for name, origin in layer.origins.items() if name.removeprefix("mcp.") not in held}
+        kept.append(replace(layer, values={**layer.values, "mcp": allowed}, origins=origins) if servers else layer)
+        if held:
             fix = f"{MCP_CONSENT}={','.join(servers)} allows it"
             refused.append(f"MCP servers of {layer.origins['mcp']} are not started: {', '.join(held)}; {fix}")
     return kept, refused

@@ -18,8 +18,12 @@ from hira.errors import UsageError
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded
 from hira.journal.store import Writer, connected, migrate, unpacked
 
-_BEGIN = """insert into runs (id, question, workflow, status, answer, error, settings, files, versions, began, pid, host)
-values (:id, '', '', 'running', '', '', :settings, :files, :versions, :began, :pid, :host)"""
+_BEGIN = """
+insert into runs
+  (id, question, workflow, status, answer, error, settings, files, versions, began, pid, host)
+values
+  (:id, '', '', 'running', '', '', :settings, :files, :versions, :began, :pid, :host)
+"""
 
 __all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NotRecorded"]
 

@@ -45,7 +45,10 @@ def test_the_tokens_are_hiras_to_the_letter() -> None:
 @pytest.mark.parametrize(
     ("text", "how"),
     [
-        ("Let me look. <|begin_search_query|> tower height <|end_search_query|>", {}),  # the server keeps the stop string
+        (
+            "Let me look. <|begin_search_query|> tower height <|end_search_query|>",
+            {},
+        ),  # the server keeps the stop string
         ("Let me look. <|begin_search_query|> tower height ", {"stop": "<|end_search_query|>"}),  # it names it
         ("Let me look. <|begin_search_query|> tower height ", {}),  # it strips it
         ("Let me look. < BEGIN_SEARCH_QUERY >tower height< end_search_query >", {}),  # a small model
@@ -89,7 +92,9 @@ def test_no_more_calls_are_accepted_than_the_turn_may_hold() -> None:
     assert calls(text, several=2) == [("search", {"query": "a"}), ("search", {"query": "b"})]
 
 
-@pytest.mark.parametrize("quoted", ["`<|begin_search_query|>x<|end_search_query|>`", "```\n<|begin_search_query|>x\n```"])
+@pytest.mark.parametrize(
+    "quoted", ["`<|begin_search_query|>x<|end_search_query|>`", "```\n<|begin_search_query|>x\n```"]
+)
 def test_a_quoted_call_is_no_call(quoted: str) -> None:
     assert calls(f"The page holds {quoted}, which I ignore.") == []
 
