@@ -1,6 +1,6 @@
 """What hira itself costs in HiRA's flow: three deep-search subtasks a question, a scripted endpoint without latency.
 
-    python benchmarks/flow.py [--questions 20]
+    python benchmarks/flow.py [--questions 20] [--write]
 
 The endpoint runs in a process of its own. Printed: model calls a question, CPU milliseconds a question in this
 process (median), the resident memory, and the share of each request that repeats its role's previous one exactly.
@@ -9,12 +9,13 @@ process (median), the resident memory, and the share of each request that repeat
 import argparse
 import asyncio
 import json
-import os
+import platform
 import resource
 import statistics
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,10 @@ def planner(request: Any) -> str:
 
 def deep_search(request: Any) -> str:
     done = sum(message.role == "user" for message in request.messages) - 1
-    calls = ["<|begin_search_query|>mill {}<|end_search_query|>", "<|begin_click_link|>https://{}.example<|end_click_link|>"]
+    calls = [
+        "<|begin_search_query|>mill {}<|end_search_query|>",
+        "<|begin_click_link|>https://{}.example<|end_click_link|>",
+    ]
     if done == 3:
         return r"So: \boxed{The old mill of Varn was built in 1742 [s1].}"
     return "Thinking of it. " + calls[done % 2].format(f"p{done}-{len(request.messages[0].text)}")
@@ -73,12 +77,13 @@ def prefix_share(team: Team) -> float:
     shares = []
     for trajectory in team.rollout.trajectories.values():
         texts = ["\n".join(message.text for message in turn.request.messages) for turn in trajectory.turns]
-        for earlier, later in zip(texts, texts[1:], strict=False):
-            shares.append(len(os.path.commonprefix([earlier, later])) / len(earlier))
+        for earlier, later in pairwise(texts):
+            same = next((at for at, (a, b) in enumerate(zip(earlier, later, strict=False)) if a != b), len(earlier))
+            shares.append(same / len(earlier))
     return statistics.mean(shares)
 
 
-async def run(base_url: str, questions: int) -> None:
+async def run(base_url: str, questions: int) -> str:
     cast = {
         role: Part(open_policy(role, base_url=base_url), dialect=TAGS)
         for role in ("planner", "coordinator", "deep_search")
@@ -97,10 +102,21 @@ async def run(base_url: str, questions: int) -> None:
         await part.policy.aclose()
     assert status == {"answered"}, status
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"model calls a question   {statistics.median(calls):.0f}")
-    print(f"CPU ms a question        {statistics.median(cpu[2:]):.1f}  ({statistics.median(cpu[2:]) / calls[0]:.2f} a call)")
-    print(f"resident MB              {resident:.0f}")
-    print(f"prefix share             {statistics.mean(share):.3f}")
+    a_question, a_call = statistics.median(cpu[2:]), statistics.median(cpu[2:]) / statistics.median(calls)
+    return f"""# HiRA's flow
+
+Made by `python benchmarks/flow.py --write`: Python {platform.python_version()}, {platform.machine()}. Three deep-search
+subtasks a question, {questions} questions one after the other, a scripted endpoint without latency in a process of its
+own. CPU is this process's, a median; one run on a shared machine.
+
+| measure | value | goal |
+|---|---|---|
+| model calls a question | {statistics.median(calls):.0f} | |
+| CPU a question | {a_question:.0f} ms | 60 ms |
+| CPU a model call | {a_call:.1f} ms | |
+| resident memory | {resident:.0f} MB | 120 MB |
+| share of a request that repeats its role's previous one | {statistics.mean(share):.3f} | 0.95 |
+"""
 
 
 class Quick(DeepSearch):
@@ -112,6 +128,7 @@ class Quick(DeepSearch):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--write", action="store_true", help="keep the figures in benchmarks/results/flow.md")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -120,8 +137,11 @@ def main() -> None:
     command = [sys.executable, str(Path(__file__)), "--serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
-        asyncio.run(run(server.stdout.readline().strip(), arguments.questions))
+        told = asyncio.run(run(server.stdout.readline().strip(), arguments.questions))
         server.kill()
+    print(told)
+    if arguments.write:
+        Path(__file__).with_name("results").joinpath("flow.md").write_text(told, encoding="utf-8")
 
 
 if __name__ == "__main__":

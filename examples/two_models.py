@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from hira import Hira, Settings
+from hira import Hira
 from hira.testing import Endpoint, calling
 
 MEMORY = Path(__file__).parent.parent / "docs" / "memory.md"
@@ -25,9 +25,7 @@ SCRIPT = {
 
 with Endpoint(SCRIPT) as endpoint:
     # in hira.toml: [roles.planner] model = "large"; on the command line: --role planner=large
-    roles = {"planner": {"model": "large"}}
-    settings = Settings(model="small", base_url=endpoint.base_url, docs=(MEMORY,), roles=roles)
-    with Hira(settings=settings) as hira:
+    with Hira("small", base_url=endpoint.base_url, docs=MEMORY, roles={"planner": "large"}) as hira:
         answer = hira.ask_sync(QUESTION)
     asked = Counter(call.body["model"] for call in endpoint.calls)
 

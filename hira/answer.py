@@ -29,6 +29,10 @@ class Answer:
         read = self.rollout.sources.read
         return tuple(read[one] for one in cited(self.text) if one in read)
 
+    def source(self, source: str) -> Source:
+        """What stands behind an id such as `s1`. Raises `KeyError` for one that nobody read."""
+        return self.rollout.sources.read[source]
+
     def json(self) -> dict[str, Any]:
         """The answer as one JSON object: the same keys for every run."""
         record, usage = self.rollout, self.rollout.usage

@@ -118,8 +118,9 @@ class Run:
 class Hira:
     """Ask questions. What is not given here comes from the environment and from hira.toml, or from `settings` alone.
 
-    `tools` go to every expert that works in a loop, `experts` stand beside the built-in ones, `policies` speak for
-    roles in place of an endpoint (`"*"` for all that are not named), `workflow` is a name or an object of one's own.
+    `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
+    the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
+    is a name or an object of one's own.
     One object serves many questions at once and any number of event loops; close it when done.
     """
 
@@ -128,6 +129,7 @@ class Hira:
     base_url: str = ""
     docs: Paths = ()
     search: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
     workflow: str | Workflow = ""
     tools: Sequence[Tool] = ()
     experts: "Sequence[Expert]" = ()
@@ -140,9 +142,10 @@ class Hira:
 
     def __post_init__(self) -> None:
         docs = [self.docs] if isinstance(self.docs, str | Path) else list(self.docs)
-        given = {"model": self.model, "base_url": self.base_url, "docs": docs, "search": self.search}
+        given: dict[str, Any] = {"model": self.model, "base_url": self.base_url, "docs": docs, "search": self.search}
         if isinstance(self.workflow, str):
             given["workflow"] = self.workflow
+        given["roles"] = {role: {"model": model} for role, model in self.roles.items()}
         given = {name: value for name, value in given.items() if value}
         if self.settings is None:
             loaded = load(given, os.environ, Path.cwd(), Path.home())

@@ -3,6 +3,7 @@
 from hira.testing.endpoint import Endpoint, Received
 from hira.testing.script import Reply, ScriptError, calling
 from hira.testing.scripted import ScriptedPolicy
+from hira.testing.team import team_of
 from hira.testing.web import FakeWeb, Served
 
-__all__ = ["Endpoint", "FakeWeb", "Received", "Reply", "ScriptError", "ScriptedPolicy", "Served", "calling"]
+__all__ = ["Endpoint", "FakeWeb", "Received", "Reply", "ScriptError", "ScriptedPolicy", "Served", "calling", "team_of"]
