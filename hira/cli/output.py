@@ -7,14 +7,15 @@ from pathlib import Path
 
 from hira.answer import Answer
 from hira.errors import UsageError
-from hira.evidence import Source
+from hira.evidence import Source, Verdict
 
+WORST_FIRST: tuple[Verdict, ...] = ("contradicted", "not found", "unchecked", "supported")
 SUFFIXES = (".json", ".md", ".txt")
 
 
 def text(answer: Answer) -> str:
     """The answer and, below it, the sources that it cites."""
-    lines = [named(source) for source in answer.cited]
+    lines = [f"{named(source)}{_verdict(answer, source)}" for source in answer.cited]
     return "\n".join([answer.text, *([""] if lines else []), *lines])
 
 
@@ -22,6 +23,13 @@ def named(source: Source) -> str:
     """A source on one line: its id, its title, where it stands."""
     title = " ".join(source.title.split()) or source.location
     return f"[{source.id}] {title} — {source.location}"
+
+
+def _verdict(answer: Answer, source: Source) -> str:
+    """What the check of its citations said: the worst verdict, if there is more than one."""
+    verdicts = {one.verdict for one in answer.citations if one.source == source.id}
+    worst = next((verdict for verdict in WORST_FIRST if verdict in verdicts), "")
+    return f" ({worst})" if worst else ""
 
 
 def as_json(answer: Answer) -> str:

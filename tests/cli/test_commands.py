@@ -97,7 +97,7 @@ def test_stdout_is_the_answer_and_its_sources_and_nothing_else(place: Place, ask
     assert said.code == 0
     answer, empty, source = said.out.splitlines()
     assert "8 August 1967" in answer
-    assert (empty, source) == ("", "[s1] asean — asean.txt")
+    assert (empty, source) == ("", "[s1] asean — asean.txt (supported)")
     assert "subtask 1: " in said.err
 
 
@@ -116,7 +116,7 @@ def test_quiet_leaves_progress_out(place: Place, asked: tuple[str, ...]) -> None
 
 def test_the_same_run_goes_through_an_endpoint(place: Place, endpoint: Endpoint) -> None:
     said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), OPENAI_API_KEY="sk-given")
-    assert (said.code, said.out) == (0, f"{ANSWER}\n\n[s1] asean — asean.txt\n")
+    assert (said.code, said.out) == (0, f"{ANSWER}\n\n[s1] asean — asean.txt (supported)\n")
     assert endpoint.calls[0].headers["authorization"] == "Bearer sk-given"
     assert endpoint.calls[0].body["temperature"] == 0.7
     assert endpoint.calls[0].body["top_p"] == 0.95
@@ -298,7 +298,7 @@ def test_the_real_command_writes_utf8_whatever_the_locale_says(place: Place) -> 
     with place.start(*argv, environ={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}) as process:
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert "[s1] asean — asean.txt" in out
+    assert "[s1] asean — asean.txt (supported)" in out
 
 
 def test_a_reader_that_goes_away_is_no_error(place: Place) -> None:
@@ -395,4 +395,4 @@ def test_offline_says_what_it_answers_from(place: Place, asked: tuple[str, ...])
         environ = {"SEARXNG_BASE_URL": web.url, "HIRA_ALLOW": web.host, "HIRA_MODEL": "offline"}
         said = place.hira("ask", "How long is the river Kama?", "--quiet", **environ)
     assert "sentences from the web." in said.err
-    assert (said.code, said.out.splitlines()[-1]) == (0, f"[s1] Kama — {web.url}/kama")
+    assert (said.code, said.out.splitlines()[-1]) == (0, f"[s1] Kama — {web.url}/kama (supported)")
