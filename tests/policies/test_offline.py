@@ -242,6 +242,13 @@ async def test_a_prompt_of_unknown_make_searches_once_if_it_may() -> None:
     assert (await complete(prompt, result, tools=tools)).text == "Lake Sempach was surveyed in 1911. [s1]"
 
 
+async def test_an_argument_is_given_under_the_name_that_the_tool_has_for_it() -> None:
+    parameters = {"type": "object", "properties": {"words": {"type": "string"}}, "required": ["words"]}
+    search = {"type": "function", "function": {"name": "search", "description": "", "parameters": parameters}}
+    asked = await complete(user("When was Lake Sempach surveyed?"), tools=(search,))
+    assert json.loads(asked.calls[0].arguments) == {"words": "Lake Sempach surveyed"}
+
+
 async def test_an_expert_of_ones_own_is_chosen_when_the_task_speaks_of_what_it_is_for() -> None:
     experts = Filled("- simple_search: looks things up\n- harbour: knows how long the ferries to the islands take")
 
@@ -262,7 +269,37 @@ async def test_an_empty_request_is_answered_too() -> None:
     assert (await complete()).text
 
 
-anything = st.one_of(st.text(max_size=60), st.integers(), st.none(), st.lists(st.text(max_size=5), max_size=3))
+@pytest.mark.parametrize("piece", ["1 2 3 ", "The A of B's C ", "how what when ", "( [{ ", "中文的", "1"])
+@pytest.mark.parametrize("prompt", ["planner", "assign", "code", "simple_search_answer", "other"])
+async def test_a_very_long_question_is_read_too(piece: str, prompt: str) -> None:
+    text = piece * (40_000 // len(piece))
+    values = {"question": text, "task": text, "documents": Filled(f"[s1] title (place)\n{text}"), "tools": ""}
+    assert (await complete(user(Filled("…", prompt, values)))).text
+
+
+pieces = st.sampled_from(
+    [
+        "的",
+        "中文",
+        "《",
+        "》",
+        "谁",
+        "the ",
+        "Ada ",
+        "Roth's ",
+        "of ",
+        "that ",
+        "is ",
+        "than ",
+        "7 ",
+        "+ ",
+        "?",
+        "{",
+        "}",
+    ]
+)
+texts = st.lists(pieces, max_size=14).map("".join)
+anything = st.one_of(texts, st.text(max_size=60), st.integers(), st.none(), st.lists(st.text(max_size=5), max_size=3))
 keys = st.sampled_from(
     ["question", "task", "files", "known", "several", "limit", "most", "notes", "documents", "work", "experts", "tools"]
 )

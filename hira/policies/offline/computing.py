@@ -56,6 +56,8 @@ _FRAME = frozenset(
     words("calculate compute evaluate result value much equal answer please exact exactly solve determine")
 )
 _MOST = 10_000
+LONGEST = 1_000
+"""Characters of a task that is looked through for something to compute."""
 
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _DATES = (
@@ -76,6 +78,8 @@ def program_for(task: str, files: Sequence[str], notes: Sequence[str] = (), root
 
 def arithmetic(task: str) -> str:
     """A program for an expression in words or symbols; empty if the task holds more than that."""
+    if len(task) > LONGEST:
+        return ""
     text = _in_symbols(task)
     runs = [match[0].strip() for match in _RUN.finditer(text)]
     run = max(runs, key=len, default="")
@@ -170,7 +174,7 @@ def tabular(task: str, files: Sequence[str], notes: Sequence[str], roots: Sequen
     """A program that reads a table and aggregates the column that the task names."""
     if not table.operation(task):
         return ""
-    named = [match[0] for text in (task, *files, *notes) for match in TABLE_FILE.finditer(text)]
+    named = [match[0] for text in (task, *files, *notes) for match in TABLE_FILE.finditer(text[:LONGEST])]
     rows = table.from_lines(re.sub(r" \(source: [^()]*\)$", "", note) for note in notes)
     if not (named or rows):
         return ""
@@ -187,7 +191,7 @@ def tabular(task: str, files: Sequence[str], notes: Sequence[str], roots: Sequen
 
 def is_tabular(question: str, files: Sequence[str]) -> bool:
     """Whether a question asks for a figure over a column of a table."""
-    mentions = any(TABLE_FILE.search(text) for text in (question, *files))
+    mentions = any(TABLE_FILE.search(text[:LONGEST]) for text in (question, *files))
     told = bool(re.search(r"\b(?:column|table|rows?|spreadsheet|csv)\b", question.lower()))
     return bool(table.operation(question)) and (mentions or told)
 

@@ -113,11 +113,21 @@ def write(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:
     if asked.request.tools:
         number = len(asked.request.messages)
         calls = tuple(
-            ToolCall(f"call_{number}_{at}", name, json.dumps(dict(arguments), ensure_ascii=False))
+            ToolCall(f"call_{number}_{at}", name, json.dumps(_named(name, arguments, asked), ensure_ascii=False))
             for at, (name, arguments) in enumerate(act.calls, 1)
         )
         return act.text, calls
     return "\n".join([act.text, *(_written(name, arguments) for name, arguments in act.calls)]).strip(), ()
+
+
+def _named(name: str, arguments: Mapping[str, str], asked: Asked) -> dict[str, str]:
+    """The arguments as the tool names them: the only one goes to the parameter that it needs, whatever it is called."""
+    specs = {one["function"]["name"]: one["function"] for one in asked.request.tools}
+    parameters = specs.get(name, {}).get("parameters", {})
+    fields = [*parameters.get("required", ()), *parameters.get("properties", ())]
+    if len(arguments) == 1 and fields and not set(arguments) & set(fields):
+        return {fields[0]: next(iter(arguments.values()))}
+    return dict(arguments)
 
 
 def _written(name: str, arguments: Mapping[str, str]) -> str:

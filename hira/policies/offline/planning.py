@@ -52,7 +52,9 @@ def solve(question: str, files: list[str], hops: int) -> Plan:
     if computing.arithmetic(question) or computing.dates(question):
         result = Result((yield from _try(question)), question)
     elif computing.is_tabular(question, files):
-        named = [name[0] for text in (question, *files) for name in computing.TABLE_FILE.finditer(text)]
+        named = [
+            name[0] for text in (question, *files) for name in computing.TABLE_FILE.finditer(text[: computing.LONGEST])
+        ]
         result = yield from _over_table(question, named)
     elif compared:
         result = yield from _compare(question, compared)

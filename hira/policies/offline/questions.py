@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hira.policies.offline.wording import holds, keywords, kind, measured, names, numbers
 from hira.relevance import words
 
+LONGEST = 1_000
+"""Characters of a question whose form is looked at; a longer one is taken as it is."""
 _NAME = r"(?:the )?(?:[A-Z\d][\w’'.-]*|[\"“][^\"”]+[\"”])(?: (?:(?:(?:of|the|de|la|van|von|for) )*[A-Z]|\d)[\w’'.-]*)*"
 _RELATIVE = re.compile(
     r"\b(?:the|a|an) (?P<noun>[\w-]+(?: [\w-]+)??) (?P<relative>(?:(?:in|at|on|from|by|to|for|with|of) )?"
@@ -54,6 +56,8 @@ class Comparison:
 
 def hop(question: str) -> Hop | None:
     """The inner question to answer first, None if the question is direct."""
+    if len(question) > LONGEST:
+        return None
     return next((one for one in (*_relative(question), *_owned(question), *_of(question)) if _worth(one)), None)
 
 
@@ -130,6 +134,8 @@ _AGES = {"old": -1, "young": 1, "new": 1}
 def comparison(question: str) -> Comparison | None:
     """The two look-ups that a comparison takes, None if the question compares nothing."""
     text = question.strip()
+    if len(text) > LONGEST:
+        return None
     for form, asks in ((_HOW_MUCH, "difference"), (_THAN, "whether")):
         if match := form.match(text):
             return _by_adjective(match["adjective"], (match["a"], match["b"]), asks)
@@ -213,7 +219,7 @@ def entity(conclusion: str, question: str, noun: str) -> str:
     known, marked = set(words(question)), names(question)
     rest, kind_of = known - marked, set(words(noun))
     ranked: list[tuple[float, int, str]] = []
-    for match in _ENTITY.finditer(conclusion):
+    for match in _ENTITY.finditer(conclusion[:LONGEST]):
         name = re.sub(r"[’']s$", "", match[0].strip('"“” .,'))
         own = set(words(name))
         if not own or own <= known or name.isdigit() or _PRONOUN.fullmatch(name):

@@ -223,7 +223,8 @@ def subject(one: Sentence) -> set[str]:
 
 def query(question: str, candidates: Sequence[Sentence]) -> Query:
     """Rare words weigh more (BM25's weight), names and numbers half as much again, the noun of "which …" less."""
-    asked, marked, noun = keywords(question), names(question), category(question)
+    asked, noun = keywords(question), category(question)
+    marked = names(question) & set(asked)
     collection = BM25([one.text for one in candidates])
     most = max(map(collection.weight, asked), default=1.0)
     lifted = marked | numbers(question)

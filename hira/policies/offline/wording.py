@@ -106,7 +106,7 @@ KIN = tuple(
 )
 """Words that answer for each other."""
 _STEMS = tuple(frozenset(words(" ".join(family))) for family in KIN)
-_CJK_TOPIC = re.compile(r"《([^《》]+)》|^([\u3400-\u9fff]{2,})的")
+_CJK_TOPIC = re.compile(r"《([^《》]+)》|^([\u3400-\u9fff]{2,}?)的")
 _CJK_FORM = re.compile(
     r"什么时候|什么|多少|哪一?[年个里座条]|在哪|何时|何处|为什么|为何|谁|是|的|了|吗|呢|有|几[个人次]|多[高长大远]"
 )
