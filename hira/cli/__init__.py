@@ -44,6 +44,10 @@ def _run(arguments: Sequence[str], shell: Shell) -> int:
         from hira.cli.ask import ask  # loads the whole runtime
 
         return ask(args, shell)
+    if args.command == "mcp":
+        from hira.cli.mcp import mcp  # loads the whole runtime
+
+        return mcp(args, shell)
     from hira.cli.doctor import doctor  # loads the whole runtime
 
     return doctor(args, shell)

@@ -18,14 +18,16 @@ from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.probe import LOCAL_PORTS, Probe, probe
 from hira.settings import SEARCH_KEYS, Settings, load
 from hira.tools.documents.walk import walk
+from hira.tools.mcp import mcp_tools
 from hira.tools.python import refusal, sandbox_layers
-from hira.workbench import web_searches
+from hira.workbench import mcp_servers, web_searches
 
 # what each extra is for, and the module by which its presence is seen
 EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
+    "mcp": ("mcp", "tools of MCP servers, and hira as one"),
 }
 
 
@@ -51,6 +53,7 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     asyncio.run(_model(report, settings, probing=args.probe))
     _roles(report, settings)
     _sources(report, settings)
+    asyncio.run(_mcp(report, settings))
     _python(report, settings)
     _extras(report)
     _limits(report, settings)
@@ -146,6 +149,24 @@ def _sources(report: Report, settings: Settings) -> None:
         report.off.append(
             f"web search: --search NAME with a key ({keys}, …), SEARXNG_BASE_URL, or --search wikipedia without a key"
         )
+
+
+async def _mcp(report: Report, settings: Settings) -> None:
+    """The MCP servers, started for a moment, with their tools."""
+    if settings.mcp:
+        report.head("MCP servers")
+    for server in mcp_servers(settings):
+        own = settings.mcp[server.name]
+        try:
+            async with mcp_tools(server, report.off.append) as tools:
+                count = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}"
+                names = ", ".join(tool.name for tool in tools)
+            report.row(server.name, f"{count}: {names}" if tools else count, settings.origin(f"mcp.{server.name}"))
+        except HiraError as error:
+            report.row(server.name, "; ".join(str(error).splitlines()), settings.origin(f"mcp.{server.name}"))
+            report.code = code_of(error)
+        if own.roles:
+            report.row("", f"for {', '.join(own.roles)}")
 
 
 def _python(report: Report, settings: Settings) -> None:

@@ -11,7 +11,7 @@ from hira.errors import UsageError
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
 # Flags that are settings under another name or in another shape; all others are settings of the same name.
 NO_SETTINGS = frozenset(
-    ["command", "question", "role", "files", "json", "events", "output", "quiet", "debug", "probe", "run"]
+    ["command", "question", "role", "files", "json", "events", "output", "quiet", "debug", "probe", "run", "http"]
 )
 
 
@@ -71,7 +71,21 @@ def parser(version: str) -> Parser:
     _sources(doctor)
     doctor.add_argument("--probe", action="store_true", help="learn what the endpoint can do by a few tiny requests")
     doctor.add_argument("--debug", action="store_true", help="show tracebacks")
+    _mcp(commands.add_parser("mcp", help="serve hira as an MCP server", description="Serve the tool `ask` over MCP."))
     return main
+
+
+def _mcp(command: Parser) -> None:
+    _model(command)
+    _sources(command)
+    group = command.add_argument_group("how it works")
+    group.add_argument("--workflow", metavar="NAME", help="hira (default); a call may name another")
+    _limits(command)
+    group = command.add_argument_group("serving")
+    group.add_argument(
+        "--http", type=int, metavar="PORT", help="over HTTP on this machine's loopback address in place of stdio"
+    )
+    group.add_argument("--debug", action="store_true", help="show tracebacks")
 
 
 def _model(command: Parser) -> None:

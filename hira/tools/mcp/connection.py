@@ -21,6 +21,7 @@ class Connection:
         self.server = server
         self._session: Session | None = None
         self._opening = asyncio.Lock()
+        self._closed = False
 
     async def tools(self) -> "list[mcp_types.Tool]":
         """All that the server offers. Raises `UsageError` if it cannot be started, reached or understood."""
@@ -53,6 +54,10 @@ class Connection:
             raise ToolError(f"the server {self.server.name!r} gave no result: {reason(error)}") from None
 
     async def aclose(self) -> None:
+        self._closed = True
+        await self._end()
+
+    async def _end(self) -> None:
         if self._session:
             await self._session.end()
 
@@ -60,7 +65,9 @@ class Connection:
         async with self._opening:
             if self._session and not self._session.ended:
                 return self._session
-            await self.aclose()
+            if self._closed:
+                raise self._unusable("has been closed")
+            await self._end()
             await asyncio.to_thread(require)
             session = self._session = Session(self.server)
             try:
@@ -86,5 +93,5 @@ async def _listed(session: Session) -> "list[mcp_types.Tool]":
         found += page.tools
         cursor = page.next_cursor
         if cursor is None:
-            break
-    return found
+            return found
+    raise ValueError(f"there are more than {PAGES} pages of them")

@@ -70,11 +70,13 @@ def safe(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The schema with its prose cleaned. None if it is no schema of an object, or if a name or a value in it would
     have to be changed so that it forms no token of a prompt: the server would not know it again."""
     cleaned: dict[str, Any] = {"type": "object", "properties": {}, **_prose(schema)}
-    properties, required = cleaned["properties"], cleaned.get("required", [])
-    if not isinstance(properties, Mapping) or not all(isinstance(one, Mapping) for one in properties.values()):
+    if cleaned["type"] != "object" or not isinstance(cleaned["properties"], dict):
         return None
-    if cleaned["type"] != "object" or not isinstance(required, list):
+    if not isinstance(cleaned.get("required", []), list):
         return None
+    for name, one in cleaned["properties"].items():
+        if not isinstance(one, dict):  # `true` stands for any value
+            cleaned["properties"][name] = {}
     written = json.dumps(cleaned, ensure_ascii=False)
     return cleaned if clean(written) == written else None
 
