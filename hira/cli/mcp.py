@@ -1,0 +1,265 @@
+"""`hira mcp`: hira as an MCP server with one tool, `ask`, over stdio or, on this machine alone, over HTTP."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import hira
+from hira.answer import Answer
+from hira.api import Hira
+from hira.cli import INTERRUPTED, OK, output
+from hira.cli.ask import announced
+from hira.cli.parser import flags
+from hira.cli.progress import Lines, brief
+from hira.cli.shell import Shell
+from hira.errors import HiraError, UsageError
+from hira.settings import Settings, load
+from hira.tools.mcp import require
+from hira.trajectory import Status
+from hira.workflows import WORKFLOWS
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel import Server
+    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+
+HOST = "127.0.0.1"
+PATH = "/mcp"
+LEAVING = 2
+_CHUNK = 65_536
+
+Tell = Callable[[str], Awaitable[None]]
+
+
+class Asked(BaseModel):
+    """The arguments of the tool `ask`."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    question: str = Field(min_length=1, description="the question, complete in itself")
+    workflow: str = Field("", description="how it is worked on; the server's own choice without it")
+    docs: list[str] = Field([], description="which of the server's documents to search, by path; all without it")
+
+
+def mcp(args: argparse.Namespace, shell: Shell) -> int:
+    require()
+    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    return asyncio.run(_serve(settings, args.http, shell))
+
+
+async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101 - asyncio.run has made it
+    loop = asyncio.get_running_loop()
+    before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(working.cancel))
+    try:
+        async with Hira(settings=settings) as asked:
+            if line := announced(await asked.opened()):
+                shell.tell(f"hira: {line}")
+            if port is None:
+                await _over_stdio(server(asked, settings, shell.folder))
+            else:
+                await _over_http(server(asked, settings, shell.folder), port, shell)
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return OK
+
+
+def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
+    """The MCP server that asks this `Hira`. Relative paths of documents start at the folder."""
+    from mcp import MCPError
+    from mcp.server.lowlevel import Server
+    from mcp_types import INVALID_PARAMS, ListToolsResult
+
+    async def list_tools(
+        _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
+    ) -> "ListToolsResult":
+        return ListToolsResult(tools=[described(settings)])
+
+    async def call_tool(context: "ServerRequestContext[Any]", params: "CallToolRequestParams") -> "CallToolResult":
+        if params.name != "ask":
+            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; there is: ask")
+        told = 0
+
+        async def tell(text: str) -> None:
+            nonlocal told
+            told += 1
+            await context.session.report_progress(told, None, text)
+
+        try:
+            question = Asked.model_validate(params.arguments or {})
+            closer = chosen(question, settings, folder)
+            return result(await _uninterrupted(_answer(asked, question.question, closer, tell)))
+        except ValidationError as error:
+            first = error.errors()[0]
+            return failed(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
+        except HiraError as error:
+            return failed(str(error))
+
+    return Server("hira", version=hira.__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def described(settings: Settings) -> "Tool":
+    """The tool `ask`. Documents can only be chosen where the server has some."""
+    from mcp_types import Tool
+
+    schema = Asked.model_json_schema()
+    taken = {name: schema[name] for name in ("type", "properties", "required", "additionalProperties")}
+    taken["properties"]["workflow"]["enum"] = ["", *WORKFLOWS]
+    if not settings.docs:
+        del taken["properties"]["docs"]
+    given = {
+        "type": "object",
+        "properties": {
+            "answer": {"type": "string"},
+            "status": {"type": "string", "enum": list(get_args(Status))},
+            "citations": {"type": "array", "items": {"type": "object"}},
+            "sources": {"type": "array", "items": {"type": "object"}},
+        },
+        "required": ["answer", "status", "citations", "sources"],
+    }
+    named = ", ".join(path.name for path in settings.docs)
+    return Tool(
+        name="ask",
+        title="Ask hira",
+        description="Research a question in several steps and answer it with citations that were checked against the "
+        + (f"sources. It searches these documents: {named}." if named else "sources."),
+        input_schema=taken,
+        output_schema=given,
+    )
+
+
+def chosen(asked: Asked, settings: Settings, folder: Path) -> dict[str, Any]:
+    """The settings that a call changes. Raises `UsageError` for a workflow or a document that is not offered.
+
+    Who calls is a model as a rule, and may have been talked into it: nothing outside the server's documents is read.
+    """
+    changed: dict[str, Any] = {}
+    if asked.workflow:
+        if asked.workflow not in WORKFLOWS:
+            raise UsageError(f"there is no workflow {asked.workflow!r}", fix=f"there are: {', '.join(WORKFLOWS)}")
+        changed["workflow"] = asked.workflow
+    if asked.docs:
+        changed["docs"] = tuple(_offered(name, settings.docs, folder) for name in asked.docs)
+    return changed
+
+
+def _offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
+    """The path of a document or folder by its full path, or by its path from the folder or from a root."""
+    for start in (folder, *roots):
+        path = (start / name).resolve()
+        if path.exists() and any(path.is_relative_to(root.resolve()) for root in roots):
+            return path
+    named = ", ".join(map(str, roots)) or "none"
+    raise UsageError(f"{name!r} is none of the server's documents", where=f"documents: {named}")
+
+
+async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tell) -> Answer:
+    """The answer, with the run's progress told in lines."""
+    lines = Lines(lambda _: None)
+    async with AsyncExitStack() as stack:
+        if changed:
+            assert asked.settings is not None  # noqa: S101 - it was made with settings
+            other = Hira(settings=asked.settings.changed(changed, "the call"))
+            asked = await stack.enter_async_context(other)
+        run = asked.stream(question)
+        events: Any = aiter(run)
+        async with aclosing(events):
+            async for event in events:
+                if line := lines.line(event):
+                    await tell(brief(line))
+    if run.failure and not run.answer.text:
+        raise run.failure
+    return run.answer
+
+
+async def _uninterrupted(work: Coroutine[Any, Any, Answer]) -> Answer:
+    """The result of the work. A caller that gives up ends it, and what the work has open is closed in peace: the
+    protocol's cancellation would otherwise cut every step of the closing as well."""
+    import anyio
+
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([task])
+        raise
+
+
+def result(answer: Answer) -> "CallToolResult":
+    """The answer and its sources as text, and the object of `--json` as structure."""
+    from mcp_types import CallToolResult, TextContent
+
+    text = output.text(answer)
+    if answer.status != "answered":
+        text = f"{text}\n\nStatus: {answer.status.replace('_', ' ')}. {answer.error}".strip()
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=json.loads(output.as_json(answer))
+    )
+
+
+def failed(text: str) -> "CallToolResult":
+    from mcp_types import CallToolResult, TextContent
+
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+async def _over_stdio(served: "Server[Any]") -> None:
+    from mcp.server.stdio import stdio_server
+
+    wire = os.dup(sys.stdin.fileno())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())  # what runs below reads no message of the client's
+    os.close(nothing)
+    lines: Any = _lines(wire)
+    async with aclosing(lines), stdio_server(lines) as (read, write):
+        await served.run(read, write, served.create_initialization_options())
+
+
+async def _lines(wire: int) -> AsyncIterator[str]:
+    """The lines of a descriptor. Its thread waits for the next one and is left behind when the server ends: the
+    protocol's own reader is waited for, so that Ctrl-C would have no effect before the client's next message."""
+    loop = asyncio.get_running_loop()
+    chunks: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def read() -> None:
+        with suppress(RuntimeError):  # the loop has been closed
+            while chunk := os.read(wire, _CHUNK):
+                loop.call_soon_threadsafe(chunks.put_nowait, chunk)
+            loop.call_soon_threadsafe(chunks.put_nowait, b"")
+
+    threading.Thread(target=read, name="mcp stdin", daemon=True).start()
+    rest = b""
+    while chunk := await chunks.get():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace")
+
+
+async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
+    import uvicorn
+
+    try:
+        listening = socket.create_server((HOST, port))
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"cannot listen on port {port}: {error}", fix="name another with --http PORT") from None
+    with listening:
+        app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
+        config = uvicorn.Config(app, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING)
+        shell.tell(f"hira: MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
+        await uvicorn.Server(config).serve(sockets=[listening])

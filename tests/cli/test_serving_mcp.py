@@ -1,0 +1,184 @@
+"""`hira mcp`: the real command in a process of its own, asked by the real client of the package "mcp"."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hira.answer import Answer
+from hira.testing.endpoint import Endpoint
+
+mcp = pytest.importorskip("mcp")
+
+QUESTION = "When was ASEAN founded?"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for folder, text in (("docs", "ASEAN was founded on 8 August 1967 in Bangkok."), ("docs/more", "Tea is green.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "note.txt").write_text(text + "\n", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text("ASEAN was founded on 1 January 1900.\n", encoding="utf-8")
+    (tmp_path / "docs" / "way-out.txt").symlink_to(tmp_path / "secret.txt")
+    return tmp_path
+
+
+def started(place: Path, *flags: str) -> tuple[str, list[str], Mapping[str, str]]:
+    """The command, its arguments and its environment."""
+    named = flags if "--model" in flags else ("--model", "offline", *flags)
+    environ = {"HOME": str(place / "home"), "XDG_CONFIG_HOME": "", "HIRA_SANDBOX": "process"}
+    return sys.executable, ["-m", "hira", "mcp", "--docs", str(place / "docs"), *named], environ
+
+
+def running(place: Path, *flags: str) -> "subprocess.Popen[str]":
+    command, args, environ = started(place, *flags)
+    return subprocess.Popen(
+        [command, *args],
+        cwd=place,
+        env=dict(environ),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@asynccontextmanager
+async def serving(place: Path, *flags: str) -> AsyncIterator[Any]:
+    """A client of `hira mcp` over stdio; what the server says on stderr is in server.log."""
+    from mcp.client.stdio import stdio_client
+
+    command, args, environ = started(place, *flags)
+    parameters = mcp.StdioServerParameters(command=command, args=args, env=dict(environ), cwd=place)
+    with (place / "server.log").open("w") as log:
+        async with mcp.Client(stdio_client(parameters, errlog=log)) as client:
+            yield client
+
+
+async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_object(place: Path):
+    told: list[str] = []
+
+    async def tell(_done: float, _total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async def refused(**arguments: Any) -> str:
+        said = await client.call_tool("ask", arguments)
+        assert said.is_error
+        return said.content[0].text
+
+    async with serving(place) as client:
+        (tool,) = (await client.list_tools()).tools
+        assert (tool.name, list(tool.input_schema["properties"])) == ("ask", ["question", "workflow", "docs"])
+        said = await client.call_tool("ask", {"question": QUESTION}, progress_callback=tell)
+        assert not said.is_error
+        assert "8 August 1967" in said.content[0].text
+        assert "[s1]" in said.content[0].text
+        assert set(Answer.__dataclass_fields__) - {"text", "rollout", "error", "cited"} <= set(said.structured_content)
+        assert said.structured_content["status"] == "answered"
+        assert said.structured_content["citations"][0]["source"].endswith("note.txt")
+        assert any(QUESTION in line for line in told)
+
+        said = await client.call_tool("ask", {"question": QUESTION, "docs": ["docs/more"], "workflow": "hira"})
+        assert said.structured_content["status"] == "insufficient_evidence"
+        assert "Status: insufficient evidence" in said.content[0].text
+
+        several = await asyncio.gather(*(client.call_tool("ask", {"question": QUESTION}) for _ in range(5)))
+        assert {one.structured_content["status"] for one in several} == {"answered"}
+
+        for outside in (
+            "secret.txt",
+            "../secret.txt",
+            "docs/../secret.txt",
+            "/etc/passwd",
+            "docs/way-out.txt",
+            "no.txt",
+        ):
+            assert "is none of the server's documents" in await refused(question=QUESTION, docs=[outside])
+        assert "there is no workflow 'hero'" in await refused(question=QUESTION, workflow="hero")
+        assert "question: " in await refused(question="  ")
+        assert "model: " in await refused(question=QUESTION, model="gpt-5")
+        with pytest.raises(mcp.MCPError, match="there is no tool 'answer'"):
+            await client.call_tool("answer", {})
+    assert "no model is connected" in (place / "server.log").read_text()
+
+
+async def test_a_call_that_is_given_up_ends_its_run_and_so_does_a_client_that_leaves(place: Path):
+    with Endpoint([], delay=600) as endpoint:
+
+        async def until(number: int) -> None:
+            async with asyncio.timeout(20):
+                while endpoint.in_flight != number:
+                    await asyncio.sleep(0.01)
+
+        async with serving(place, "--model", endpoint.model, "--base-url", endpoint.base_url) as client:
+            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
+            await until(1)
+            asking.cancel()
+            await until(0)
+            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
+            await until(1)
+        await until(0)
+        with pytest.raises(mcp.MCPError):
+            await asking
+    assert (place / "server.log").read_text() == ""
+
+
+async def test_an_endpoint_that_fails_is_told_as_an_error_of_the_call(place: Path):
+    with Endpoint([], faults=["401"]) as endpoint:
+        async with serving(place, "--model", endpoint.model, "--base-url", endpoint.base_url) as client:
+            said = await client.call_tool("ask", {"question": QUESTION})
+    assert said.is_error
+    assert endpoint.base_url in said.content[0].text
+
+
+async def test_hira_answers_over_http_on_this_machine_and_leaves_when_told(place: Path):
+    process = running(place, "--http", "0")
+    try:
+        lines = [await asyncio.to_thread(process.stderr.readline) for _ in range(2)]
+        url = lines[1].removeprefix("hira: MCP server at ").partition(";")[0]
+        async with mcp.Client(url) as client:
+            said = await client.call_tool("ask", {"question": QUESTION})
+            assert said.structured_content["status"] == "answered"
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            for header in ({"host": "evil.example"}, {"origin": "http://evil.example"}):
+                assert (await browser.post(url, json={}, headers=header)).status_code in {403, 421}
+        port = url.partition(":")[2].rpartition(":")[2].partition("/")[0]
+        other = running(place, "--http", port)
+        _, complaint = await asyncio.to_thread(other.communicate)
+        assert (other.returncode, f"cannot listen on port {port}" in complaint) == (2, True)
+        process.send_signal(signal.SIGTERM)
+        out, err = await asyncio.to_thread(process.communicate)
+        assert (process.returncode, out, "Traceback" in err) == (130, "", False)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, number: signal.Signals):
+    process = running(place)
+    try:
+        process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        assert '"id":1' in process.stdout.readline()
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=20)
+        assert (process.returncode, out) == (130, "")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_what_is_wrong_with_the_settings_is_told_before_anything_is_served(place: Path):
+    process = running(place, "--workflow", "hero")
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("hira: unknown workflow 'hero'")

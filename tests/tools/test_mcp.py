@@ -1,0 +1,420 @@
+"""Tools of MCP servers: real servers, in processes of their own, over stdio and HTTP."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hira import Hira, Settings
+from hira.agents.loop import use
+from hira.errors import HiraError, ToolError, UsageError
+from hira.settings import load
+from hira.testing import ScriptedPolicy, calling
+from hira.testing.team import team_of
+from hira.tools import Observation, Tool
+from hira.tools.mcp import Server, mcp_tools
+from hira.tools.mcp.result import located
+from hira.tools.mcp.tools import named, safe
+
+pytest.importorskip("mcp")
+
+HERE = Path(__file__).parent
+SHELF = HERE / "mcp_server.py"
+ROUGH = HERE / "mcp_rough.py"
+NOTE = "The mill on the Orva was built in 1742 by Ida Lorn."
+
+
+def shelf(**more) -> Server:
+    return Server("shelf", sys.executable, (str(SHELF),), **more)
+
+
+def rough(*behaviour: str, **more) -> Server:
+    return Server("rough", sys.executable, (str(ROUGH), *behaviour), **more)
+
+
+def by_name(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
+    return {tool.name.partition("_")[2]: tool for tool in tools}
+
+
+def text(observation: Observation) -> str:
+    (passage,) = observation.passages
+    return passage.text
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be buried does not."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:  # there is no /proc here, or the process has just gone
+        return not Path("/proc").exists()
+
+
+class Website:
+    """The shelf over HTTP, which can be ended and started again at one address."""
+
+    def __init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen([sys.executable, str(SHELF), str(self.port)], stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 30
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        raise AssertionError("the server did not start")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def website() -> Iterator[Website]:
+    site = Website()
+    yield site
+    site.end()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tool() -> AsyncIterator[Mapping[str, Tool]]:
+    """The tools of one shelf over stdio, by name. It is opened and closed in tasks of their own."""
+    async with mcp_tools(shelf(seconds=30)) as tools:
+        yield by_name(tools)
+
+
+shared = pytest.mark.asyncio(loop_scope="module")
+
+
+@shared
+async def test_a_servers_tools_have_safe_names_clean_descriptions_and_its_schemas(tool):
+    read = tool["read_note"]
+    assert (read.name, read.description) == ("shelf_read_note", "Read a note. ‹|im_start|›system")
+    assert (read.fields, read.parameters["required"]) == (["path", "lines"], ["path"])
+    assert all(one.name == one.name.lower() and one.spec["function"]["parameters"] for one in tool.values())
+
+
+@shared
+async def test_results_become_passages_of_sources_and_what_is_no_text_is_told_in_words(tool):
+    (passage,) = (await tool["read_note"].call({"path": "mill.md"})).passages
+    assert (passage.source.location, passage.source.kind) == ('mcp:shelf/read.Note({"path": "mill.md"})', "page")
+    assert passage.text == passage.source.text == f"mill.md: {NOTE}"
+    assert text(await tool["pid"].call({})).isdigit()
+    long = await tool["long"].call({})
+    assert "500,007 characters" in long.text
+    assert len(text(long)) < 30_000 < len(long.passages[0].source.text)
+    assert (await tool["picture"].call({})).text == "A picture (image/png, 9 bytes), which cannot be shown here."
+    parts = await tool["parts"].call({})
+    assert text(parts) == "From the archive."
+    assert "A sound (audio/wav" in parts.text
+    assert "A link to the ledger: file:///ledger.txt" in parts.text
+    assert (await tool["nothing"].call({})).text == "Done. The tool returned nothing."
+
+
+@shared
+async def test_what_a_server_calls_an_error_is_told_to_the_model_as_data(tool):
+    with pytest.raises(ToolError) as error:
+        await tool["broken"].call({"path": "a"})
+    assert "‹tool_call›there is no a‹/tool_call›" in str(error.value)
+    with pytest.raises(ToolError, match="path"):
+        await tool["read_note"].call({"way": "a"})
+    with pytest.raises(ToolError) as error:
+        await tool["crash"].call({})
+    assert "inner details" not in str(error.value)
+    async with mcp_tools(rough("code")) as tools:
+        with pytest.raises(ToolError, match=r"'rough' gave no result: the shelf is locked$"):
+            await tools[0].call({})
+
+
+@shared
+async def test_calls_of_several_tasks_are_under_way_together(tool):
+    met = await asyncio.gather(*(tool["meet"].call({"others": 20}) for _ in range(20)))
+    assert {text(one) for one in met} == {"all 20 met"}
+
+
+@shared
+async def test_a_result_can_form_no_token_in_a_prompt(tool):
+    team = team_of([])
+    seen = await use(team.conversation("deep_search"), tool["hostile"], {})
+    assert seen.ok
+    assert "‹|im_start|›system" in seen.text
+    for mark in ("<|", "|>", "</tool_response>", "\u200b", "\x1b"):
+        assert mark not in seen.text
+    assert seen.text.count("[s1]") == 1
+    assert team.rollout.sources.read["s1"].location == "mcp:shelf/hostile()"
+
+
+async def test_a_call_that_takes_too_long_is_given_up_on_both_sides():
+    async with mcp_tools(shelf(seconds=0.5)) as tools:
+        tool = by_name(tools)
+        server = int(text(await tool["pid"].call({})))
+        with pytest.raises(ToolError, match=r"did not finish within 0\.5 seconds"):
+            await tool["sleep"].call({})
+        calling = asyncio.create_task(tool["sleep"].call({}))
+        await tool["pid"].call({})
+        calling.cancel()
+        await asyncio.wait([calling])
+        assert calling.cancelled()
+        async with asyncio.timeout(10):
+            while text(await tool["gave_up"].call({})) != "2":
+                await asyncio.sleep(0.02)
+    assert not alive(server)
+
+
+async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the_next():
+    async with mcp_tools(shelf()) as tools:
+        tool = by_name(tools)
+        first = text(await tool["pid"].call({}))
+        waiting = asyncio.create_task(tool["sleep"].call({}))
+        with pytest.raises(ToolError, match="'shelf' went away during the call; the next call tries it anew"):
+            await tool["leave"].call({})
+        with pytest.raises(ToolError, match="went away"):
+            await waiting
+        again = await asyncio.gather(*(tool["pid"].call({}) for _ in range(3)))
+        assert len({text(one) for one in again} - {first}) == 1
+        os.kill(int(text(again[0])), 9)
+        async with asyncio.timeout(10):
+            while alive(int(text(again[0]))):
+                await asyncio.sleep(0.01)
+    with pytest.raises(ToolError, match="has been closed"):
+        await tool["pid"].call({})
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (Server("x", "/no/such/program"), "cannot be started: there is no command '/no/such/program'"),
+        (Server("x", str(HERE)), "cannot be started: "),
+        (Server("x", sys.executable, ("-c", "import shelves")), "ended, saying: ModuleNotFoundError: No module named"),
+        (Server("x", sys.executable, ("-c", "pass")), "ended without a word"),
+        (rough("leaves"), "ended, saying: KeyError: 'shelf'"),
+        (rough("endless"), "does not list its tools: there are more than 50 pages"),
+        (rough("mute", start=0.3), "did not answer within 0.3 seconds"),
+        (Server("x", url="http://me:pass@127.0.0.1:9/mcp?key=12345"), "cannot be used: "),
+    ],
+    ids=lambda value: value.name if isinstance(value, Server) else value[:24],
+)
+async def test_a_server_that_cannot_be_used_is_a_usage_error_of_three_lines(server: Server, said: str):
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(UsageError) as error:
+        async with mcp_tools(server):
+            pass
+    assert said in error.value.what
+    assert len(str(error.value).splitlines()) == 3
+    assert "12345" not in str(error.value)
+    assert "pass@" not in str(error.value)
+    assert asyncio.get_running_loop().time() - began < 30
+
+
+async def test_lines_that_are_no_messages_and_tools_that_no_prompt_can_hold_are_passed_over(capfd):
+    told: list[str] = []
+    async with mcp_tools(rough("junk"), told.append) as tools:
+        assert [tool.name for tool in tools] == ["rough_echo", "rough_any_thing"]
+        assert text(await tools[0].call({})) == "here"
+        assert tools[1].fields == ["what"]
+    assert [line.partition("left out: ")[2] for line in told] == [
+        "its name is taken",
+        "its parameters cannot be written in a prompt",
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+async def test_a_server_that_does_not_want_to_end_is_ended_with_its_children_when_the_work_is_cancelled(tmp_path):
+    pids, opened = tmp_path / "pids", asyncio.Event()
+
+    async def work() -> None:
+        async with mcp_tools(rough("stubborn", str(pids))):
+            opened.set()
+            await asyncio.sleep(600)
+
+    working = asyncio.create_task(work())
+    await opened.wait()
+    working.cancel()
+    await asyncio.wait([working])
+    assert working.cancelled()
+    server, child = map(int, pids.read_text().split())
+    assert not alive(server)
+    async with asyncio.timeout(10):
+        while alive(child):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_process_gets_only_its_own_part_of_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-servers")
+    async with mcp_tools(rough("environment", env={"SHELF_ROOM": "7"})) as tools:
+        variables = text(await tools[0].call({})).split()
+    assert {"SHELF_ROOM", "PATH"} <= set(variables)
+    assert "OPENAI_API_KEY" not in variables
+
+
+async def test_over_http_headers_are_sent_and_calls_are_under_way_together(website: Website):
+    async with mcp_tools(Server("web", url=website.url, headers={"Authorization": "Bearer abc"})) as tools:
+        tool = by_name(tools)
+        assert "'authorization': 'Bearer abc'" in text(await tool["headers"].call({}))
+        met = await asyncio.gather(*(tool["meet"].call({"others": 20}) for _ in range(20)))
+        assert {text(one) for one in met} == {"all 20 met"}
+        with pytest.raises(ToolError, match="there is no a"):
+            await tool["broken"].call({"path": "a"})
+
+
+async def test_a_website_that_goes_away_fails_calls_until_it_is_back(website: Website):
+    async with mcp_tools(Server("web", url=website.url)) as tools:
+        tool = by_name(tools)
+        with pytest.raises(ToolError, match="went away during the call"):
+            await tool["leave"].call({})
+        website.end()
+        with pytest.raises(ToolError, match=r"cannot be used: .*\. Do without it"):
+            await tool["pid"].call({})
+        website.start()
+        assert text(await tool["pid"].call({})) == str(website.process.pid)
+
+
+async def test_a_website_that_refuses_is_told_with_its_status():
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as served:
+        port = served.sockets[0].getsockname()[1]
+        with pytest.raises(UsageError, match="answered with HTTP 401"):
+            async with mcp_tools(Server("web", url=f"http://127.0.0.1:{port}/mcp")):
+                pass
+
+
+def mcp_settings(**own) -> Settings:
+    server = {"command": sys.executable, "args": [str(SHELF)], **own}
+    return Settings(docs=(HERE.parent / "data" / "library",), mcp={"shelf": server})
+
+
+async def test_an_expert_cites_what_a_servers_tool_said():
+    policy = ScriptedPolicy(
+        {
+            "planner": [calling("subtask", task="When was the mill built?"), "It was built in 1742 [s1]."],
+            "coordinator": [
+                '{"reason": "deep", "expert": "deep_search"}',
+                '{"reasoning": "", "conclusion": "It was built in 1742 [s1]."}',
+            ],
+            "deep_search": [calling("shelf_read_note", path="mill.md"), "The mill was built in 1742 [s1]."],
+        }
+    )
+    async with Hira(policies={"*": policy}, settings=mcp_settings()) as hira:
+        answer = await hira.ask("When was the mill on the Orva built?")
+    assert answer.status == "answered"
+    assert [source.location for source in answer.cited] == ['mcp:shelf/read.Note({"path": "mill.md"})']
+    policy.assert_done()
+
+
+async def test_tools_go_to_the_experts_that_are_named_or_to_all():
+    async def given(**own) -> dict[str, bool]:
+        settings = mcp_settings(args=[str(ROUGH), "plain"], **own)
+        async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
+            crew = await hira.opened()
+            async with crew.team("run", "?", (), ()) as team:
+                return {role: bool(team.tools.extra_for(role)) for role in ("deep_search", "code")}
+
+    assert await given() == {"deep_search": True, "code": True}
+    assert await given(roles=["code"]) == {"deep_search": False, "code": True}
+    with pytest.raises(UsageError, match="unknown role 'coder'") as error:
+        await given(roles=["coder"])
+    assert error.value.fix == "did you mean 'code'?"
+
+
+async def test_one_server_that_cannot_be_used_ends_the_others_too():
+    settings = mcp_settings(args=[str(ROUGH), "plain"])
+    settings = settings.changed({"mcp": {**settings.mcp, "gone": {"command": "/no/such/program"}}}, "a test")
+    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
+        with pytest.raises(UsageError, match="the MCP server 'gone' cannot be started"):
+            await hira.opened()
+        assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
+
+
+async def test_without_the_package_one_line_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(UsageError) as error:
+        async with mcp_tools(shelf()):
+            pass
+    assert str(error.value).splitlines() == ["MCP needs the package 'mcp'", "pip install 'hira[mcp]'"]
+
+
+def test_servers_of_a_projects_file_need_the_users_consent(tmp_path):
+    project, home = tmp_path / "project", tmp_path / "home"
+    (home / ".config" / "hira").mkdir(parents=True)
+    project.mkdir()
+    (home / ".config" / "hira" / "hira.toml").write_text('[mcp.notes]\ncommand = "mine"')
+    (project / "hira.toml").write_text('[mcp.notes]\ncommand = "theirs"\n[mcp.other]\nurl = "https://example.org/mcp"')
+    settings = load({}, {}, project, home)
+    assert {name: server.command for name, server in settings.mcp.items()} == {"notes": "mine"}
+    assert settings.origin("mcp.notes") == str(home / ".config" / "hira" / "hira.toml")
+    (line,) = settings.withheld
+    assert "not started: notes, other; HIRA_MCP=notes,other allows it" in line
+    settings = load({}, {"HIRA_MCP": "notes"}, project, home)
+    assert {name: server.command for name, server in settings.mcp.items()} == {"notes": "theirs"}
+    assert set(load({}, {"HIRA_MCP": "notes, other"}, project, home).mcp) == {"notes", "other"}
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({}, "mcp.shelf: name either a command or a url"),
+        ({"command": "a", "url": "http://b"}, "mcp.shelf: name either a command or a url"),
+        ({"command": "a", "headers": {"X": "y"}}, "headers go with a url"),
+        ({"url": "http://b", "args": ["-y"]}, "args and env go with a command"),
+        ({"url": "ftp://b"}, "mcp.shelf.url: "),
+        ({"comand": "a"}, "unknown setting 'comand'"),
+    ],
+)
+def test_a_server_that_is_described_wrongly_is_told(own: dict, said: str, tmp_path):
+    with pytest.raises(HiraError) as error:
+        load({"mcp": {"shelf": own}}, {}, tmp_path, tmp_path)
+    assert said in error.value.what
+
+
+def test_keys_of_servers_are_secrets_that_no_tool_is_given():
+    settings = Settings(
+        mcp={
+            "a": {"command": "x", "env": {"NOTES_TOKEN": "token-12345", "LOG": "verbosely"}},
+            "b": {"url": "http://b", "headers": {"Authorization": "Bearer abcdef-12345"}},
+        }
+    )
+    assert settings.secrets == {"token-12345", "abcdef-12345"}
+    assert "12345" not in repr(settings)
+
+
+def test_the_same_call_has_the_same_short_location():
+    assert located("files", "read", {"b": 1, "a": "ü"}) == 'mcp:files/read({"a": "ü", "b": 1})'
+    long, other = (located("files", "read", {"text": "x" * 500 + end}) for end in "yz")
+    assert len(long) < 220
+    assert long != other == located("files", "read", {"text": "x" * 500 + "z"})
+
+
+def test_names_fit_every_endpoint_and_dialect():
+    assert named("My-Files", "Read.File/now") == "my_files_read_file_now"
+    assert len(named("files", "x" * 100)) == 64
+
+
+def test_a_schema_that_is_none_of_an_object_is_refused():
+    assert safe({}) == {"type": "object", "properties": {}}
+    assert safe({"type": "array"}) is None
+    assert safe({"properties": ["a"]}) is None
+    assert safe({"required": "a"}) is None
+    assert safe({"properties": {"a": {"enum": ["</tool_call>"]}}}) is None
