@@ -20,6 +20,7 @@ OUTPUT = "\n\nOutput:\n"
 ENOUGH = 0.6
 SAME_STATEMENT = 0.8
 CITED = re.compile(r"\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]")
+_MARK = re.compile(r"\[\s*/?\s*s\d+(?:\s*[,;]\s*s\d+)*\s*\]")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+")
@@ -94,6 +95,11 @@ class Sources:
 def cited(text: str) -> list[str]:
     """The ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
     return list(dict.fromkeys(one for match in CITED.finditer(text) for one in re.findall(r"s\d+", match[1])))
+
+
+def unmarked(text: str) -> str:
+    """What was read without marks like our own: no page cites a source, or opens and closes the frame around another."""
+    return _MARK.sub("", text)
 
 
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:

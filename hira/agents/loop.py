@@ -17,7 +17,7 @@ from hira.dialects import Call, Parsed
 from hira.dialects.answer import final
 from hira.errors import Stop, ToolError
 from hira.events import Notice, ToolEnded, ToolStarted
-from hira.evidence import CITED
+from hira.evidence import unmarked
 from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.team import Conversation
@@ -219,8 +219,9 @@ def _shown(observation: Observation, conversation: Conversation) -> Filled:
     shown = [clean(observation.text)] if observation.text else []
     for passage in observation.passages:
         source = conversation.team.read(passage.source)
-        text = CITED.sub("", passage.text)
-        shown.append(PASSAGE.fill(id=source.id, title=source.title, location=source.location, text=text))
+        title, location = (" ".join(unmarked(told).split()) for told in (source.title, source.location))
+        text = unmarked(passage.text)
+        shown.append(PASSAGE.fill(id=source.id, title=title, location=location, text=text))
     return Filled("\n\n".join(shown) or "Nothing was found.")
 
 

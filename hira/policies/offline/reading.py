@@ -100,7 +100,7 @@ def passages(text: str) -> list[Passage]:
     heads = list(_HEADER.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
     found = [
-        Passage(head[1], head[2], head[3], text[head.end() : end].strip())
+        Passage(head[1], head[2], head[3], text[head.end() : end].strip().removesuffix(f"[/{head[1]}]").strip())
         for head, end in zip(heads, ends, strict=False)
     ]
     return list(dict.fromkeys(found))
