@@ -196,6 +196,8 @@ def arguments(inner: str, tool: Tool) -> dict[str, Any]:
             for name, value in zip(parts[::2], parts[1::2], strict=True)
         }
     required = tool.parameters.get("required", fields)
+    if not inner and not required:
+        return {}
     if not fields or len(required) > 1:
         raise ValueError(f"write one line for each of {', '.join(f'{name}:' for name in required)}")
     if not inner:

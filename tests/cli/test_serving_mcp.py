@@ -1,6 +1,7 @@
 """`hira mcp`: the real command in a process of its own, asked by the real client of the package "mcp"."""
 
 import asyncio
+import io
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import httpx
 import pytest
 
 from hira.answer import Answer
+from hira.cli import main
+from hira.cli.shell import Shell
 from hira.testing.endpoint import Endpoint
 
 mcp = pytest.importorskip("mcp")
@@ -182,3 +185,21 @@ def test_what_is_wrong_with_the_settings_is_told_before_anything_is_served(place
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (2, "")
     assert err.startswith("hira: unknown workflow 'hero'")
+
+
+def test_the_doctor_lists_servers_with_their_tools_and_what_is_wrong_with_others(place: Path):
+    rough = Path(__file__).parent.parent / "tools" / "mcp_rough.py"
+    config = place / "home" / ".config" / "hira"
+    config.mkdir(parents=True)
+    (config / "hira.toml").write_text(
+        f"[mcp.shelf]\ncommand = {sys.executable!r}\nargs = [{str(rough)!r}, 'plain']\nroles = ['code']\n"
+        "[mcp.gone]\ncommand = '/no/such/program'\n"
+    )
+    out = io.StringIO()
+    shell = Shell(io.StringIO(), out, io.StringIO(), {}, place, place / "home")
+    assert main(["doctor", "--model", "offline"], shell) == 2
+    told = out.getvalue()
+    assert f"shelf           2 tools: shelf_echo, shelf_any_thing  ({config / 'hira.toml'})" in told
+    assert "for code" in told
+    assert "the MCP server 'gone' cannot be started: there is no command '/no/such/program'" in told
+    assert "the tool 'naughty' is left out" in told

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from hira import Hira, Settings
-from hira.agents.loop import use
+from hira.agents.loop import Loop, use
 from hira.errors import HiraError, ToolError, UsageError
 from hira.settings import load
 from hira.testing import ScriptedPolicy, calling
@@ -412,8 +412,22 @@ def test_names_fit_every_endpoint_and_dialect():
     assert len(named("files", "x" * 100)) == 64
 
 
+@pytest.mark.parametrize("dialect", ["tags", "native"])
+async def test_a_tool_that_needs_nothing_is_called_with_nothing(dialect: str):
+    said = (
+        "<|begin_rough_any_thing_call|><|end_rough_any_thing_call|>"
+        if dialect == "tags"
+        else calling("rough_any_thing")
+    )
+    policy = ScriptedPolicy([said, "It is here [s1]."])
+    async with mcp_tools(rough("plain")) as tools:
+        step = await Loop(team_of(policy, dialect=dialect).conversation("deep_search"), tools).run()
+    assert step.answer == "It is here [s1]."
+    assert "mcp:rough/any/thing()" in policy.requests[-1].messages[-1].text
+
+
 def test_a_schema_that_is_none_of_an_object_is_refused():
-    assert safe({}) == {"type": "object", "properties": {}}
+    assert safe({}) == {"type": "object", "properties": {}, "required": []}
     assert safe({"type": "array"}) is None
     assert safe({"properties": ["a"]}) is None
     assert safe({"required": "a"}) is None

@@ -69,10 +69,10 @@ def named(server: str, tool: str) -> str:
 def safe(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The schema with its prose cleaned. None if it is no schema of an object, or if a name or a value in it would
     have to be changed so that it forms no token of a prompt: the server would not know it again."""
-    cleaned: dict[str, Any] = {"type": "object", "properties": {}, **_prose(schema)}
+    cleaned: dict[str, Any] = {"type": "object", "properties": {}, "required": [], **_prose(schema)}
     if cleaned["type"] != "object" or not isinstance(cleaned["properties"], dict):
         return None
-    if not isinstance(cleaned.get("required", []), list):
+    if not isinstance(cleaned["required"], list):
         return None
     for name, one in cleaned["properties"].items():
         if not isinstance(one, dict):  # `true` stands for any value
