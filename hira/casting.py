@@ -2,11 +2,12 @@
 
 import asyncio
 import platform
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
@@ -15,10 +16,10 @@ from hira.dialects import DIALECTS
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.events import Event, Events, Notice, Reader, TurnEnded, TurnText, record
 from hira.journal import Journal, Log
-from hira.policies import OPENAI_URL, open_policy
-from hira.policies.probe import LOCAL_PORTS, find_local, probe
+from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
+from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policy import Policy, Sampling
-from hira.settings import RoleSettings, Settings, did_you_mean
+from hira.settings import Continuation, RoleSettings, Settings, did_you_mean
 from hira.team import Part, Team
 from hira.tools import Tool
 from hira.trajectory import Rollout
@@ -72,7 +73,8 @@ class Crew:
             record = Rollout(run, question, self.workflow.name)
             record.sources.reserved.update(log.sources if log else {})
             secrets = self.settings.secrets
-            yield Team(self.cast, record, events, budget, tools, tuple(files), stream, secrets, log)
+            cast = with_fresh_fallbacks(self.cast, lambda text: events(Notice(text)))
+            yield Team(cast, record, events, budget, tools, tuple(files), stream, secrets, log)
 
     def begun(self, run: str, files: Sequence[Path]) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
@@ -86,6 +88,12 @@ class Crew:
         await self.bench.aclose()
         for policy in self.own:
             await policy.aclose()
+
+
+def with_fresh_fallbacks(cast: Mapping[str, Part], tell: Callable[[str], None]) -> Mapping[str, Part]:
+    """The cast for one run: of several models for a role the first one speaks, and `tell` hears when another does."""
+    fresh = {id(part.policy): part.policy.for_run(tell) for part in cast.values() if isinstance(part.policy, Fallback)}
+    return {role: replace(part, policy=fresh.get(id(part.policy), part.policy)) for role, part in cast.items()}
 
 
 def unpriced(events: Events) -> Reader:
@@ -183,15 +191,18 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
 
 async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
     """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
-    server found on this machine, else `offline`."""
+    server found on this machine, else `offline`. Of several models for a role the first one decides."""
+    from hira.policies.probe import find_local
+
     key = settings.api_key.get_secret_value()
-    if settings.model == OFFLINE or settings.model.startswith("litellm/"):
+    first = next(iter(names_of(settings.model)), "")
+    if first == OFFLINE or first.startswith("litellm/") or place_of(first)[1]:
         return settings
     if settings.base_url or key:
         return settings if settings.model else await _only_model(settings, key)
     found = [one for one in await find_local(ports) if one.models] if ports else []
     if settings.model:
-        served = next((one for one in found if settings.model in one.models), None)
+        served = next((one for one in found if first in one.models), None)
         if served is None:
             raise _no_key(settings)
         return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
@@ -205,6 +216,8 @@ async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> S
 
 async def _only_model(settings: Settings, key: str) -> Settings:
     """An endpoint without a model's name: its model, if it has one; else a choice that is the user's."""
+    from hira.policies.probe import probe
+
     base_url = settings.base_url or OPENAI_URL
     found = await probe(base_url, key)
     where = f"at {base_url}, {_key_told(settings)}"
@@ -234,30 +247,51 @@ def _key_told(settings: Settings) -> str:
     return f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
 
 
+class _Place(NamedTuple):
+    """Whom a role asks, where, with which key, and how it is continued; `model` may name several in order."""
+
+    model: str
+    base_url: str
+    secret: str
+    continuation: Continuation
+
+    def opened(self, key_origin: str) -> Policy:
+        """The policy; with several models, one that falls back. A model at an address of its own is given no key."""
+        names = names_of(self.model) or [self.model]
+        policies = []
+        for name in names:
+            model, elsewhere = place_of(name)
+            policies.append(
+                open_policy(
+                    model,
+                    base_url=elsewhere or self.base_url,
+                    api_key="" if elsewhere else self.secret,
+                    key_origin="" if elsewhere else key_origin,
+                    continuation="none" if self.continuation == "turns" else self.continuation,
+                    patient=name == names[-1],
+                )
+            )
+        return policies[0] if len(policies) == 1 else Fallback(tuple(policies))
+
+
 def cast_of(settings: Settings, policies: Mapping[str, Policy]) -> tuple[dict[str, Part], tuple[Policy, ...]]:
     """Each role's part, `*` for all that are not named, and the policies that were opened for them.
 
     Roles that name the same model at the same place share one policy. A role with a base URL of its own is given no key
     but its own: the general one was meant for the general endpoint.
     """
-    opened: dict[tuple[str, str, str, str], Policy] = {}
+    opened: dict[_Place, Policy] = {}
 
     def part(role: str, own: RoleSettings) -> Part:
         continuation = own.continuation or settings.continuation
         elsewhere = own.base_url not in ("", settings.base_url)
         key, origin = (own.api_key, f"role {role}") if elsewhere else (settings.api_key, settings.origin("api_key"))
         secret = own.api_key.get_secret_value() or key.get_secret_value()
-        place = (own.model or settings.model, own.base_url or settings.base_url, secret, continuation)
+        place = _Place(own.model or settings.model, own.base_url or settings.base_url, secret, continuation)
         policy = policies.get(role) or (None if own.model else policies.get("*"))
         if policy is None:
             if place not in opened:
-                opened[place] = open_policy(
-                    place[0],
-                    base_url=place[1],
-                    api_key=secret,
-                    key_origin=origin,
-                    continuation="none" if continuation == "turns" else continuation,
-                )
+                opened[place] = place.opened(origin)
             policy = opened[place]
         sampling = Sampling(
             settings.temperature if own.temperature is None else own.temperature,

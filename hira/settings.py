@@ -87,7 +87,10 @@ class _Checked(BaseModel):
 
 
 class RoleSettings(_Checked):
-    """What one role does differently from the others; None and "" mean: as all of them."""
+    """What one role does differently from the others; None and "" mean: as all of them.
+
+    `model` may name several, separated by commas: the next one speaks when the one before it is down.
+    """
 
     model: str = ""
     base_url: str = ""

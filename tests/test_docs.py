@@ -36,7 +36,8 @@ from hira.agents.loop import REPEATS
 from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
 from hira.evidence import ENOUGH
-from hira.policies.probe import LOCAL_PORTS, LOCAL_SECONDS
+from hira.policies import LOCAL_PORTS
+from hira.policies.probe import LOCAL_SECONDS
 from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, McpSettings, RoleSettings, Settings, load
 from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS

@@ -13,9 +13,9 @@ from hira.cli import ENDPOINT, OK, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
 from hira.errors import HiraError
-from hira.policies import OPENAI_URL
+from hira.policies import LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
-from hira.policies.probe import LOCAL_PORTS, Probe, probe
+from hira.policies.probe import Probe, probe
 from hira.settings import SEARCH_KEYS, Settings, load
 from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools

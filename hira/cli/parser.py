@@ -93,7 +93,11 @@ def _model(command: Parser) -> None:
     group.add_argument("--model", metavar="M", help="model name; `offline` for the embedded one")
     group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
     group.add_argument(
-        "--role", action="append", default=[], metavar="ROLE=M", help="another model for one role; repeatable"
+        "--role",
+        action="append",
+        default=[],
+        metavar="ROLE=M",
+        help="another model for one role, several separated by commas: the next speaks if one is down; repeatable",
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hira.policy import Policy
@@ -10,11 +11,14 @@ if TYPE_CHECKING:
     from hira.policies.chat import Continuation
 
 OPENAI_URL = "https://api.openai.com/v1"
+# Where model servers usually listen: Ollama, LM Studio, vLLM, llama.cpp, SGLang.
+LOCAL_PORTS = (11434, 1234, 8000, 8080, 30000)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which model, and where. `key_origin` says in error messages where the key came from."""
+    """Which model, and where. `key_origin` says in error messages where the key came from; a `patient` policy waits a
+    while for an endpoint that is down."""
 
     model: str
     base_url: str = ""
@@ -22,6 +26,7 @@ class Wanted:
     key_origin: str = ""
     continuation: "Continuation" = "none"
     extra_body: Mapping[str, Any] | None = None
+    patient: bool = True
 
 
 def open_policy(
@@ -32,12 +37,14 @@ def open_policy(
     key_origin: str = "",
     continuation: "Continuation" = "none",
     extra_body: Mapping[str, Any] | None = None,
+    patient: bool = True,
 ) -> Policy:
     """The policy that the model's name asks for: "offline", "litellm/…", else a model at an OpenAI-compatible endpoint.
 
-    Without `base_url` that is OpenAI's own. Failures that may pass are retried.
+    Without `base_url` that is OpenAI's own. Failures that may pass are retried; all who ask one endpoint share its
+    limits, and a `patient` policy waits a while for an endpoint that is down.
     """
-    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body)
+    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient)
     kind, slash, _ = model.partition("/")
     return KINDS.get(kind + slash, _openai)(wanted)
 
@@ -51,15 +58,15 @@ def _offline(wanted: Wanted) -> Policy:
 
 def _litellm(wanted: Wanted) -> Policy:
     from hira.policies.litellm import LiteLLMPolicy
-    from hira.policies.retrying import retrying
 
     model = wanted.model.removeprefix("litellm/")
-    return retrying(LiteLLMPolicy(model, wanted.base_url, wanted.api_key, key_origin=wanted.key_origin))
+    policy = LiteLLMPolicy(model, wanted.base_url, wanted.api_key, key_origin=wanted.key_origin)
+    provider = model.partition("/")[0]
+    return _steady(policy, wanted.base_url or f"litellm/{provider}", policy.where, patient=wanted.patient)
 
 
 def _openai(wanted: Wanted) -> Policy:
     from hira.policies.openai import OpenAIPolicy
-    from hira.policies.retrying import retrying
 
     policy = OpenAIPolicy(
         wanted.model,
@@ -69,7 +76,15 @@ def _openai(wanted: Wanted) -> Policy:
         continuation=wanted.continuation,
         extra_body=wanted.extra_body,
     )
-    return retrying(policy)
+    return _steady(policy, policy.base_url, policy.where, patient=wanted.patient)
+
+
+def _steady(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
+    """The policy, retried, and within the limits of its endpoint."""
+    from hira.policies.limited import gate_at, limited
+    from hira.policies.retrying import retrying
+
+    return retrying(limited(policy, partial(gate_at, endpoint), where=where, patient=patient))
 
 
 KINDS: Mapping[str, Callable[[Wanted], Policy]] = {"offline": _offline, "litellm/": _litellm}

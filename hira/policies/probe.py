@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 
+from hira.policies import LOCAL_PORTS
 from hira.policies.transport import StreamTransport, transport_for
 
-LOCAL_PORTS = (11434, 1234, 8000, 8080, 30000)
 LOCAL_SECONDS = 0.3
 PROBE_SECONDS = 5.0
 

@@ -1,0 +1,76 @@
+"""Several models for one role: the next one speaks when the one before it is down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hira.errors import ContextOverflow, EndpointError
+from hira.policy import Completion, Policy, Request, Watch
+
+# the request itself is at fault, and another model would be asked the same
+_OF_THE_REQUEST = frozenset({400, 413, 422})
+
+
+def names_of(model: str) -> list[str]:
+    """The models of a setting such as "gpt-5, qwen3-32b", the first choice first.
+
+    >>> names_of("gpt-5, qwen3-32b")
+    ['gpt-5', 'qwen3-32b']
+    """
+    return [name.strip() for name in model.split(",") if name.strip()]
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """Model and base URL of one entry of such a setting; the URL is empty where the entry has none.
+
+    >>> place_of("qwen3-32b@http://127.0.0.1:8000/v1")
+    ('qwen3-32b', 'http://127.0.0.1:8000/v1')
+    """
+    model, at, rest = name.partition("@http")
+    return model, f"http{rest}" if at else ""
+
+
+def _untold(_: str) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class Fallback:
+    """Policies in order of preference, for one run: who has spoken up for another does so to the end of the run.
+
+    `tell` hears of each change. `model` names them all, so that a run that is resumed asks the same.
+    """
+
+    policies: tuple[Policy, ...]
+    tell: Callable[[str], None] = _untold
+    _at: int = 0
+
+    @property
+    def model(self) -> str:
+        return ",".join(policy.model for policy in self.policies)
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        while True:
+            at = self._at
+            policy = self.policies[at]
+            try:
+                completion = await policy.complete(request, watch)
+            except EndpointError as error:
+                if at + 1 == len(self.policies) or not _down(error):
+                    raise
+                if self._at == at:
+                    self._at = at + 1
+                    self.tell(f"{policy.model}: {error.what}; {self.policies[at + 1].model} speaks from now on")
+            else:
+                return completion if completion.model else replace(completion, model=policy.model)
+
+    async def aclose(self) -> None:
+        for policy in self.policies:
+            await policy.aclose()
+
+    def for_run(self, tell: Callable[[str], None]) -> "Fallback":
+        """The same policies, the first one speaking; they are shared and closed by their owner."""
+        return Fallback(self.policies, tell)
+
+
+def _down(error: EndpointError) -> bool:
+    return not isinstance(error, ContextOverflow) and error.status not in _OF_THE_REQUEST

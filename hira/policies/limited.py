@@ -1,0 +1,225 @@
+"""One endpoint's limits, held by all who ask it: how many calls at once, none during a pause, few while it is down.
+
+Calls begin unlimited. A rate limit shrinks what may be under way (× 0.8, once for all that were under way together),
+and clean rounds widen it again; a Retry-After holds everyone. After five failures in a row, of connections or of the
+server itself, the endpoint is left alone for half a minute, then one call tries whether it is back.
+"""
+
+import asyncio
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from weakref import WeakKeyDictionary
+
+from hira.errors import BadReply, ContextOverflow, EndpointError, RateLimited
+from hira.policies.retrying import FIRST_WAIT, LONGEST_WAIT
+from hira.policy import Completion, Policy, Request, Watch
+
+FAILURES = 5
+SHUT_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
+SHRINK = 0.8
+GROWTH = 0.05
+USED = 0.8
+COOL_DOWN_SECONDS = 15.0
+SERVER_FAULT = 500
+
+
+class Down(EndpointError):
+    """The endpoint has failed so often that it is not asked for a while."""
+
+
+class Gate:
+    """What is known of one endpoint in one event loop. Who enters must leave, and say in between how it went.
+
+    `limit` is how many may be under way, `flying` how many are, `served` how many were answered. `clock` and `sleep`
+    are arguments so that a test can do without waiting.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self.clock = clock
+        self.sleep = sleep
+        self.limit = math.inf
+        self.flying = 0
+        self.served = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._shrunk = -math.inf
+        self._paused_until = 0.0
+        self._failures = 0
+        self._down_since: float | None = None
+        self._shut_until = 0.0
+        self._last = ""
+        self._trial: asyncio.Future[None] | None = None
+
+    async def enter(self, where: str, *, patient: bool) -> bool:
+        """Wait until a call may be made; True if it is the one that tries whether the endpoint is back.
+
+        Raises `Down` while the endpoint is left alone, at once or, if `patient`, after two minutes of it, and
+        `RateLimited` during a pause that is too long to wait for.
+        """
+        trial = self._down_since is not None and await self._may_try(where, patient=patient)
+        try:
+            await self._slot()
+        except asyncio.CancelledError:
+            self._end(trial=trial)
+            raise
+        try:
+            while self._paused_until and (wait := self._paused_until - self.clock()) > 0:
+                if wait > LONGEST_WAIT:
+                    raise RateLimited("too many requests", where=where, retryable=True, retry_after=wait)
+                await self.sleep(wait)
+        except BaseException:
+            self.leave(trial=trial)
+            raise
+        return trial
+
+    def leave(self, *, trial: bool) -> None:
+        self.flying -= 1
+        self._admit()
+        self._end(trial=trial)
+
+    def answered(self) -> None:
+        """The call was served: the endpoint is up, and it may be asked a little more at once."""
+        self.served += 1
+        self._alive()
+        if self.flying >= USED * self.limit and self.clock() - self._shrunk > COOL_DOWN_SECONDS:
+            self.limit += max(GROWTH, 1 / self.limit)  # over a round: 5 %, or one more
+
+    def failed(self, error: EndpointError, request: Request, began: float) -> None:
+        """The call failed; `began` is when it was made."""
+        now = self.clock()
+        if error.retry_after:
+            self._paused_until = max(self._paused_until, now + error.retry_after)
+        if isinstance(error, RateLimited) and error.retryable and began >= self._shrunk:
+            self._shrunk = now
+            self.limit = max(1.0, SHRINK * min(self.limit, self.flying))
+        if not _of_the_server(error, request):
+            self._alive()
+            return
+        self._failures += 1
+        if self._failures >= FAILURES:
+            self._down_since = now if self._down_since is None else self._down_since
+            self._shut_until = now + SHUT_SECONDS
+            self._last = error.what
+
+    def _alive(self) -> None:
+        self._failures = 0
+        self._down_since = None
+
+    async def _may_try(self, where: str, *, patient: bool) -> bool:
+        """Wait until the endpoint is back (False) or it is this call's turn to find out (True)."""
+        while self._down_since is not None:
+            now = self.clock()
+            wait = self._shut_until - now
+            if wait <= 0 and self._trial is None:
+                self._trial = asyncio.get_running_loop().create_future()
+                return True
+            if not patient or now - self._down_since >= PATIENCE_SECONDS:
+                told = (
+                    f"the endpoint has failed {self._failures} times in a row and is left alone for now: {self._last}"
+                )
+                raise Down(told, where=where, fix="see that it runs, then try again")
+            if self._trial is not None:
+                await asyncio.wait((self._trial,))
+            else:
+                await self.sleep(wait)
+        return False
+
+    def _end(self, *, trial: bool) -> None:
+        if trial and self._trial is not None:
+            self._trial.set_result(None)
+            self._trial = None
+
+    async def _slot(self) -> None:
+        if self.flying < self.limit and not self._queue:
+            self.flying += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._queue.remove(turn)
+            else:  # it was admitted and cancelled in the same moment
+                self.flying -= 1
+            self._admit()
+            raise
+
+    def _admit(self) -> None:
+        while self._queue and self.flying < self.limit:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self.flying += 1
+                turn.set_result(None)
+
+
+def _of_the_server(error: EndpointError, request: Request) -> bool:
+    """Whether the failure says that the endpoint is in trouble, and not only this request."""
+    if isinstance(error, BadReply | ContextOverflow | RateLimited):
+        return False
+    if request.schema is not None and error.status == SERVER_FAULT:
+        return False  # llama.cpp fails so when a model does not come to the end of its schema
+    return error.status == 0 or error.status >= SERVER_FAULT
+
+
+@cache
+def _gates() -> WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Gate]]:
+    """One table for the process, because a limit is the endpoint's, whoever asks it; loops come and go."""
+    return WeakKeyDictionary()
+
+
+def gate_at(base_url: str) -> Gate:
+    """The gate of the endpoint in the running event loop, the same for all who ask it from there."""
+    gates = _gates().setdefault(asyncio.get_running_loop(), {})
+    return gates.get(base_url) or gates.setdefault(base_url, Gate())
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A policy behind its endpoint's gate; see `limited`."""
+
+    policy: Policy
+    gate: Callable[[], Gate]
+    where: str
+    patient: bool
+
+    @property
+    def model(self) -> str:
+        return self.policy.model
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        gate = self.gate()
+        while True:
+            served = gate.served
+            trial = await gate.enter(self.where, patient=self.patient)
+            began = gate.clock()
+            try:
+                completion = await self.policy.complete(request, watch)
+            except EndpointError as error:
+                gate.failed(error, request, began)
+                if not (isinstance(error, RateLimited) and error.retryable) or served == gate.served:
+                    raise
+                refused = error  # others were served meanwhile: it is a matter of waiting for one's turn
+            else:
+                gate.answered()
+                return completion
+            finally:
+                gate.leave(trial=trial)
+            if refused.retry_after is None:
+                await gate.sleep(FIRST_WAIT * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
+
+    async def aclose(self) -> None:
+        await self.policy.aclose()
+
+
+def limited(policy: Policy, gate: Callable[[], Gate], *, where: str = "", patient: bool = True) -> Policy:
+    """The policy, asked only through the gate of its endpoint. A patient one waits while the endpoint is left alone;
+    another fails at once, so that someone else can speak."""
+    return Limited(policy, gate, where, patient)
