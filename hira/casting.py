@@ -1,6 +1,7 @@
 """Settings become people and things: who speaks for each role, and what they may use in a run."""
 
 import asyncio
+import json
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +15,7 @@ from hira.agents.experts import EXPERTS
 from hira.budget import Budget
 from hira.dialects import DIALECTS
 from hira.errors import AccessDenied, EndpointError, UsageError
-from hira.events import Event, Events, Notice, Reader, TurnEnded, TurnText, record
+from hira.events import Event, Events, Notice, Reader, TurnEnded, record
 from hira.journal import Journal, Log
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
@@ -22,8 +23,9 @@ from hira.policy import Policy, Sampling
 from hira.settings import Continuation, RoleSettings, Settings, did_you_mean
 from hira.team import Part, Team
 from hira.tools import Tool
+from hira.tools.stand_ins import told
 from hira.trajectory import Rollout
-from hira.workbench import Workbench, workbench
+from hira.workbench import Workbench, web_searches, workbench
 from hira.workflows import WORKFLOWS, Workflow
 
 OFFLINE = "offline"
@@ -73,6 +75,8 @@ class Crew:
             record = Rollout(run, question, self.workflow.name)
             record.sources.reserved.update(log.sources if log else {})
             secrets = self.settings.secrets
+            if log:
+                log.tools(await told(tools))
             cast = with_fresh_fallbacks(self.cast, lambda text: events(Notice(text)))
             yield Team(cast, record, events, budget, tools, tuple(files), stream, secrets, log)
 
@@ -80,7 +84,14 @@ class Crew:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
             return None
-        return self.journal.begin(run, settings=self.settings.shown(), files=files, versions=versions())
+        return self.journal.begin(
+            run,
+            settings=self.settings.shown(),
+            files=files,
+            versions=versions(),
+            scope=scope_of(self.settings, files),
+            reuse=self.settings.reuse_hours * 3600 if self.settings.reuse else None,
+        )
 
     async def aclose(self) -> None:
         if self.journal:
@@ -146,12 +157,18 @@ def opened_journal(settings: Settings, notices: list[str]) -> Journal | None:
         return None
 
 
+def scope_of(settings: Settings, files: Sequence[Path]) -> str:
+    """Names the runs whose tools see the same as this one's; empty where they read documents, which may change."""
+    if settings.docs or files:
+        return ""
+    return json.dumps([web_searches(settings), settings.searxng_url, sorted(settings.mcp)])
+
+
 def logged(log: Log) -> Reader:
-    """A reader that writes events into the journal; the pieces of a reply that streams in are left out."""
+    """A reader that writes events into the journal."""
 
     def heard(event: Event) -> None:
-        if not isinstance(event, TurnText):
-            log.event(record(event))
+        log.event(record(event))
 
     return heard
 

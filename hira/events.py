@@ -95,6 +95,7 @@ class Remembered(Event):
     channel: str
     text: str
     origin: str
+    subtask: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class Notice(Event):
 
 
 Reader = Callable[[Event], None]
+KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 
 class Events:
@@ -132,3 +134,12 @@ class Events:
 def record(event: Event) -> dict[str, Any]:
     """The event as one JSON object: its kind first, then its fields."""
     return {"event": type(event).__name__, **asdict(event)}
+
+
+def event_of(record: Mapping[str, Any]) -> Event:
+    """The event that a record was made of."""
+    values = dict(record)
+    kind = KINDS[values.pop("event")]
+    if "usage" in values:
+        values["usage"] = Usage(**values["usage"])
+    return kind(**values)

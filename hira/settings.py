@@ -168,6 +168,8 @@ class Settings(_Checked):
     sandbox: Sandbox = "auto"
     cache: Path | None = None
     journal: Path | None = None
+    reuse: bool = False
+    reuse_hours: float = Field(default=24, gt=0)
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _withheld: tuple[str, ...] = PrivateAttr(default=())
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
@@ -240,6 +242,8 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, hom
         values["journal"] = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / JOURNAL
     elif Path(values["journal"]).name == OFF:
         values["journal"] = None
+    else:
+        values["journal"] = folder / Path(values["journal"]).expanduser()
     withheld = [*refused, *_paired_key(layers, values, origins), *_documents_alone(layers, values, origins)]
     try:
         settings = Settings(**values)

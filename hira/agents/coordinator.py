@@ -128,10 +128,10 @@ class Coordinator:
     def _remember(self, finding: Finding, memory: DualMemory) -> None:
         for fact in finding.facts:
             if memory.add_fact(fact):
-                self.team.events(Remembered("fact", fact.text, ", ".join(fact.sources)))
+                self.team.events(Remembered("fact", fact.text, ", ".join(fact.sources), finding.subtask.id))
         for resource in finding.resources:
             if memory.add_resource(resource):
-                self.team.events(Remembered("resource", resource.description, resource.path))
+                self.team.events(Remembered("resource", resource.description, resource.path, finding.subtask.id))
 
     def _by_words(self, task: str) -> Expert:
         """The expert whose description shares most with the task, the cheapest if none does."""

@@ -4,33 +4,54 @@ One SQLite file for a user or a project, in write-ahead mode, safe for several p
 and the training set are readings of it.
 """
 
+import asyncio
 import json
 import os
 import socket
 import sqlite3
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
-from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded
-from hira.journal.store import Writer, connected, migrate, unpacked
+from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
+from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse
+from hira.journal.store import BEAT, Statement, Writer, connected, made, migrate, unpacked
 
 _BEGIN = """
 insert into runs
-  (id, question, workflow, status, answer, error, settings, files, versions, began, pid, host)
+  (id, question, workflow, status, answer, error, settings, files, versions, began, pid, host, scope, heard)
 values
-  (:id, '', '', 'running', '', '', :settings, :files, :versions, :began, :pid, :host)
+  (:id, '', '', 'running', '', '', :settings, :files, :versions, :began, :pid, :host, :scope, :began)
 """
+_CACHED = """
+select result from calls join runs on runs.id = calls.run
+where digest = ? and kind = ? and calls.began > ? and result is not null and (kind = 'policy' or scope = ?)
+order by calls.began desc limit 10
+"""
+_STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOfBudget}
+_DELETE = (
+    "delete from calls where run = ?",
+    "delete from events where run = ?",
+    "delete from sources where run = ?",
+    "delete from runs where id = ?",
+)
+SILENT = 4 * BEAT
+"""Seconds without a sign of life after which a run counts as gone."""
 
 __all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NotRecorded"]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run as the journal lists it. `status` is `running` until the run ends; times are seconds since the epoch."""
+    """A run as the journal lists it. `status` is `running` until the run ends; times are seconds since the epoch.
+
+    `tools` are the tools it had, `usage` what it cost in all (empty until it ends), `scope` names runs whose tools see
+    the same, `heard` is its last sign of life.
+    """
 
     id: str
     question: str
@@ -45,17 +66,34 @@ class Entry:
     ended: float | None
     pid: int
     host: str
+    tools: Mapping[str, Any]
+    usage: Mapping[str, Any]
+    scope: str
+    heard: float | None
 
     @property
     def alive(self) -> bool:
-        """Whether the process that wrote it is still at it, as far as this machine can tell."""
-        if self.status != "running" or self.host != socket.gethostname():
-            return self.status == "running"
+        """Whether the process that wrote it is still at it, as far as this machine can tell.
+
+        A process's number may be given to another one and mean nothing in a container, so a sign of life is asked for
+        as well.
+        """
+        if self.status != "running" or time.time() - (self.heard or self.began) > SILENT:
+            return False
+        if self.host != socket.gethostname():
+            return True
         try:
             os.kill(self.pid, 0)
-        except (ProcessLookupError, PermissionError):
+        except ProcessLookupError:
             return False
+        except PermissionError:
+            return True
         return True
+
+    @property
+    def state(self) -> str:
+        """The status, `interrupted` for a run whose process is gone."""
+        return "interrupted" if self.status == "running" and not self.alive else self.status
 
 
 class Journal:
@@ -64,19 +102,29 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            made(path)
+            migrate(path)
             self._reader = connected(path)
-            migrate(self._reader)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
                 f"the journal cannot be opened: {error}", where=f"at {path}", fix="name another file with --journal"
             ) from None
+        self._reading = threading.Lock()
         self._writer = Writer(path)
 
     def begin(
-        self, run: str, *, settings: Mapping[str, Any], files: Sequence[Path], versions: Mapping[str, str]
+        self,
+        run: str,
+        *,
+        settings: Mapping[str, Any],
+        files: Sequence[Path],
+        versions: Mapping[str, str],
+        scope: str = "",
+        reuse: float | None = None,
     ) -> Log:
-        """Open the record of a new run."""
+        """Open the record of a new run. With `reuse`, what other runs brought for the same is not asked for again:
+        completions of any age, results of tools of runs with the same `scope` that are younger than `reuse` seconds.
+        """
         row = {
             "id": run,
             "settings": json.dumps(dict(settings)),
@@ -85,36 +133,47 @@ class Journal:
             "began": time.time(),
             "pid": os.getpid(),
             "host": socket.gethostname(),
+            "scope": scope,
         }
+        self._writer.alive.add(run)
         self._writer.put([(_BEGIN, row)])
-        return Log(run, self._writer)
+        return Log(run, self._writer, reuse=None if reuse is None else self._reuse(scope, reuse))
 
     def resume(self, run: str) -> Log:
-        """Open the record of a run that ended early; what it holds is not asked for again."""
+        """Open the record of a run that ended early; what it holds is not asked for again.
+
+        A failure that nothing came after is what ended it, and is tried again.
+        """
+        claim = "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?"
+        known, sources = self._known(run)
+        last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
+        known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
+        self._writer.alive.add(run)
         self._writer.put(
             [
-                ("update runs set status = 'running', ended = null, pid = ?, host = ? where id = ?",
-                 (os.getpid(), socket.gethostname(), self.entry(run).id)),
+                (claim, (os.getpid(), socket.gethostname(), time.time(), self.entry(run).id)),
                 ("delete from events where run = ?", (run,)),
             ]
-        )  # fmt: skip
-        return Log(run, self._writer, *self._known(run))
+        )
+        return Log(run, self._writer, known, sources)
 
     def replay(self, run: str) -> Log:
-        """The record as it is: nothing is written, and a call that it does not hold raises `NotRecorded`."""
-        return Log(self.entry(run).id, None, *self._known(run))
+        """The record as it is: nothing is written, and a call that it does not hold raises `NotRecorded`, or what ended
+        the run, if it ended early with an answer."""
+        entry = self.entry(run)
+        stop = _STOPS.get(entry.status) if entry.answer else None
+        return Log(entry.id, None, *self._known(run), ended=stop(entry.error.partition("\n")[0]) if stop else None)
 
     def runs(self, limit: int = 50) -> list[Entry]:
         """The newest runs, newest first."""
-        rows = self._rows("select * from runs order by began desc limit ?", (limit,))
-        return [_entry(row) for row in rows]
+        return [_entry(row) for row in self._rows("select * from runs order by began desc limit ?", (limit,))]
 
     def entry(self, run: str) -> Entry:
         """The run with this id, or the only one whose id begins so. `last` is the newest."""
         if run == "last":
-            rows = list(self._rows("select * from runs order by began desc limit 1"))
+            rows = self._rows("select * from runs order by began desc limit 1")
         else:
-            rows = list(self._rows("select * from runs where substr(id, 1, ?) = ? limit 2", (len(run), run)))
+            rows = self._rows("select * from runs where substr(id, 1, ?) = ? order by id limit 2", (len(run), run))
         exact = [row for row in rows if row["id"] == run] or rows
         if len(exact) != 1:
             what = f"no run {run!r}" if not rows else f"several runs begin with {run!r}"
@@ -126,40 +185,68 @@ class Journal:
         return [_call(row) for row in self._rows("select * from calls where run = ? order by began, position", (run,))]
 
     def events(self, run: str) -> list[dict[str, Any]]:
-        rows = self._rows("select event from events where run = ? order by number", (run,))
-        return [unpacked(row["event"]) for row in rows]
+        rows = [unpacked(row["event"]) for row in self._rows(
+            "select event from events where run = ? order by number", (run,)
+        )]  # fmt: skip
+        return [one for row in rows for one in (row if isinstance(row, list) else [row])]
 
-    def cached(self, kind: Kind, digest: str, since: float) -> Any:
-        """The result of the newest finished call with this digest that began after `since`, None if there is none."""
-        query = (
-            "select result from calls where digest = ? and kind = ? and began > ? and result is not null"
-            " order by began desc limit 1"
-        )
-        row = next(self._rows(query, (digest, kind, since)), None)
-        return unpacked(row["result"]) if row else None
+    def sources(self, run: str) -> dict[str, str]:
+        """The ids that were given to what was read, by location."""
+        return {row["location"]: row["id"] for row in self._rows("select * from sources where run = ?", (run,))}
+
+    def cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
+        """The newest good result of a call with this digest that began after `since`, None if there is none."""
+        with self._reading:
+            rows = self._reader.execute(_CACHED, (digest, kind, since, scope)).fetchall()
+        results = (unpacked(row["result"]) for row in rows)
+        return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
+
+    def delete(self, runs: Sequence[str]) -> None:
+        """Remove runs with all they hold, and give their room back."""
+        deleted: list[Statement] = [("pragma secure_delete = on", ())]
+        deleted += [(query, (run,)) for run in runs for query in _DELETE]
+        self._writer.put(deleted)
+        self._writer.settle()
+        self._check()
+        # a process that writes at this moment keeps the room from being given back; the next deletion does it
+        with self._reading, suppress(sqlite3.OperationalError):
+            self._reader.execute("vacuum")
+            self._reader.execute("pragma wal_checkpoint(truncate)")
 
     def close(self) -> None:
         """Write what waits and close the file."""
         self._writer.close()
         self._reader.close()
 
+    def _check(self) -> None:
+        if self._writer.trouble:
+            raise UsageError(self._writer.trouble, fix="see that the disk has room and that the file may be written")
+
+    def _reuse(self, scope: str, seconds: float) -> Reuse:
+        async def reuse(kind: Kind, digest: str) -> Any:
+            if kind == "tool" and not scope:
+                return None
+            since = time.time() - seconds if kind == "tool" else 0.0
+            found = await asyncio.to_thread(self.cached, kind, digest, since, scope)
+            return {**found, "usage": {}} if found and kind == "policy" else found
+
+        return reuse
+
     def _known(self, run: str) -> tuple[dict[Key, Call], dict[str, str]]:
         calls: dict[Key, Call] = {
             (one.kind, one.conversation, one.position, one.digest): one for one in self.calls(run)
         }
-        sources: dict[str, str] = {
-            row["location"]: row["id"] for row in self._rows("select * from sources where run = ?", (run,))
-        }
-        return calls, sources
+        return calls, self.sources(run)
 
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[sqlite3.Row]:
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self._writer.settle()
-        return iter(self._reader.execute(query, values).fetchall())
+        with self._reading:
+            return self._reader.execute(query, values).fetchall()
 
 
 def _entry(row: sqlite3.Row) -> Entry:
     fields = dict(row)
-    for name in ("settings", "files", "versions"):
+    for name in ("settings", "files", "versions", "tools", "usage"):
         fields[name] = json.loads(fields[name])
     return Entry(**{**fields, "files": tuple(fields["files"])})
 

@@ -1,21 +1,27 @@
 """One run's record: every call is looked up in it, and written into it before its result is used."""
 
-import hashlib
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from hira.errors import HiraError
-from hira.journal.store import Writer, packed
-from hira.messages import Message, ToolCall
-from hira.policy import Completion, Request, Tokens, Usage
+from hira import errors
+from hira.errors import EndpointError, HiraError, Stop
+from hira.journal.calls import completion_of, described, recorded_request
+from hira.journal.digest import Digests
+from hira.journal.store import Statement, Writer, packed, storable
+from hira.policy import Completion, Request, Usage
 
 T = TypeVar("T")
 Kind = Literal["policy", "tool"]
 Key = tuple[Kind, str, int, str]
 
 INSERT_CALL = "insert or replace into calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_EVENTS = "insert or replace into events values (?, ?, ?)"
+FAILED = "failed"
+MOST_EVENTS = 500
+"""Events that wait for the next call to be written with it."""
 
 
 class NotRecorded(HiraError):
@@ -24,7 +30,7 @@ class NotRecorded(HiraError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One recorded call. `result` is None for one that was started and never finished."""
+    """One recorded call. `result` is None for one that was started and never finished; of a failure, it tells how."""
 
     kind: Kind
     conversation: str
@@ -35,6 +41,14 @@ class Call:
     result: Any
     began: float
     seconds: float | None
+
+    @property
+    def failed(self) -> bool:
+        return isinstance(self.result, dict) and FAILED in self.result
+
+    @property
+    def ended(self) -> float:
+        return self.began + (self.seconds or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +68,48 @@ class Asked:
     anywhere: bool = False
 
 
+Reuse = Callable[[Kind, str], Awaitable[Any]]
+"""Finds what another run brought for the same digest, None if there is nothing."""
+
+
 @dataclass(slots=True)
 class Log:
-    """One run's record. `known` are the calls it holds already, `sources` the ids given to what was read."""
+    """One run's record. `known` are the calls it holds already, `sources` the ids given to what was read.
+
+    `ended` is what ended a run that is replayed: a call that was not made because of it raises it again. `reuse` finds
+    calls of other runs.
+    """
 
     run: str
     _writer: Writer | None
     known: dict[Key, Call] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    ended: Stop | None = None
+    reuse: Reuse | None = None
     unfinished: list[Call] = field(default_factory=list)
+    missed: bool = False
     _positions: dict[tuple[str, str], int] = field(default_factory=dict)
-    _asked: dict[str, tuple[Message, ...]] = field(default_factory=dict)
-    _events: int = 0
+    _digests: Digests = field(default_factory=Digests)
+    _events: list[Mapping[str, Any]] = field(default_factory=list)
+    _told: int = 0
 
     @property
     def trouble(self) -> str:
         """Why nothing is written any more, empty while all is well."""
         return self._writer.trouble if self._writer else ""
 
+    @property
+    def stopped(self) -> Stop | None:
+        """What ended the run that is replayed, once the replay has come to it."""
+        return self.ended if self.missed else None
+
     async def policy(self, model: str, request: Request, ask: Callable[[], Awaitable[Completion]]) -> Completion:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
-        earlier = self._asked.get(request.conversation, ())
-        self._asked[request.conversation] = request.messages
+        digest, kept = self._digests.of(model, request)
         asked = Asked(
-            "policy",
-            request.conversation,
-            digest_of(model, request),
-            model,
-            lambda: _request_record(model, request, _kept(earlier, request.messages)),
-        )
-        return await self.call(asked, ask, asdict, _completion)
+            "policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept)
+        )  # fmt: skip
+        return await self.call(asked, ask, described, completion_of)
 
     async def call(
         self,
@@ -92,49 +118,89 @@ class Log:
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
     ) -> T:
-        """The result of one call: the recorded one, else what `make` brings, recorded before it is returned."""
+        """The result of one call: the recorded one, else what `make` brings, recorded before it is returned.
+
+        A failure of the endpoint is recorded too, because the run may go on after it.
+        """
         counter = (asked.kind, asked.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (asked.kind, asked.conversation, 0 if asked.anywhere else position, asked.digest)
         known = self.known.get(key)
         if known and known.result is not None:
+            if known.failed:
+                raise _failure(known.result)
             return decode(known.result)
         if self._writer is None:
-            raise NotRecorded(f"the record ends before call {position} of {asked.conversation!r} to {asked.name}")
+            self.missed = True
+            self._positions[counter] -= 1
+            raise self.ended or NotRecorded(
+                f"the record ends before call {position} of {asked.conversation!r} to {asked.name}"
+            )
         if known:
             self.unfinished.append(known)
         began = time.time()
         row = (self.run, *key, asked.name, packed(asked.told()))
+        reused = await self.reuse(asked.kind, asked.digest) if self.reuse else None
+        if reused is not None:
+            await self._writer.write([*self._flushed(), (INSERT_CALL, (*row, packed(reused), began, 0.0))])
+            return decode(reused)
         if asked.effect:
-            await self._writer.write([(INSERT_CALL, (*row, None, began, None))])
-        result = await make()
-        await self._writer.write([(INSERT_CALL, (*row, packed(encode(result)), began, time.time() - began))])
+            await self._writer.write([*self._flushed(), (INSERT_CALL, (*row, None, began, None))])
+        try:
+            result = await make()
+        except EndpointError as failure:
+            await self._keep(row, _told(failure), began)
+            raise
+        except Stop:
+            self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
+            raise
+        await self._keep(row, encode(result), began)
         return result
+
+    async def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
+        assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
+        took = time.time() - began
+        await self._writer.write([*self._flushed(), (INSERT_CALL, (*row, packed(result), began, took))])
 
     def read(self, location: str, source: str) -> None:
         """Keep which id a source was given, so that a resumed run gives it the same."""
         if self._writer and location not in self.sources:
             self.sources[location] = source
-            self._writer.put([("insert or replace into sources values (?, ?, ?)", (self.run, location, source))])
+            row = (self.run, storable(location), source)
+            self._writer.put([("insert or replace into sources values (?, ?, ?)", row)])
 
     def event(self, record: Mapping[str, Any]) -> None:
-        self._events += 1
-        if self._writer:
-            row = (self.run, self._events, packed(dict(record)))
-            self._writer.put([("insert or replace into events values (?, ?, ?)", row)])
+        """Keep an event; it is written together with the next call."""
+        self._events.append(record)
+        if self._writer and len(self._events) >= MOST_EVENTS:
+            self._writer.put(self._flushed())
+
+    def _flushed(self) -> list[Statement]:
+        """What writes the events that wait, as one row."""
+        if not self._events:
+            return []
+        waiting, self._events = self._events, []
+        row = (self.run, self._told + 1, packed(waiting))
+        self._told += len(waiting)
+        return [(INSERT_EVENTS, row)]
 
     def describe(self, question: str, workflow: str) -> None:
         if self._writer:
-            self._writer.put(
-                [("update runs set question = ?, workflow = ? where id = ?", (question, workflow, self.run))]
-            )
+            row = (storable(question), workflow, self.run)
+            self._writer.put([("update runs set question = ?, workflow = ? where id = ?", row)])
 
-    def end(self, status: str, answer: str, error: str) -> None:
+    def tools(self, told: Mapping[str, Any]) -> None:
+        """Keep what tools the run has, so that it can be replayed without them."""
+        if self._writer:
+            self._writer.put([("update runs set tools = ? where id = ?", (json.dumps(told, default=str), self.run))])
+
+    def end(self, status: str, answer: str, error: str, usage: Usage = Usage()) -> None:
         """Say how the run ended; `settle` waits until that is on disk."""
         if self._writer:
-            row = (status, answer, error, time.time(), self.run)
-            query = "update runs set status = ?, answer = ?, error = ?, ended = ? where id = ?"
-            self._writer.put([(query, row)])
+            row = (status, storable(answer), storable(error), time.time(), json.dumps(spent(usage)), self.run)
+            query = "update runs set status = ?, answer = ?, error = ?, ended = ?, usage = ? where id = ?"
+            self._writer.alive.discard(self.run)
+            self._writer.put([*self._flushed(), (query, row)])
 
     async def settle(self) -> None:
         """Return when everything that was put so far is on disk."""
@@ -142,37 +208,16 @@ class Log:
             await self._writer.write([])
 
 
-def digest_of(model: str, request: Request) -> str:
-    """Names what was asked of whom: model, messages, sampling, stops, tools. 32 hexadecimal digits."""
-    total = hashlib.blake2b(digest_size=16)
-    about = (model, request.stop, request.sampling, request.tools, request.schema, request.continues)
-    total.update(repr(about).encode("utf-8", "surrogatepass"))
-    for message in request.messages:
-        total.update(repr(message.wire).encode("utf-8", "surrogatepass"))
-    return total.hexdigest()
+def spent(usage: Usage) -> dict[str, Any]:
+    return {name: getattr(usage, name) for name in Usage.__dataclass_fields__}
 
 
-def _kept(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
-    """How many messages the request shares with its conversation's previous one; only the others are stored."""
-    shared = zip(earlier, now, strict=False)
-    return next((at for at, (a, b) in enumerate(shared) if a is not b), min(len(earlier), len(now)))
+def _told(failure: EndpointError) -> dict[str, Any]:
+    names = ("what", "where", "fix", "status", "retryable", "retry_after")
+    return {FAILED: type(failure).__name__, **{name: getattr(failure, name) for name in names}}
 
 
-def _request_record(model: str, request: Request, kept: int) -> dict[str, Any]:
-    added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]
-    sampling = {name: value for name, value in asdict(request.sampling).items() if value is not None}
-    return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
-
-
-def _completion(record: Mapping[str, Any]) -> Completion:
-    tokens = record["tokens"]
-    return Completion(
-        record["text"],
-        record["reasoning"],
-        tuple(ToolCall(**call) for call in record["calls"]),
-        record["finish"],
-        record["stop"],
-        Usage(**record["usage"]),
-        record["model"],
-        Tokens(tuple(tokens["prompt"]), tuple(tokens["sampled"]), tuple(tokens["logprobs"])) if tokens else None,
-    )
+def _failure(record: Mapping[str, Any]) -> EndpointError:
+    values = dict(record)
+    kind: type[EndpointError] = getattr(errors, values.pop(FAILED), EndpointError)
+    return kind(values.pop("what"), **values)

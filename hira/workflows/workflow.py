@@ -40,16 +40,16 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
         if team.log:
-            team.log.end(record.status, "", record.error)
+            team.log.end(record.status, "", record.error, record.usage)
         raise
-    record.failure = record.failure or team.stopped
+    record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
     record.answer = record.answer or known(record)
     settle(record, team)
     if record.failure:
         record.status = _ended(record.failure)
     team.events(RunEnded(record.run, record.status, record.answer, record.usage))
     if team.log:
-        team.log.end(record.status, record.answer, record.error)
+        team.log.end(record.status, record.answer, record.error, record.usage)
         await team.log.settle()
     return record
 

@@ -1,0 +1,47 @@
+"""A policy call as the journal stores it: the request by what is new in it, the completion whole."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hira.messages import ToolCall
+from hira.policy import Completion, Request, Tokens, Usage
+
+_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+_USAGE = tuple(Usage.__dataclass_fields__)
+
+
+def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
+    """What is stored of a request that shares its first `kept` messages with its conversation's previous one."""
+    added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]
+    told = {name: getattr(request.sampling, name) for name in _SAMPLING}
+    sampling = {name: value for name, value in told.items() if value is not None}
+    return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
+
+
+def described(completion: Completion) -> dict[str, Any]:
+    """The completion as JSON values. Written out, because `asdict` walks through every token id."""
+    tokens = completion.tokens
+    return {
+        "text": completion.text,
+        "reasoning": completion.reasoning,
+        "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in completion.calls],
+        "finish": completion.finish,
+        "stop": completion.stop,
+        "usage": {name: getattr(completion.usage, name) for name in _USAGE},
+        "model": completion.model,
+        "tokens": tokens and {"prompt": tokens.prompt, "sampled": tokens.sampled, "logprobs": tokens.logprobs},
+    }
+
+
+def completion_of(record: Mapping[str, Any]) -> Completion:
+    tokens = record["tokens"]
+    return Completion(
+        record["text"],
+        record["reasoning"],
+        tuple(ToolCall(**call) for call in record["calls"]),
+        record["finish"],
+        record["stop"],
+        Usage(**record["usage"]),
+        record["model"],
+        Tokens(tuple(tokens["prompt"]), tuple(tokens["sampled"]), tuple(tokens["logprobs"])) if tokens else None,
+    )
