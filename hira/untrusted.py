@@ -51,7 +51,7 @@ _BRACKETED = re.compile(
     r"\[\s*(/?\s*(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|/?SYS))\s*\]|<<\s*(/?\s*SYS)\s*>>",
     re.IGNORECASE,
 )
-_BOXED = re.compile(r"\\(?=boxed\b|fbox\b)")
+_BOXED = re.compile(r"\\+(?=boxed\b|fbox\b)")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _TARGET = r"(?:[^\s()<>]|\([^()]*\))*"
 _LINK = re.compile(rf"(?<!!)\[([^\]]*)\]\(\s*<?({_TARGET}[:/.]{_TARGET})>?[^()]*\)")

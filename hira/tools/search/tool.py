@@ -113,7 +113,7 @@ def search_tool(
         results = await asyncio.gather(*map(hits, queries), return_exceptions=True)
         return observed(queries, results)
 
-    made: Tool = tool(search if several == 1 else search_several, name="search")
+    made: Tool = tool(search if several == 1 else search_several, name="search", pure=True)
     return made
 
 
