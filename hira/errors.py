@@ -7,11 +7,13 @@
     │   ├── AccessDenied      key missing, wrong or not allowed
     │   ├── RateLimited       too many requests, until `retry_after`
     │   ├── ContextOverflow   the prompt is longer than the model's window
+    │   ├── Withheld          the model refused, or a content filter kept its reply back
     │   └── BadReply          the endpoint answered with something that is no completion
     ├── DialectError          the model wrote a call or a record that cannot be read
     ├── ToolError             a tool cannot do what the model asked
     └── Stop                  the run has to end now, with an answer from what is known
         ├── OutOfBudget
+        │   └── RoleSpent     only one role's budget is used up: it closes, the run goes on
         └── Interrupted
 
 An error's text goes to one of three readers: `DialectError` and `ToolError` are written for the model, `Stop` for the
@@ -68,6 +70,13 @@ class RateLimited(EndpointError):
 
 
 class ContextOverflow(EndpointError):
+    """`window` is how many tokens the model takes, `asked` how many the prompt has; 0 where nobody said it."""
+
+    window = 0
+    asked = 0
+
+
+class Withheld(EndpointError):
     pass
 
 
@@ -88,6 +97,10 @@ class Stop(HiraError):
 
 
 class OutOfBudget(Stop):
+    pass
+
+
+class RoleSpent(OutOfBudget):
     pass
 
 

@@ -80,7 +80,10 @@ Finish = Literal["stop", "length", "calls", "filtered"]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What came back. `text` ends before the stop string; `stop` is the one that fired, where that is known."""
+    """What came back. `text` ends before the stop string; `stop` is the one that fired, where that is known.
+
+    `notes` are what a person should know of how the reply came about, one line each.
+    """
 
     text: str
     reasoning: str = ""
@@ -90,6 +93,7 @@ class Completion:
     usage: Usage = Usage(calls=1)
     model: str = ""
     tokens: Tokens | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Delta(NamedTuple):

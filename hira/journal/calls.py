@@ -30,6 +30,7 @@ def described(completion: Completion) -> dict[str, Any]:
         "usage": {name: getattr(completion.usage, name) for name in _USAGE},
         "model": completion.model,
         "tokens": tokens and {"prompt": tokens.prompt, "sampled": tokens.sampled, "logprobs": tokens.logprobs},
+        "notes": completion.notes,
     }
 
 
@@ -44,4 +45,5 @@ def completion_of(record: Mapping[str, Any]) -> Completion:
         Usage(**record["usage"]),
         record["model"],
         Tokens(tuple(tokens["prompt"]), tuple(tokens["sampled"]), tuple(tokens["logprobs"])) if tokens else None,
+        tuple(record.get("notes", ())),
     )

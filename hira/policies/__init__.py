@@ -80,11 +80,12 @@ def _openai(wanted: Wanted) -> Policy:
 
 
 def _steady(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
-    """The policy, retried, and within the limits of its endpoint."""
+    """The policy, retried, and within the limits of its endpoint and its window."""
+    from hira.policies.fitting import fitting
     from hira.policies.limited import gate_at, limited
     from hira.policies.retrying import retrying
 
-    return retrying(limited(policy, partial(gate_at, endpoint), where=where, patient=patient))
+    return fitting(retrying(limited(policy, partial(gate_at, endpoint), where=where, patient=patient)))
 
 
 KINDS: Mapping[str, Callable[[Wanted], Policy]] = {"offline": _offline, "litellm/": _litellm}

@@ -26,6 +26,9 @@ _FINISH: Mapping[str, Finish] = {
     "refusal": "filtered",
 }
 _TURN_ENDS = "<|im_end|>"
+_SUSPECT_BYTES = 6000
+_SUSPECT_TOKENS = 2000
+_BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it left unread is seen
 
 
 class EmptyReply(BadReply):
@@ -99,7 +102,7 @@ def _chatml(messages: Sequence[Message]) -> str:
 
 @dataclass(slots=True)
 class Parts:
-    """A reply as it comes together, whole or in pieces. Fields as the server named them."""
+    """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes."""
 
     text: str = ""
     reasoning: str = ""
@@ -109,6 +112,7 @@ class Parts:
     usage: Mapping[str, Any] | None = None
     model: str = ""
     refusal: str = ""
+    sent: int = 0
 
 
 def parts_of(reply: Any, *, where: str) -> Parts:
@@ -200,9 +204,20 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
         Completion(text.removesuffix(_TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model),
         request.stop,
     )
-    if not text.strip() and not calls and finish == "stop" and completion.stop is None and not request.continues:
+    if not text.strip() and not calls and completion.stop is None and _says_nothing(completion, request):
         raise EmptyReply(completion, where=where)
     return completion
+
+
+def _says_nothing(completion: Completion, request: Request) -> bool:
+    """Whether a reply without text is worth asking for again.
+
+    Thought that ran out of length is, thought that ended is not where stop strings are awaited: one of them may have
+    ended a call in the middle of it, which is for the dialect to say.
+    """
+    if completion.finish == "length":
+        return bool(completion.reasoning)
+    return completion.finish == "stop" and not request.continues and not (completion.reasoning and request.stop)
 
 
 def _call(entry: Mapping[str, str], where: str) -> ToolCall:
@@ -230,6 +245,17 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
 def _counted(request: Request, parts: Parts) -> Usage:
     said = parts.reasoning + parts.text + "".join(entry["arguments"] for entry in parts.calls)
     return Usage(1, sum(count(message.text) for message in request.messages), count(said))
+
+
+def was_cut(parts: Parts, request: Request) -> str:
+    """What to say if the server cannot have read the whole prompt, by what it counted; empty if it can."""
+    read = _whole((parts.usage or {}).get("prompt_tokens"))
+    if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting
+        return ""
+    ours = sum(count(message.text) for message in request.messages)
+    if ours <= _SUSPECT_TOKENS or read >= ours / 2:
+        return ""
+    return f"the server seems to cut prompts: it read {read:,} of about {ours:,} tokens (Ollama: raise num_ctx)"
 
 
 def _whole(number: Any) -> int:

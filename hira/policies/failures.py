@@ -15,6 +15,16 @@ _OVERFLOW = re.compile(
     r"|too many (?:input )?tokens|input (?:length|is too long)|longer than the (?:model|maximum)",
     re.IGNORECASE,
 )
+_WINDOW = re.compile(
+    r"(?:maximum context (?:length|size)|context (?:length|window|size)) (?:is|of)\D{0,20}(\d[\d,_]*)"
+    r"|context size \((\d[\d,_]*)|> ?(\d[\d,_]*) maximum|tokens allowed \((\d[\d,_]*)",
+    re.IGNORECASE,
+)
+_ASKED = re.compile(
+    r"resulted in (\d[\d,_]*)|\((\d[\d,_]*) in the messages|(?:has|contains) (?:at least )?(\d[\d,_]*) input"
+    r"|request \((\d[\d,_]*) tokens|too long: (\d[\d,_]*)|token count \((\d[\d,_]*)",
+    re.IGNORECASE,
+)
 _REFUSED = re.compile(
     r"unsupported|not supported|not? support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra"
     r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)",
@@ -66,7 +76,7 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     )
     more: dict[str, Any] = {"where": where, "status": status}
     if status in {400, 413, 422, 500} and _OVERFLOW.search(f"{codes} {said}"):
-        return ContextOverflow(told, fix="use a model with a longer context window, or ask for less at once", **more)
+        return overflow(told, message_in(body), body, **more)
     if status in {401, 403}:
         fix = "check that the key is right and may use this model" if keyed else "this endpoint wants a key: set one"
         return AccessDenied(told, fix=fix, **more)
@@ -83,6 +93,26 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     retryable = status in RETRYABLE
     fix = "the server is in trouble: try again later" if status >= 500 else ""
     return EndpointError(told, fix=fix, retryable=retryable, retry_after=retry_after(headers), **more)
+
+
+def overflow(told: str, said: str, body: Any, **more: Any) -> ContextOverflow:
+    """The error for a prompt that is too long, with the window's size where the endpoint names it."""
+    error = ContextOverflow(told, fix="use a model with a longer context window, or ask for less at once", **more)
+    inner = body.get("error", body) if isinstance(body, Mapping) else {}
+    named = inner if isinstance(inner, Mapping) else {}  # llama.cpp names both
+    error.window = _number(str(named["n_ctx"])) if "n_ctx" in named else _first_number(_WINDOW, said)
+    error.asked = _number(str(named["n_prompt_tokens"])) if "n_prompt_tokens" in named else _first_number(_ASKED, said)
+    return error
+
+
+def _first_number(pattern: "re.Pattern[str]", said: str) -> int:
+    found = pattern.search(said)
+    return _number(next(filter(None, found.groups()))) if found else 0
+
+
+def _number(written: str) -> int:
+    digits = written.replace(",", "").replace("_", "")
+    return int(digits) if digits.isdecimal() else 0
 
 
 def failure_in(reply: Any, *, where: str) -> EndpointError | None:

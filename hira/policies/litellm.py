@@ -7,9 +7,9 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, UsageError
+from hira.errors import AccessDenied, BadReply, EndpointError, RateLimited, UsageError
 from hira.policies.chat import Accepted, body_of, completion_of, parts_of
-from hira.policies.failures import failure, gist, retry_after
+from hira.policies.failures import failure, gist, overflow, retry_after
 from hira.policy import Completion, Delta, Request, Watch
 
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
@@ -69,8 +69,7 @@ class LiteLLMPolicy:
         status = next((_KINDS[kind] for kind in kinds if kind in _KINDS), int(getattr(error, "status_code", 0) or 0))
         told = gist(str(error).partition(": ")[2] or str(error))
         if "ContextWindowExceededError" in kinds:
-            fix = "use a model with a longer context window, or ask for less at once"
-            return ContextOverflow(told, where=self.where, fix=fix, status=status)
+            return overflow(told, str(error), None, where=self.where, status=status)
         if "BadRequestError" in kinds and "LLM Provider NOT provided" in str(error):
             return EndpointError(told, where=self.where, fix="name it litellm/PROVIDER/MODEL")
         if kinds & {"APIConnectionError", "Timeout", "ServiceUnavailableError", "InternalServerError"}:

@@ -17,7 +17,7 @@ import httpx
 import openai
 
 from hira.errors import BadReply, EndpointError, UsageError
-from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, parts_of
+from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, parts_of, was_cut
 from hira.policies.client import DirectClient
 from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
 from hira.policies.probe import missing
@@ -68,6 +68,7 @@ class OpenAIPolicy:
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key
         self._model = model
+        self._cut = ""
         self._timeout = timeout
         self._continuation = continuation
         self._extra_body = dict(extra_body or {})
@@ -103,7 +104,9 @@ class OpenAIPolicy:
                 error.what = error.what.replace(self._api_key, "…")
                 error.args = (error.what,)
             raise
-        return completion_of(parts, request, where=self.where)
+        completion = completion_of(parts, request, where=self.where)
+        self._cut = self._cut or was_cut(parts, request)
+        return replace(completion, notes=(self._cut,)) if self._cut else completion
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -126,23 +129,25 @@ class OpenAIPolicy:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
 
     async def _exchange(self, path: str, body: dict[str, Any], watch: Watch | None) -> Parts:
-        response = await self._post(path, body)
+        # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
+        raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        response = await self._post(path, raw)
         try:
             kind = response.headers.get("content-type", "")
             plain = "json" in kind or "html" in kind or "stream" not in body
             if "event-stream" in kind or not plain:
-                return await read_stream(_pieces(response), watch, idle=self._timeout.idle, where=self.where)
-            parts = self._parts(await self._read(response))
+                parts = await read_stream(_pieces(response), watch, idle=self._timeout.idle, where=self.where)
+                watch = None  # it has been told
+            else:
+                parts = self._parts(await self._read(response))
         finally:
             await response.aclose()
-        if watch is not None:
-            tell(watch, parts.text, parts.reasoning)
+        parts.sent = len(raw)
+        tell(watch, parts.text, parts.reasoning)
         return parts
 
-    async def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+    async def _post(self, path: str, raw: bytes) -> httpx.Response:
         url = self.base_url + path
-        # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
-        raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         if not self._http.knows(url):
             return await self._introduce(url, json.loads(raw))
         response = await self._http.repeat(url, raw)

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hira.errors import BadReply, EndpointError
@@ -15,6 +15,7 @@ SHORTEST_WAIT = 0.1
 FIRST_WAIT = 0.5
 GROWN_WAIT = 8.0
 BAD_REPLIES = 3
+LEAST_ROOM = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Retrying:
                 if empty:
                     return again(empty, reply.completion)
                 empty = reply.completion
+                request = roomier(request, empty)
             except EndpointError as error:
                 limit = min(BAD_REPLIES, self.attempts) if isinstance(error, BadReply) else self.attempts
                 if not error.retryable:
@@ -67,6 +69,14 @@ class Retrying:
         return error.retry_after + SHORTEST_WAIT * self.jitter()
 
 
+def roomier(request: Request, reply: Completion) -> Request:
+    """The request, allowing twice the tokens if the reply was nothing but thought."""
+    if not reply.reasoning or (request.sampling.max_tokens is None and reply.finish != "length"):
+        return request
+    allowed = max(2 * (request.sampling.max_tokens or reply.usage.completion_tokens), LEAST_ROOM)
+    return replace(request, sampling=replace(request.sampling, max_tokens=allowed))
+
+
 def retrying(
     policy: Policy,
     *,
@@ -78,8 +88,8 @@ def retrying(
 
     Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and
     says until when. Replies that are no completion are asked for three times at most. A reply that says nothing is
-    asked for once more; after that it is handed on as it is. A streamed reply that breaks off is asked for anew: the
-    watcher is then told the new reply from its beginning.
+    asked for once more, and allowed more tokens if it was nothing but thought; after that it is handed on as it is. A
+    streamed reply that breaks off is asked for anew: the watcher is then told the new reply from its beginning.
 
     `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test can do without waiting.
     """
