@@ -1,45 +1,179 @@
-"""What a run may spend. Checked before each call; a reserve always pays for the answer."""
+"""What a run may spend, and each of its roles. Checked before each call; a reserve always pays for the answer."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from hira.errors import OutOfBudget
+from hira.errors import OutOfBudget, RoleSpent
+from hira.messages import Message
 from hira.policy import Usage
+from hira.prices import Price
+from hira.tokens import count
 
+# The share of every limit that is kept for the answer; at least what the answering call takes.
 RESERVE = 0.1
+# Tokens: of the last reports and the answer; the least that is worth a call; the most that any endpoint lets one ask
+# for as the length of a reply, so that a limit above it is not sent; of a picture, sound or video.
+ANSWER = 1000
+ROOM = 100
+LONGEST_ASKED = 4096
+MEDIA = 1000
+_FRAME = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one role may spend in a run: total `tokens`, `cost` in US dollars, `seconds` summed over its calls, policy
+    `calls`, and `subtasks` that it is given as an expert. None: no limit."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    calls: int | None = None
+    subtasks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call that is to be made: by which role, with a prompt of about how many tokens, at which price.
+
+    `answers` marks the calls of the role that writes the run's answer, `last` the very call that writes it; `closes`
+    says that this conversation has a closing call to keep something for, `closing` that this is it.
+    """
+
+    role: str
+    prompt: int = 0
+    price: Price | None = None
+    answers: bool = False
+    last: bool = False
+    closes: bool = False
+    closing: bool = False
+
+    def usage(self, completion: int = 0) -> Usage:
+        used = Usage(1, self.prompt, completion)
+        return replace(used, cost=self.price.of(used)) if self.price else used
+
+
+@dataclass(slots=True)
+class Purse:
+    """Limits and what was spent of them; `held` is what calls under way take at least. `whose` is for messages."""
+
+    limits: Limits
+    whose: str = ""
+    spent: Usage = Usage()
+    held: Usage = Usage()
+
+    def check(self, call: Wanted, reserve: Usage | None) -> int | None:
+        """How many tokens the reply may have, None if that need not be said.
+
+        Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve, which is for the call
+        that the reserve is kept for, any rest is enough, if something has been paid for already.
+        """
+        used, kept, limits = self.spent + self.held, reserve or Usage(), self.limits
+        after = used + call.usage(ROOM)
+        nothing = not self.spent.calls
+        for name, limit, total, rest in (
+            ("tokens", limits.tokens, after.tokens, kept.tokens),
+            ("US dollars", limits.cost, after.cost or 0.0, kept.cost or 0.0),
+            ("calls", limits.calls, after.calls, kept.calls),
+        ):
+            if limit is None:
+                continue
+            before = {"tokens": used.tokens, "US dollars": used.cost or 0.0, "calls": used.calls}[name]
+            if before >= limit or ((reserve is not None or nothing) and total > limit - rest):
+                raise self.out(f"the budget of {limit:,} {name}{self.whose} {_used_up(name, nothing, total + rest)}")
+        return self._room(call, used + kept, ANSWER if reserve is None else ROOM)
+
+    def out(self, told: str) -> OutOfBudget:
+        return RoleSpent(told) if self.whose else OutOfBudget(told)
+
+    def _room(self, call: Wanted, taken: Usage, least: int) -> int | None:
+        rooms = []
+        if self.limits.tokens is not None:
+            rooms.append(self.limits.tokens - taken.tokens - call.prompt)
+        if self.limits.cost is not None and call.price and call.price.output:
+            left = self.limits.cost - (taken.cost or 0.0) - (call.usage().cost or 0.0)
+            rooms.append(int(left / call.price.output * 1e6))
+        room = max(least, min(rooms, default=LONGEST_ASKED))
+        return room if room < LONGEST_ASKED else None
+
+
+def _used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: FBT001 - the two endings of one sentence
+    if nothing and name != "calls":
+        return (
+            f"is too small: a call and the answer need about {f'{needed:,.0f}' if needed >= 100 else f'{needed:.2g}'}"
+        )
+    return "is used up"
 
 
 @dataclass(slots=True)
 class Budget:
     """Limits of one run: total `tokens`, `cost` in US dollars, `seconds` of wall time, policy `calls`. None: no limit.
+    `roles` holds limits of single roles.
 
-    `admit` refuses a call once the limit less the reserve (a tenth) is spent; the call that writes the answer is
-    admitted as long as the limit itself is not.
+    `admit` refuses a call that would not leave the reserve: a tenth of the limit, or what the answering call takes if
+    that is more. The call that writes the answer may use the reserve up.
     """
 
     tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None
     calls: int | None = None
-    spent: Usage = field(default=Usage(), init=False)
+    roles: Mapping[str, Limits] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic, init=False)
+    _run: Purse = field(init=False)
+    _own: dict[str, Purse] = field(init=False)
+    _answer: Usage = field(default=Usage(), init=False)
 
-    def admit(self, *, last: bool = False) -> None:
-        """Raise `OutOfBudget` if another call may not be made; `last` is the call that writes the answer."""
-        share = 1.0 if last else 1.0 - RESERVE
-        elapsed = time.monotonic() - self.began
-        for name, limit, spent in (
-            ("tokens", self.tokens, self.spent.tokens),
-            ("US dollars", self.cost, self.spent.cost or 0.0),
-            ("seconds", self.seconds, elapsed),
-        ):
-            if limit is not None and spent >= limit * share:
-                raise OutOfBudget(f"the budget of {limit:g} {name} is used up ({spent:.4g} spent)")
-        if self.calls is not None and self.spent.calls >= (self.calls if last else self.calls - 1):
-            raise OutOfBudget(f"the budget of {self.calls} calls is used up")
+    def __post_init__(self) -> None:
+        self._run = Purse(Limits(self.tokens, self.cost, None, self.calls))
+        self._own = {role: Purse(limits, f" of role {role!r}") for role, limits in self.roles.items()}
 
-    def charge(self, usage: Usage) -> None:
-        self.spent += usage
+    @property
+    def spent(self) -> Usage:
+        return self._run.spent
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits of the run that are set, by name."""
+        named = {"tokens": self.tokens, "cost": self.cost, "seconds": self.seconds, "calls": self.calls}
+        return {name: limit for name, limit in named.items() if limit is not None}
+
+    def counts(self, role: str) -> bool:
+        """Whether the size of this role's prompts matters."""
+        purses = (self._run, *([self._own[role]] if role in self._own else []))
+        return any(purse.limits.tokens is not None or purse.limits.cost is not None for purse in purses)
+
+    def subtasks_of(self, role: str) -> int | None:
+        """How many subtasks the role may be given as an expert, None for any number."""
+        return self._own[role].limits.subtasks if role in self._own else None
+
+    def admit(self, call: Wanted) -> int | None:
+        """Hold what the call takes, and say how long its reply may be: in tokens, None where nothing need be said.
+
+        Raises `OutOfBudget` if the run may not make the call, `RoleSpent` if only its role may not. What is held is
+        given back by `charge`.
+        """
+        closing = replace(call, prompt=call.prompt + ANSWER // 2).usage(ANSWER // 2)
+        if call.answers:
+            self._answer = closing
+        if self.remaining_seconds(last=call.last) == 0.0:
+            raise OutOfBudget(f"the budget of {self.seconds:,} seconds is used up")
+        room = self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))
+        if purse := self._own.get(call.role):
+            if self.role_seconds(call.role, closing=call.closing) == 0.0:
+                raise purse.out(f"the budget of {purse.limits.seconds:,} seconds{purse.whose} is used up")
+            kept = self._reserve(purse.limits, closing) if call.closes else Usage()
+            own = purse.check(call, None if call.closing else kept)
+            room = min((one for one in (room, own) if one is not None), default=None)
+        self._hold(call, 1)
+        return room
+
+    def charge(self, call: Wanted, usage: Usage) -> None:
+        """Take what the call cost in place of what was held for it."""
+        self._hold(call, -1)
+        for purse in self._of(call.role):
+            purse.spent += usage
 
     def remaining_seconds(self, *, last: bool = False) -> float | None:
         """Wall seconds a call may still take, None without a limit; never negative."""
@@ -47,3 +181,33 @@ class Budget:
             return None
         share = 1.0 if last else 1.0 - RESERVE
         return max(0.0, self.began + self.seconds * share - time.monotonic())
+
+    def role_seconds(self, role: str, *, closing: bool = False) -> float | None:
+        """Seconds that a call of the role may still take by the role's own limit, None without one; never negative."""
+        limit = self._own[role].limits.seconds if role in self._own else None
+        if limit is None:
+            return None
+        return max(0.0, limit * (1.0 if closing else 1.0 - RESERVE) - self._own[role].spent.seconds)
+
+    def _of(self, role: str) -> Iterable[Purse]:
+        return (self._run, *([self._own[role]] if role in self._own else []))
+
+    def _hold(self, call: Wanted, sign: int) -> None:
+        held = call.usage()
+        part = Usage(sign, sign * held.prompt_tokens, 0, cost=None if held.cost is None else sign * held.cost)
+        for purse in self._of(call.role):
+            purse.held += part
+
+    @staticmethod
+    def _reserve(limits: Limits, answer: Usage) -> Usage:
+        """A share of every limit, or the answering call if that takes more."""
+        tokens = max(int((limits.tokens or 0) * RESERVE), answer.tokens)
+        return Usage(1, tokens, 0, cost=max((limits.cost or 0.0) * RESERVE, answer.cost or 0.0))
+
+
+def size(messages: Iterable[Message]) -> int:
+    """About how many tokens the messages are, as a prompt."""
+    return sum(
+        _FRAME + count(message.text) + MEDIA * len(message.media) + sum(count(call.arguments) for call in message.calls)
+        for message in messages
+    )

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
-from hira.budget import Budget
+from hira.budget import Budget, Limits
 from hira.dialects import DIALECTS
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.events import Event, Events, Notice, Reader, TurnEnded, record
@@ -20,6 +22,7 @@ from hira.journal import Journal, Log
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policy import Policy, Sampling
+from hira.prices import FREE, Price, Prices, litellm_table
 from hira.settings import Continuation, RoleSettings, Settings, did_you_mean
 from hira.team import Part, Team
 from hira.tools import Tool
@@ -71,7 +74,7 @@ class Crew:
         if self.settings.max_cost is not None:
             events.readers.append(unpriced(events))
         async with self.bench.toolbox(run, question, files, events) as tools:
-            budget = Budget(self.settings.max_tokens, self.settings.max_cost, self.settings.max_time)
+            budget = budget_of(self.settings)
             record = Rollout(run, question, self.workflow.name)
             record.sources.reserved.update(log.sources if log else {})
             secrets = self.settings.secrets
@@ -107,6 +110,16 @@ def with_fresh_fallbacks(cast: Mapping[str, Part], tell: Callable[[str], None]) 
     return {role: replace(part, policy=fresh.get(id(part.policy), part.policy)) for role, part in cast.items()}
 
 
+def budget_of(settings: Settings) -> Budget:
+    """What one run may spend, and each of its roles."""
+    roles = {
+        role: Limits(own.max_tokens, own.max_cost, own.max_time, own.max_calls, own.max_subtasks)
+        for role, own in settings.roles.items()
+    }
+    limited = {role: limits for role, limits in roles.items() if limits != Limits()}
+    return Budget(settings.max_tokens, settings.max_cost, settings.max_time, settings.max_calls, limited)
+
+
 def unpriced(events: Events) -> Reader:
     """A reader that tells, once, that a limit of money cannot be held because a call came without a price."""
     told = False
@@ -115,10 +128,8 @@ def unpriced(events: Events) -> Reader:
         nonlocal told
         if isinstance(event, TurnEnded) and event.usage.cost is None and not told:
             told = True
-            text = (
-                f"{event.role}'s endpoint tells no prices, so the limit of US dollars does not hold; tokens are counted"
-            )
-            events(Notice(text))
+            text = f"the price of {event.role}'s model is unknown, so the limit of US dollars does not hold; give it: "
+            events(Notice(f'{text}[prices."MODEL"] in hira.toml'))
 
     return read
 
@@ -141,7 +152,7 @@ async def crew(
     check_roles(settings, flow, given)
     if "*" not in given:
         settings = await connected(settings, ports)
-    cast, own = cast_of(settings, given)
+    cast, own = cast_of(settings, given, await asyncio.to_thread(litellm_table))
     bench = await workbench(settings, tools)
     return Crew(settings, cast, flow, bench, own, await asyncio.to_thread(opened_journal, settings, bench.notices))
 
@@ -291,12 +302,16 @@ class _Place(NamedTuple):
         return policies[0] if len(policies) == 1 else Fallback(tuple(policies))
 
 
-def cast_of(settings: Settings, policies: Mapping[str, Policy]) -> tuple[dict[str, Part], tuple[Policy, ...]]:
+def cast_of(
+    settings: Settings, policies: Mapping[str, Policy], table: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[dict[str, Part], tuple[Policy, ...]]:
     """Each role's part, `*` for all that are not named, and the policies that were opened for them.
 
     Roles that name the same model at the same place share one policy. A role with a base URL of its own is given no key
-    but its own: the general one was meant for the general endpoint.
+    but its own: the general one was meant for the general endpoint. `table` is litellm's, of prices; it is not asked
+    for what is served from this machine or its network.
     """
+    given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
     opened: dict[_Place, Policy] = {}
 
     def part(role: str, own: RoleSettings) -> Part:
@@ -316,10 +331,21 @@ def cast_of(settings: Settings, policies: Mapping[str, Policy]) -> tuple[dict[st
             own.top_k or settings.top_k,
         )
         dialect = DIALECTS[own.dialect or settings.dialect]
-        return Part(policy, sampling, dialect, "turns" if continuation == "turns" else "chain")
+        addresses = [place_of(name)[1] or place.base_url for name in names_of(place.model)]
+        prices = Prices(given, {} if any(map(nearby, addresses)) else table or {})
+        return Part(policy, sampling, dialect, "turns" if continuation == "turns" else "chain", prices)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())
+
+
+def nearby(base_url: str) -> bool:
+    """Whether an endpoint is on this machine or in its network, by its address."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
 
 
 def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:

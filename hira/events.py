@@ -17,10 +17,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
+    """`models` are by role; `limits` are those of the run's budget that are set: tokens, cost, seconds, calls."""
+
     run: str
     question: str
     workflow: str
     models: Mapping[str, str]
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class ToolStarted(Event):
     conversation: str
     tool: str
     arguments: Mapping[str, Any]
+    call: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class ToolEnded(Event):
     ok: bool
     text: str
     seconds: float
+    call: int = 0
 
 
 @dataclass(frozen=True, slots=True)

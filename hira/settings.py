@@ -12,6 +12,10 @@ A model is not chosen here: `model == ""` asks `hira.casting` for a server of th
     model = "gpt-5"
     base_url = "https://api.openai.com/v1"
 
+    [prices."qwen3-32b"]
+    input = 0.1
+    output = 0.4
+
     [search_keys]
     serper = "…"
 
@@ -54,7 +58,7 @@ SEARCH_KEYS: Mapping[str, str] = {
     "openalex": "OPENALEX_API_KEY",
     "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
-_TABLES = ("roles", "search_keys", "mcp")
+_TABLES = ("roles", "search_keys", "mcp", "prices")
 _LISTS = {"docs": os.pathsep, "without": ",", "allow": ","}
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
@@ -89,7 +93,9 @@ class _Checked(BaseModel):
 class RoleSettings(_Checked):
     """What one role does differently from the others; None and "" mean: as all of them.
 
-    `model` may name several, separated by commas: the next one speaks when the one before it is down.
+    `model` may name several, separated by commas: the next one speaks when the one before it is down. The limits bound
+    what the role may spend in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
+    subtasks that it is given as an expert.
     """
 
     model: str = ""
@@ -100,6 +106,20 @@ class RoleSettings(_Checked):
     top_k: int | None = Field(default=None, ge=1)
     dialect: Dialect | None = None
     continuation: Continuation | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+    max_time: float | None = Field(default=None, gt=0)
+    max_calls: int | None = Field(default=None, ge=1)
+    max_subtasks: int | None = Field(default=None, ge=0)
+
+
+class PriceSettings(_Checked):
+    """What a model costs, in US dollars for a million tokens; `cached` is for prompt tokens that the endpoint had in
+    its cache, None if they cost as much as others."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
 
 
 class McpSettings(_Checked):
@@ -135,11 +155,12 @@ class McpSettings(_Checked):
 
 class Settings(_Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
-    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars) and `max_time` (seconds) bound one run;
-    `sandbox` is how much has to hold Python code back (hira.tools.python); `cache` is the folder in which indexes of
-    documents and searches are kept, None keeps them in memory. `search` names services, separated by commas, in order
-    of preference; `contact` (an address or URL) is told to the sites that are read; `allow` holds "host:port" entries
-    of servers of this network that may be opened all the same. `mcp` names servers whose tools experts are given.
+    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and `max_calls` bound
+    one run; `prices` are by model, in US dollars for a million tokens; `sandbox` is how much has to hold Python code
+    back (hira.tools.python); `cache` is the folder in which indexes of documents and searches are kept, None keeps them
+    in memory. `search` names services, separated by commas, in order of preference; `contact` (an address or URL) is
+    told to the sites that are read; `allow` holds "host:port" entries of servers of this network that may be opened all
+    the same. `mcp` names servers whose tools experts are given.
     """
 
     model: str = ""
@@ -165,6 +186,8 @@ class Settings(_Checked):
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
     max_time: float | None = Field(default=None, gt=0)
+    max_calls: int | None = Field(default=None, ge=1)
+    prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
     sandbox: Sandbox = "auto"
     cache: Path | None = None
     journal: Path | None = None
@@ -311,6 +334,8 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
+    for price in _table(values, "prices", path).values():
+        _known(price if isinstance(price, Mapping) else {}, PriceSettings, path)
     for server in _table(values, "mcp", path).values():
         _known(server if isinstance(server, Mapping) else {}, McpSettings, path)
     values = _placed(values, path.parent)
@@ -364,7 +389,7 @@ def _consented(layers: Iterable[_Layer], environ: Mapping[str, str]) -> tuple[li
 
 
 def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The first layer that sets a value wins; `roles` and `search_keys` are merged entry by entry."""
+    """The first layer that sets a value wins; tables are merged entry by entry."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in reversed(list(layers)):
@@ -372,7 +397,7 @@ def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
             if key == "roles":
                 known = values.get("roles", {})
                 values["roles"] = {**known, **{role: _role(known.get(role, {}), value[role]) for role in value}}
-            elif key in ("search_keys", "mcp"):
+            elif key in ("search_keys", "mcp", "prices"):
                 values[key] = {**values.get(key, {}), **value}
             else:
                 values[key] = value

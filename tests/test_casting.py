@@ -214,7 +214,8 @@ async def test_a_limit_of_money_without_prices_is_told_once() -> None:
             await team.conversation("planner").reply(user("well?"))
     await made.aclose()
     assert [event.text for event in heard if isinstance(event, Notice)] == [
-        "planner's endpoint tells no prices, so the limit of US dollars does not hold; tokens are counted"
+        "the price of planner's model is unknown, so the limit of US dollars does not hold; give it: "
+        '[prices."MODEL"] in hira.toml'
     ]
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, SecretStr
+from pydantic_core import PydanticUndefined
 
 from hira import cli
 from hira.agents.coordinator import RECALLED
@@ -38,7 +39,7 @@ from hira.cli.shell import Shell
 from hira.evidence import ENOUGH
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import LOCAL_SECONDS
-from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, McpSettings, RoleSettings, Settings, load
+from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, McpSettings, PriceSettings, RoleSettings, Settings, load
 from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
 from hira.tools.fetch import HOPS, Fetcher
@@ -229,7 +230,13 @@ def test_the_index_lists_every_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "model"), [("## Settings", Settings), ("## Roles", RoleSettings), ("## MCP servers", McpSettings)]
+    ("heading", "model"),
+    [
+        ("## Settings", Settings),
+        ("## Roles", RoleSettings),
+        ("## MCP servers", McpSettings),
+        ("## Prices", PriceSettings),
+    ],
 )
 def test_configuration_names_every_setting_with_its_default_and_nothing_else(
     heading: str, model: type[BaseModel]
@@ -243,7 +250,7 @@ def test_configuration_names_every_setting_with_its_default_and_nothing_else(
 def spelled(default: object) -> str:
     """A default as a person writes it."""
     plain = default.get_secret_value() if isinstance(default, SecretStr) else default
-    if plain is None or plain == "" or (isinstance(plain, tuple | frozenset | Mapping) and not plain):
+    if plain in (None, "", PydanticUndefined) or (isinstance(plain, tuple | frozenset | Mapping) and not plain):
         return "–"
     return str(plain)
 

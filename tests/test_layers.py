@@ -9,11 +9,11 @@ PACKAGE = Path(__file__).parent.parent / "hira"
 LAYERS: list[set[str]] = [
     {"errors", "messages", "untrusted"},
     {"policy"},
-    {"events", "budget", "tokens", "relevance", "journal"},
+    {"events", "budget", "prices", "tokens", "relevance", "journal"},
     {"evidence", "memory", "trajectory", "team", "tools", "dialects", "policies", "prompts", "testing"},
     {"agents", "rewards"},
     {"workflows"},
-    {"settings", "workbench", "casting", "answer", "api", "evaluation", "trainers"},
+    {"settings", "workbench", "casting", "answer", "trace", "replay", "api", "batch", "evaluation", "trainers"},
     {"cli", "__init__", "__main__"},
 ]
 RANK = {name: at for at, names in enumerate(LAYERS) for name in names}

@@ -5,6 +5,7 @@ task, recall to relevance, distillation to the expert's own conclusion.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import BaseModel
@@ -12,7 +13,7 @@ from pydantic import BaseModel
 from hira.agents.distiller import Distillate, distil, taken_as_it_is
 from hira.agents.expert import Account, Expert, Task, attached
 from hira.agents.record import record
-from hira.errors import DialectError, EndpointError, HiraError, Stop
+from hira.errors import DialectError, EndpointError, HiraError, RoleSpent, Stop
 from hira.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
 from hira.memory import DualMemory, Recall
 from hira.messages import Filled, user
@@ -53,15 +54,30 @@ class Coordinator:
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
-        findings = await asyncio.gather(*(self._one(subtask, memory) for subtask in subtasks))
+        findings = await asyncio.gather(
+            *(self._one(subtask, memory, self._available(at)) for at, subtask in enumerate(subtasks))
+        )
         for finding in findings:
             self.team.rollout.findings.append(finding)
             if self.remember:
                 self._remember(finding, memory)
         return findings
 
-    async def _one(self, subtask: Subtask, memory: DualMemory) -> Finding:
-        expert, reason = await self.assign(subtask)
+    def _available(self, before: int) -> list[Expert]:
+        """The experts that may be given a subtask, even if each of the `before` ones handed out with it goes to them.
+
+        It is decided before any of them is assigned, so that it does not hang on which of them is done first.
+        """
+        given = Counter(finding.expert for finding in self.team.rollout.findings)
+        limits = ((expert, self.team.budget.subtasks_of(expert.name)) for expert in self.experts)
+        return [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
+
+    async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
+        if not experts:
+            finding = Finding(subtask, "nobody", "", "no expert may be given another subtask", ok=False)
+            self.team.events(SubtaskDone(subtask.id, finding.expert, finding.conclusion, finding.ok))
+            return finding
+        expert, reason = await self.assign(subtask, experts)
         recall = await self.recall(subtask, memory) if self.remember else Recall()
         self.team.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
@@ -73,12 +89,12 @@ class Coordinator:
         self.team.events(SubtaskDone(subtask.id, expert.name, finding.conclusion, finding.ok))
         return finding
 
-    async def assign(self, subtask: Subtask) -> tuple[Expert, str]:
-        """Reasoning transfer: the cheapest expert that suffices, and why (HiRA, A*_k)."""
-        if len(self.experts) == 1 or not self.transfer:
-            return self._by_words(subtask.text), ""
-        named = {expert.name: expert for expert in self.experts}
-        listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in self.experts))
+    async def assign(self, subtask: Subtask, experts: Sequence[Expert]) -> tuple[Expert, str]:
+        """Reasoning transfer: the cheapest of these experts that suffices, and why (HiRA, A*_k)."""
+        if len(experts) == 1 or not self.transfer:
+            return by_words(subtask.text, experts), ""
+        named = {expert.name: expert for expert in experts}
+        listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
         message = user(ASSIGN.fill(experts=listed, task=subtask.text, files=attached(self.team.files)))
 
         def wrong(assignment: Assignment) -> str:
@@ -91,7 +107,7 @@ class Coordinator:
             assignment = await record(conversation, message, Assignment, wrong=wrong)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("assigned by the words of the task", error)
-            return self._by_words(subtask.text), ""
+            return by_words(subtask.text, experts), ""
         return named[assignment.expert], assignment.reason
 
     async def recall(self, subtask: Subtask, memory: DualMemory) -> Recall:
@@ -133,11 +149,14 @@ class Coordinator:
             if memory.add_resource(resource):
                 self.team.events(Remembered("resource", resource.description, resource.path, finding.subtask.id))
 
-    def _by_words(self, task: str) -> Expert:
-        """The expert whose description shares most with the task, the cheapest if none does."""
-        best = BM25([f"{expert.ability} {expert.description}" for expert in self.experts]).best(task, 1)
-        return self.experts[best[0] if best else 0]
-
     def _fell_back(self, to: str, error: HiraError) -> None:
-        if not isinstance(error, Stop):
+        if isinstance(error, RoleSpent):
+            self.team.events(Notice(f"coordinator: {to}, because {error.what}"))
+        elif not isinstance(error, Stop):
             self.team.events(Notice(f"coordinator: {to}, because its model's reply was no use ({error.what})"))
+
+
+def by_words(task: str, experts: Sequence[Expert]) -> Expert:
+    """The expert whose description shares most with the task, the first, which is the cheapest, if none does."""
+    best = BM25([f"{expert.ability} {expert.description}" for expert in experts]).best(task, 1)
+    return experts[best[0] if best else 0]

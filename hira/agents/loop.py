@@ -15,10 +15,11 @@ from urllib.parse import quote
 from hira.agents.recorded import recorded
 from hira.dialects import Call, Parsed
 from hira.dialects.answer import final
-from hira.errors import Stop, ToolError
+from hira.errors import BadReply, RoleSpent, Stop, ToolError
 from hira.events import Notice, ToolEnded, ToolStarted
 from hira.evidence import unmarked
-from hira.messages import Filled, user
+from hira.messages import Filled, assistant, user
+from hira.policy import Completion
 from hira.prompts import Prompt
 from hira.team import Conversation
 from hira.tools import Observation, Tool
@@ -29,6 +30,7 @@ REPEATED = Prompt(__file__, "repeated")
 UNREADABLE = Prompt(__file__, "unreadable")
 EMPTY = Prompt(__file__, "empty")
 CONCLUDE = Prompt(__file__, "conclude")
+CUT = Prompt(__file__, "cut")
 
 REPEATS = 3
 UNREADABLE_IN_A_ROW = 2
@@ -66,8 +68,12 @@ class Loop:
     used: int = 0
     repeats: int = 0
     unreadable: int = 0
+    cut: bool = False
     transcript: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.conversation.closes = "run" if self.final else "role"
 
     async def run(self) -> Step:
         """Think and act until the model closes."""
@@ -88,18 +94,20 @@ class Loop:
             if self.unreadable >= UNREADABLE_IN_A_ROW:
                 return await self.close("your calls could not be read")
             try:
-                parsed = await self._turn(self.several)
+                completion, parsed = await self._turn(self.several)
             except Stop as stop:
-                return await self.close(stop.what) if self.final else self._end(stop)
+                return await self.close(stop.what) if self.final or isinstance(stop, RoleSpent) else self._end(stop)
             if parsed.error:
                 self.unreadable += 1
                 self._tell(parsed, UNREADABLE.fill(error=Filled(parsed.error)))
-            elif not parsed.text and not parsed.calls:
+            elif not parsed.calls and (not parsed.text or only_thought(completion)):
                 self.unreadable += 1
                 self._tell(parsed, EMPTY.fill())
             elif any(self._key(call) in self._seen for call in parsed.calls):
                 self.repeats += 1
                 self._tell(parsed, REPEATED.fill(left=self.limit - self.used))
+            elif not parsed.calls and self._was_cut(completion):
+                self._tell(parsed, CUT.fill())
             else:
                 return self._accept(parsed)
 
@@ -108,9 +116,13 @@ class Loop:
         self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
         self.conversation.say(user(CONCLUDE.fill(reason=reason)))
         try:
-            completion = await self.conversation.turn(last=self.final)
+            completion = await self.conversation.turn(last=self.final, closing=True)
+            if self._was_cut(completion):
+                self.conversation.say(assistant(completion.text), user(CUT.fill()))
+                completion = await self.conversation.turn(last=self.final, closing=True)
         except Stop as stop:
             return self._end(stop)
+        check_spoken(completion, self.conversation)
         parsed = self.conversation.part.dialect.parse(completion, self.tools, self.several)
         self.conversation.say(parsed.message)
         self.transcript.append(parsed.text)
@@ -141,12 +153,19 @@ class Loop:
         said = [message.text for message in self.conversation.messages if message.role == "assistant"]
         return Step(said[-1] if said else "", forced=stop.what)
 
-    async def _turn(self, several: int) -> Parsed:
+    def _was_cut(self, completion: Completion) -> bool:
+        """Whether an answer ran out of length; said once, then it is taken as it is."""
+        if self.cut or completion.finish != "length" or not completion.text:
+            return False
+        self.cut = True
+        return True
+
+    async def _turn(self, several: int) -> tuple[Completion, Parsed]:
         part = self.conversation.part
         completion = await self.conversation.turn(
             stop=part.dialect.stops(self.tools, several), tools=part.dialect.specs(self.tools)
         )
-        return part.dialect.parse(completion, self.tools, several)
+        return completion, part.dialect.parse(completion, self.tools, several)
 
     def _accept(self, parsed: Parsed) -> Step:
         calls = parsed.calls[: self.limit - self.used]
@@ -179,6 +198,21 @@ class Loop:
         return f"{call.name} {_spelled(call.arguments).casefold()}"
 
 
+def only_thought(completion: Completion) -> bool:
+    """Whether the model thought and then said nothing."""
+    return bool(completion.reasoning) and not completion.text.strip() and not completion.calls
+
+
+def check_spoken(completion: Completion, conversation: Conversation) -> None:
+    """Raise `BadReply` for an answer that is nothing but thought."""
+    if only_thought(completion):
+        raise BadReply(
+            "the model thought, and gave no answer",
+            where=f"role {conversation.trajectory.role!r}, model {completion.model!r}",
+            fix="let it write longer replies at its server, or use another model for this role",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a call brought: the tool's observation, and its `text` as the model reads it."""
@@ -194,7 +228,9 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     A tool that cannot do it says so in the text, for the model to read; nothing is raised.
     """
     team = conversation.team
-    team.events(ToolStarted(conversation.name, tool.name, arguments))
+    team.called += 1
+    number = team.called
+    team.events(ToolStarted(conversation.name, tool.name, arguments, number))
     began = time.monotonic()
     try:
         _check_secrets(arguments, team.secrets)
@@ -204,7 +240,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     except (ToolError, Stop) as error:
         seen = Seen(Observation(), Filled(f"{tool.name} failed: {error}"), ok=False)
     took = round(time.monotonic() - began, 3)
-    team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took))
+    team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
     return seen
 
 

@@ -197,6 +197,6 @@ def _set(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in ("workflow", "max_subtasks", "parallel", "temperature", "top_p", "top_k", "dialect", "continuation"):
         if (value := getattr(settings, name)) is not None:
             yield name, str(value)
-    for name in ("without", "max_tokens", "max_cost", "max_time"):
+    for name in ("without", "max_tokens", "max_cost", "max_time", "max_calls"):
         if value := getattr(settings, name):
             yield name, ", ".join(sorted(value)) if isinstance(value, frozenset) else f"{value:g}"

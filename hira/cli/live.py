@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self, TextIO
 
@@ -11,7 +12,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 from rich.tree import Tree
 
-from hira.cli.progress import brief, spelled, spent
+from hira.cli.progress import brief, meter, spelled, spent
 from hira.cli.shell import visible
 from hira.events import (
     Event,
@@ -53,6 +54,7 @@ class Watching:
         self.subtasks: dict[str, Branch] = {}
         self.notices: list[str] = []
         self.usage = Usage()
+        self.limits: Mapping[str, float] = {}
         self.began = time.monotonic()
         self.ended = ""
         self._live = Live(
@@ -87,6 +89,7 @@ class Watching:
     def _take(self, event: Event) -> None:
         match event:
             case RunStarted(question=question, models=models):
+                self.limits = event.limits
                 self.planner.text = f"{question}  ({', '.join(dict.fromkeys(models.values()))})"
             case SubtaskIssued():
                 self.subtasks[event.subtask] = Branch(event.text)
@@ -137,7 +140,7 @@ class Watching:
             tree.add(Text(self.ended, style="dim"))
         else:
             waiting = ", ".join(self.planner.busy) or "working"
-            state = f"{waiting} · {time.monotonic() - self.began:.0f} s · {spent(self.usage)}"
+            state = f"{waiting} · {meter(self.usage, time.monotonic() - self.began, self.limits)}"
             tree.add(Spinner("dots", Text(state, style="dim")))
         return tree
 

@@ -130,6 +130,7 @@ def _limits(command: Parser) -> None:
     group.add_argument("--max-tokens", type=int, metavar="N", help="tokens, in and out")
     group.add_argument("--max-cost", type=float, metavar="USD", help="US dollars")
     group.add_argument("--max-time", type=float, metavar="S", help="seconds")
+    group.add_argument("--max-calls", type=int, metavar="N", help="calls of models")
 
 
 def _output(command: Parser) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import singledispatchmethod
 from typing import Protocol
 
@@ -28,6 +28,7 @@ from hira.policy import Usage
 
 HEARTBEAT = 10.0
 WIDTH = 160
+BAR = 12
 Tell = Callable[[str], None]
 
 
@@ -85,6 +86,23 @@ def spent(usage: Usage) -> str:
     """What a call or a run cost, as a person reads it."""
     parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}", f"{usage.tokens:,} tokens"]
     return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
+
+
+def meter(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
+    """What a run has spent so far, against its limits, with a bar for the limit that is nearest."""
+    used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
+    told = [_metered(name, used[name], limits.get(name)) for name in used if name in limits or used[name]]
+    share = max((used[name] / limit for name, limit in limits.items()), default=0.0)
+    filled = min(BAR, round(share * BAR))
+    return " · ".join([*(["█" * filled + "░" * (BAR - filled)] if limits else []), *told])
+
+
+def _metered(name: str, used: float, limit: float | None) -> str:
+    """Such as `1,200 of 9,000 tokens`, `$0.0123 of $0.5`, `12 of 60 s`."""
+    if name == "cost":
+        return f"${used:.4f}" + (f" of ${limit:g}" if limit is not None else "")
+    unit = {"tokens": "tokens", "seconds": "s", "calls": "call" if limit is None and used == 1 else "calls"}[name]
+    return f"{used:,.0f}" + (f" of {limit:,.0f} {unit}" if limit is not None else f" {unit}")
 
 
 class Lines:

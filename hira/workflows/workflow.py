@@ -32,7 +32,7 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     if team.log:
         team.log.describe(question, workflow.name)
     models = {role: part.policy.model for role, part in team.cast.items()}
-    team.events(RunStarted(record.run, question, workflow.name, models))
+    team.events(RunStarted(record.run, question, workflow.name, models, team.budget.limits))
     try:
         record.answer = await workflow.run(question, team)
     except HiraError as error:

@@ -180,8 +180,9 @@ def test_a_question_that_the_documents_do_not_answer_ends_with_4(place: Place, a
 def test_a_run_that_its_budget_ended_ends_with_5(place: Place, endpoint: Endpoint) -> None:
     said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), "--max-tokens", "10", "--json")
     assert said.code == 5
-    assert "hira: the budget of 10 tokens is used up" in said.err
+    assert "hira: the budget of 10 tokens is too small: a call and the answer need about " in said.err
     assert json.loads(said.out)["status"] == "partial"
+    assert not endpoint.calls
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from rich.console import Console
 from test_progress import RUN
 
 from hira.cli.live import Watching
-from hira.events import RunStarted, SubtaskIssued, ToolStarted, TurnStarted
+from hira.events import RunStarted, SubtaskIssued, ToolStarted, TurnEnded, TurnStarted
+from hira.policy import Usage
 
 
 def drawn(view: Watching) -> str:
@@ -46,6 +47,13 @@ def test_the_tree_shows_what_is_being_waited_for() -> None:
     text = drawn(view)
     assert "python print(1) …" in text
     assert "code · 0 s" in text
+
+
+def test_a_meter_shows_what_was_spent_against_its_limits() -> None:
+    view = watching()
+    view(RunStarted("r1", "When?", "hira", {"*": "m"}, {"tokens": 9_000, "cost": 0.5, "seconds": 60}))
+    view(TurnEnded("planner", "planner", "…", Usage(1, 4_000, 500, cost=0.0123)))
+    assert "██████░░░░░░ · 4,500 of 9,000 tokens · $0.0123 of $0.5 · 0 of 60 s · 1 call" in drawn(view)
 
 
 def test_what_was_read_is_shown_as_it_is_and_styles_nothing() -> None:

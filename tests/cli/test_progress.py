@@ -93,6 +93,7 @@ def test_events_as_json_are_one_object_a_line_with_their_kind_first() -> None:
         "question": "When?",
         "workflow": "hira",
         "models": {"*": "m"},
+        "limits": {},
     }
     assert told[0].startswith('{"event": "RunStarted"')
 

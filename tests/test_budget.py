@@ -1,0 +1,298 @@
+"""Budgets: checked before each call, for the run and for roles, with a reserve that pays for the answer."""
+
+import asyncio
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.agents.coordinator import Coordinator
+from hira.agents.loop import Loop
+from hira.budget import ANSWER, ROOM, Budget, Limits, Wanted, size
+from hira.casting import budget_of, cast_of, nearby
+from hira.errors import OutOfBudget, RoleSpent
+from hira.memory import DualMemory
+from hira.messages import Media, assistant, user
+from hira.policy import Completion, Request, Usage, Watch
+from hira.prices import TABLE, Price, Prices, litellm_table
+from hira.settings import RoleSettings, Settings
+from hira.team import Part, Team
+from hira.testing import ScriptedPolicy, calling
+from hira.testing.team import team_of
+from hira.tools import Tool, tool
+from hira.trajectory import Finding, Subtask
+
+PRICE = Price(input=10.0, output=40.0, cached=1.0)
+PRICES = Prices({"scripted": PRICE})
+
+
+def spend(budget: Budget, *calls: Wanted, completion: int = 0) -> None:
+    for call in calls:
+        budget.admit(call)
+        budget.charge(call, Usage(1, call.prompt, completion))
+
+
+def test_a_call_is_refused_before_it_is_made_when_its_prompt_would_eat_the_reserve() -> None:
+    budget = Budget(tokens=10_000)
+    spend(budget, Wanted("code", 8_000))
+    with pytest.raises(OutOfBudget, match=r"the budget of 10,000 tokens is used up"):
+        budget.admit(Wanted("code", 1_000))
+    budget.admit(Wanted("code", 1_000 - ROOM))
+
+
+def test_the_reserve_is_at_least_what_the_answering_call_takes() -> None:
+    budget = Budget(tokens=10_000)
+    spend(budget, Wanted("planner", 3_000, answers=True))
+    with pytest.raises(OutOfBudget):
+        budget.admit(Wanted("code", 10_000 - 3_000 - (3_000 + ANSWER) - ROOM + 1))
+    spend(budget, Wanted("code", 10_000 - 3_000 - (3_000 + ANSWER) - ROOM))
+    budget.admit(Wanted("planner", 3_000 + ANSWER // 2, answers=True, last=True))
+
+
+def test_a_budget_that_pays_for_no_call_is_refused_before_anything_is_paid() -> None:
+    budget = Budget(tokens=1_000)
+    for last in (False, True):
+        with pytest.raises(OutOfBudget, match="is too small: a call and the answer need about"):
+            budget.admit(Wanted("planner", 2_000, answers=True, last=last))
+    assert budget.spent == Usage()
+
+
+def test_what_calls_under_way_take_is_held_until_they_are_charged() -> None:
+    budget = Budget(tokens=10_000)
+    first = Wanted("code", 5_000)
+    budget.admit(first)
+    with pytest.raises(OutOfBudget):
+        budget.admit(Wanted("code", 5_000))
+    budget.charge(first, Usage(1, 100, 10))
+    budget.admit(Wanted("code", 5_000))
+
+
+def test_money_is_counted_where_the_price_is_known() -> None:
+    budget = Budget(cost=0.10)
+    call = Wanted("code", 5_000, PRICE)
+    budget.admit(call)
+    budget.charge(call, Usage(1, 5_000, 500, cost=PRICE.of(Usage(1, 5_000, 500))))
+    assert budget.spent.cost == pytest.approx(0.07)
+    with pytest.raises(OutOfBudget, match=r"the budget of 0\.1 US dollars is used up"):
+        budget.admit(Wanted("code", 2_000, PRICE))
+
+
+def test_the_reply_is_bounded_only_where_little_is_left() -> None:
+    assert Budget(tokens=100_000).admit(Wanted("code", 1_000)) is None
+    assert Budget(tokens=5_000).admit(Wanted("code", 1_000)) == 5_000 * 0.9 - 1_000
+    assert Budget(cost=0.1).admit(Wanted("code", 1_000, PRICE)) == pytest.approx((0.1 * 0.9 - 0.01) / 40e-6, abs=1)
+
+
+def test_a_role_has_limits_of_its_own_beside_the_runs() -> None:
+    budget = Budget(roles={"code": Limits(calls=2), "look": Limits(tokens=100)})
+    spend(budget, Wanted("code"), Wanted("code"), Wanted("planner"), Wanted("planner"))
+    with pytest.raises(RoleSpent, match="the budget of 2 calls of role 'code' is used up"):
+        budget.admit(Wanted("code"))
+    with pytest.raises(RoleSpent, match="of role 'look' is too small"):
+        budget.admit(Wanted("look", 200))
+    budget.admit(Wanted("planner"))
+
+
+def test_time_that_is_used_up_admits_no_call_and_the_last_tenth_only_the_answer() -> None:
+    budget = Budget(seconds=1000)
+    budget.began -= 950
+    with pytest.raises(OutOfBudget, match="1,000 seconds"):
+        budget.admit(Wanted("code"))
+    budget.admit(Wanted("planner", last=True))
+    assert budget.remaining_seconds(last=True) == pytest.approx(50, abs=5)
+
+
+def test_the_size_of_messages_counts_text_calls_and_media() -> None:
+    picture = Media("image", "data:image/png;base64," + "A" * 100_000)
+    assert size([user("one two three")]) < 20
+    assert 1_000 < size([user("what is this?", picture)]) < 1_100
+
+
+def echo() -> Tool:
+    @tool
+    def echo(text: str) -> str:
+        """Say it back."""
+        return text
+
+    return echo
+
+
+async def test_the_size_of_a_prompt_is_what_the_endpoint_counted_and_what_is_new_since() -> None:
+    policy = ScriptedPolicy([Completion("a", usage=Usage(1, 5_000, 5)), "b"])
+    team = team_of(policy, budget=Budget(tokens=7_000))
+    conversation = team.conversation("worker")
+    conversation.say(user("hello"))
+    await conversation.turn()
+    conversation.say(assistant("a"), user("word " * 1_500))
+    with pytest.raises(OutOfBudget):
+        await conversation.turn()
+    assert len(policy.requests) == 1
+
+
+async def test_a_chain_that_is_carried_on_is_counted_by_what_was_added() -> None:
+    team = team_of(["a", "b"], budget=Budget(tokens=100_000))
+    conversation = team.conversation("worker")
+    conversation.say(user("hello"))
+    conversation.carry_on("begun")
+    await conversation.turn()
+    before = conversation._sized[2]
+    conversation.carry_on(" and so " * 100)
+    assert 150 < conversation._size(()) - before < 350
+
+
+async def test_a_reply_near_the_limit_is_asked_to_be_short() -> None:
+    policy = ScriptedPolicy(["a"])
+    await team_of(policy, budget=Budget(tokens=2_000)).conversation("worker").reply(user("hello"))
+    asked = policy.requests[0].sampling.max_tokens
+    assert asked is not None
+    assert 1_700 < asked < 1_800
+
+
+async def test_without_limits_nothing_is_counted_and_nothing_bounded() -> None:
+    policy = ScriptedPolicy(["a"])
+    conversation = team_of(policy).conversation("worker")
+    await conversation.reply(user("hello"))
+    assert policy.requests[0].sampling.max_tokens is None
+    assert not conversation.team.budget.counts("worker")
+
+
+async def test_cost_is_filled_in_where_the_policy_does_not_know_it() -> None:
+    told = Completion("b", usage=Usage(1, 1_000, 100, cost=0.5))
+    policy = ScriptedPolicy([Completion("a", usage=Usage(1, 1_000, 100, cached_tokens=600)), told])
+    team = Team({"*": Part(policy, prices=PRICES)})
+    conversation = team.conversation("worker")
+    await conversation.reply(user("one"))
+    assert team.rollout.usage.cost == pytest.approx((400 * 10 + 600 * 1 + 100 * 40) / 1e6)
+    await conversation.reply(user("two"))
+    assert team.rollout.usage.cost == pytest.approx(0.0086 + 0.5)
+
+
+async def test_a_failed_call_costs_nothing_and_holds_nothing() -> None:
+    team = team_of(ScriptedPolicy([ValueError("no")] * 3), budget=Budget(tokens=2_000))
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"):
+            await team.conversation("worker").reply(user("word " * 500))
+    assert team.budget._run.held == Usage(cost=None)
+
+
+async def test_the_reserve_pays_for_the_answer_whatever_the_experts_spend() -> None:
+    words = Completion("x", usage=Usage(1, 3_000, 100))
+    called = Completion(str(calling("echo", text="one").text), calls=calling("echo", text="one").calls)
+    policy = ScriptedPolicy({"planner": [called, "the answer"], "worker": [words] * 9})
+    team = team_of(policy, dialect="native", budget=Budget(tokens=20_000))
+    loop = Loop(team.conversation("planner"), [echo()], final=True)
+    loop.conversation.say(user("What is it?"))
+    assert (await loop.think()).calls
+    with suppress(OutOfBudget):
+        while True:
+            await team.conversation("worker").reply(user("word " * 2_000))
+    assert 2 < len(policy.requests) < 8
+    step = await loop.close("the budget is used up")
+    assert step.answer == "the answer"
+    assert team.rollout.usage.tokens <= 20_000
+
+
+async def test_a_role_out_of_its_budget_closes_with_its_own_reserve_and_the_run_goes_on() -> None:
+    calls = [calling("echo", text=str(at)) for at in range(9)]
+    policy = ScriptedPolicy({"code": [*calls[:2], "it is done"], "planner": ["fine"]})
+    team = team_of(policy, dialect="native", budget=Budget(roles={"code": Limits(calls=3)}))
+    loop = Loop(team.conversation("code", "1"), [echo()])
+    loop.conversation.say(user("Do it."))
+    step = await loop.run()
+    assert (step.answer, step.forced) == ("it is done", "the budget of 3 calls of role 'code' is used up")
+    assert team.stopped is None
+    assert await team.conversation("planner").reply(user("and?")) == "fine"
+    policy.assert_done()
+
+
+async def test_a_role_that_answers_for_the_run_ends_it_with_its_budget() -> None:
+    policy = ScriptedPolicy([calling("echo", text="1"), "the answer"])
+    team = team_of(policy, dialect="native", budget=Budget(roles={"planner": Limits(calls=2)}))
+    loop = Loop(team.conversation("planner"), [echo()], final=True)
+    loop.conversation.say(user("What is it?"))
+    assert (await loop.run()).answer == "the answer"
+    assert isinstance(team.stopped, RoleSpent)
+
+
+async def test_the_seconds_of_a_role_end_its_call_and_not_the_run() -> None:
+    class Slow:
+        model = "slow"
+
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            await asyncio.sleep(60)
+            raise AssertionError
+
+        async def aclose(self) -> None:
+            pass
+
+    team = team_of(Slow(), budget=Budget(roles={"look": Limits(seconds=0.05)}))
+    with pytest.raises(RoleSpent, match="seconds of role 'look'"):
+        await team.conversation("look").reply(user("well?"))
+    assert team.stopped is None
+
+
+class Knower:
+    description, ability, cost = "knows", "knowing", 1
+    needs: frozenset[str] = frozenset()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def work(self, task: Any, team: Team) -> Any:
+        raise AssertionError
+
+
+async def test_an_expert_is_offered_no_more_subtasks_than_it_may_have() -> None:
+    team = team_of([], budget=Budget(roles={"one": Limits(subtasks=2)}))
+    coordinator = Coordinator(team, [Knower("one"), Knower("two")])
+    offered = [[expert.name for expert in coordinator._available(before)] for before in range(3)]
+    assert offered == [["one", "two"], ["one", "two"], ["two"]]
+    team.rollout.findings.append(Finding(Subtask("1", "x"), "one", "", "done"))
+    assert [expert.name for expert in coordinator._available(1)] == ["two"]
+
+
+async def test_a_subtask_for_which_no_expert_is_left_is_told_to_the_planner() -> None:
+    team = team_of([], budget=Budget(roles={"one": Limits(subtasks=0)}))
+    (finding,) = await Coordinator(team, [Knower("one")]).delegate([Subtask("1", "x")], DualMemory())
+    assert (finding.ok, finding.conclusion) == (False, "no expert may be given another subtask")
+
+
+def test_settings_become_limits_of_the_run_and_of_roles() -> None:
+    roles = {"code": RoleSettings(max_tokens=100, max_calls=2), "planner": RoleSettings(temperature=0.1)}
+    budget = budget_of(Settings(max_tokens=1000, max_cost=0.5, max_time=60, max_calls=9, roles=roles))
+    assert budget.limits == {"tokens": 1000, "cost": 0.5, "seconds": 60, "calls": 9}
+    assert budget.roles == {"code": Limits(tokens=100, calls=2)}
+
+
+def test_given_prices_win_over_the_table_and_a_name_in_it_may_say_litellm() -> None:
+    row = {"input_cost_per_token": 2e-6, "output_cost_per_token": 8e-6, "cache_read_input_token_cost": 5e-7}
+    prices = Prices({"mine": PRICE}, {"gpt": row, "mine": row, "free": {"mode": "chat"}})
+    assert prices.of("mine") == PRICE
+    assert prices.of("other", "litellm/gpt") == Price(2.0, 8.0, 0.5)
+    assert prices.of("free") is None
+    assert prices.of("gpt", "mine") == PRICE
+
+
+def test_a_model_that_is_served_nearby_is_not_priced_by_the_table() -> None:
+    row = {"gpt-oss": {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}}
+    for base_url, price in (("http://127.0.0.1:8000/v1", None), ("https://api.example.com/v1", Price(1.0, 1.0))):
+        cast, _ = cast_of(Settings(model="gpt-oss", base_url=base_url, api_key="k"), {}, row)
+        assert cast["*"].price == price
+    assert nearby("http://vllm:8000/v1")
+    assert nearby("http://10.1.2.3/v1")
+    assert not nearby("")
+
+
+def test_litellms_table_is_read_without_loading_litellm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "litellm"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('loaded')")
+    (package / TABLE).write_text(json.dumps({"gpt": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert Prices({}, litellm_table()).of("gpt") == Price(1.0, 2.0)
+    assert "litellm" not in sys.modules
+    (package / TABLE).unlink()
+    assert litellm_table() == {}
