@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from hira.agents.coordinator import Coordinator
+from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.budget import ANSWER, ROOM, Budget, Limits, Wanted, size
 from hira.casting import budget_of, cast_of, nearby
 from hira.errors import OutOfBudget, RoleSpent
 from hira.memory import DualMemory
-from hira.messages import Media, assistant, user
+from hira.messages import Media, ToolCall, assistant, user
 from hira.policy import Completion, Request, Usage, Watch
 from hira.prices import TABLE, Price, Prices, litellm_table
 from hira.settings import RoleSettings, Settings
@@ -24,6 +25,8 @@ from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Tool, tool
 from hira.trajectory import Finding, Subtask
+from hira.workflows.bound import Sizes, bound, looped, most
+from hira.workflows.hira import HiRA
 
 PRICE = Price(input=10.0, output=40.0, cached=1.0)
 PRICES = Prices({"scripted": PRICE})
@@ -296,3 +299,26 @@ def test_litellms_table_is_read_without_loading_litellm(tmp_path: Path, monkeypa
     assert "litellm" not in sys.modules
     (package / TABLE).unlink()
     assert litellm_table() == {}
+
+
+def test_the_bound_of_a_run_holds_for_one_that_does_everything_wrong() -> None:
+    """Of the loop with its calls: unreadable before each accepted one, repeats, and the closing turn."""
+    sizes = Sizes()
+    rows = bound(HiRA(max_subtasks=2), EXPERTS, sizes)
+    assert set(rows) == {"planner", "coordinator", "simple_search", "code", "multimodal", "look", "deep_search"}
+    assert rows["coordinator"].calls == 2 * 6
+    total = most(rows)
+    assert total.calls == rows["planner"].calls + 12 + rows["multimodal"].calls + rows["look"].calls
+    assert total.tokens > rows["deep_search"].tokens + rows["planner"].tokens
+
+
+async def test_a_loop_never_takes_more_turns_than_its_bound() -> None:
+    unreadable = Completion("", calls=(ToolCall("", "echo", "{"),))
+    replies: list[Any] = []
+    for at in range(3):
+        replies += [unreadable, calling("echo", text=str(at))]
+    policy = ScriptedPolicy([calling("echo", text="a"), *[calling("echo", text="a")] * 2, *replies, "done"])
+    loop = Loop(team_of(policy, dialect="native").conversation("code"), [echo()], limit=4)
+    loop.conversation.say(user("Do it."))
+    assert (await loop.run()).answer == "done"
+    assert len(policy.requests) <= looped(4, 10, Sizes()).calls

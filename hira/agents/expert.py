@@ -14,6 +14,8 @@ from hira.tools import Tool
 
 ATTACHED = Prompt(__file__, "attached")
 KNOWN = Prompt(__file__, "known")
+# Calls of tools that an expert makes in a subtask at most.
+CALLS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def attached(files: Sequence[Path]) -> Filled:
 
 
 async def reason(
-    conversation: Conversation, task: Task, prompt: Prompt, tools: Sequence[Tool], *, limit: int = 10
+    conversation: Conversation, task: Task, prompt: Prompt, tools: Sequence[Tool], *, limit: int = CALLS
 ) -> Account:
     """Let a role do the task with tools inside its reasoning (HiRA, tool-augmented reasoning of an expert).
 

@@ -5,14 +5,16 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 
 from hira.answer import Answer
 from hira.api import Hira, Run
 from hira.casting import OFFLINE, Crew, present
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
+from hira.cli.dry_run import dry_run
 from hira.cli.parser import flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
@@ -40,42 +42,74 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     if not question:
         raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
     files = present([shell.folder / name for name in args.files])
+    if args.dry_run:
+        return dry_run(args, settings, shell)
     path = output.checked(args.output, shell.folder) if args.output else None
     hira = Hira(settings=settings)
-    run = hira.stream(question, files=files)
-    answer = asyncio.run(_answered(hira, run, args, shell))
-    if answer is None:
+
+    async def begin() -> Run:
+        return hira.stream(question, files=files)
+
+    return answered(hira, begin, args, shell, path)
+
+
+def answered(
+    hira: Hira, begin: Callable[[], Awaitable[Run]], args: argparse.Namespace, shell: Shell, path: Path | None
+) -> int:
+    """Work on a run until it ends, and tell its answer; `path` is where it is written as well."""
+    run = asyncio.run(_worked(hira, begin, args, shell))
+    if run is None:
         return INTERRUPTED
-    if args.json:
-        shell.say(output.as_json(answer))
-    elif answer.text:
-        shell.say(output.text(answer))
     if path:
-        output.write(answer, path)
+        output.write(run.answer, path)
     if run.failure:
-        explain(run.failure, shell)
+        output.tell(run.answer, args, shell)
+        explain(_resumable(run, run.failure), shell)
         return code_of(run.failure)
+    return told(run.answer, args, shell, again=f"to go on: hira resume {run.id}" if run.resumable else "")
+
+
+def told(answer: Answer, args: argparse.Namespace, shell: Shell, again: str = "") -> int:
+    """Tell an answer, and what is wrong with it; `again` says how to go on with one that its budget ended."""
+    output.tell(answer, args, shell)
     if answer.status == "insufficient_evidence":
         fix = "name documents (--docs) or a web search (--search) that hold the answer, or ask more precisely"
         explain(HiraError("not enough evidence: nothing that was read supports an answer", fix=fix), shell)
     elif answer.status != "answered":
-        explain(HiraError(answer.error, fix="this is what was known by then"), shell)
+        first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
+        explain(HiraError(first, where="this is what was known by then" if answer.text else "", fix=again), shell)
     return CODES[answer.status]
 
 
-async def _answered(hira: Hira, run: Run, args: argparse.Namespace, shell: Shell) -> Answer | None:
-    """The answer, with the run's progress told; None if the person would not wait for it."""
+def _resumable(run: Run, failure: HiraError) -> HiraError:
+    """The failure of a run that can go on later; its lines are still three."""
+    if not (run.resumable and run.answer.rollout.trajectories):
+        return failure
+    again = f"{failure.fix}; then " if failure.fix else ""
+    return HiraError(failure.what, where=failure.where, fix=f"{again}hira resume {run.id} goes on")
+
+
+async def _worked(
+    hira: Hira, begin: Callable[[], Awaitable[Run]], args: argparse.Namespace, shell: Shell
+) -> Run | None:
+    """The run at its end, with its progress told; None if the person would not wait for it."""
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
+    run: Run | None = None
     try:
-        with _view(args, shell) as view, _interruptible(run, working, view):
-            async with hira:
-                if line := announced(await hira.opened()):
-                    view.say(line)
-                await _watched(run, view, stream=args.events)
+        async with hira:
+            with shown(args, shell) as view:
+                said = announced(await hira.opened())
+                run = await begin()
+                with _interruptible(run, working, view):
+                    if said:
+                        view.say(said)
+                    await _watched(run, view, stream=args.events, said=said)
     except asyncio.CancelledError:
+        if run and run.resumable:
+            shell.tell(f"hira: to go on: hira resume {run.id}")
         return None
-    return run.answer
+    return run
 
 
 def announced(crew: Crew) -> str:
@@ -94,10 +128,10 @@ def announced(crew: Crew) -> str:
     return ""
 
 
-async def _watched(run: Run, view: View, *, stream: bool) -> None:
+async def _watched(run: Run, view: View, *, stream: bool, said: str) -> None:
     keeping = asyncio.create_task(view.keep())
     try:
-        await run.work(view, stream=stream)
+        await run.work(view, stream=stream, said=said)
     finally:
         keeping.cancel()
         with suppress(asyncio.CancelledError):
@@ -105,7 +139,7 @@ async def _watched(run: Run, view: View, *, stream: bool) -> None:
 
 
 @contextmanager
-def _view(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
+def shown(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
     """What shows the progress: JSON lines, nothing, a live tree on a terminal, plain lines elsewhere."""
     if args.events:
         yield JsonLines(shell.tell)
@@ -121,7 +155,7 @@ def _view(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
 
 
 @contextmanager
-def _interruptible(run: Run, working: "asyncio.Task[Answer | None]", view: View) -> Iterator[None]:
+def _interruptible(run: Run, working: "asyncio.Task[Run | None]", view: View) -> Iterator[None]:
     """Ctrl-C once: answer from what is known. Twice, or SIGTERM: quit at once, cleaning up on the way."""
     loop = asyncio.get_running_loop()
     asked = False

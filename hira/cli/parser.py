@@ -11,7 +11,8 @@ from hira.errors import UsageError
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
 # Flags that are settings under another name or in another shape; all others are settings of the same name.
 NO_SETTINGS = frozenset(
-    ["command", "question", "role", "files", "json", "events", "output", "quiet", "debug", "probe", "run", "http"]
+    "command question role files json events output quiet debug probe run http runs what limit older yes"
+    " dry_run batch concurrency out ray".split()
 )
 
 
@@ -61,6 +62,8 @@ def parser(version: str) -> Parser:
     _model(ask)
     _work(ask)
     _limits(ask)
+    ask.add_argument("--dry-run", action="store_true", help="tell the most that it could take, and call nothing")
+    _record(ask)
     _output(ask)
     doctor = commands.add_parser(
         "doctor",
@@ -72,7 +75,54 @@ def parser(version: str) -> Parser:
     doctor.add_argument("--probe", action="store_true", help="learn what the endpoint can do by a few tiny requests")
     doctor.add_argument("--debug", action="store_true", help="show tracebacks")
     _mcp(commands.add_parser("mcp", help="serve hira as an MCP server", description="Serve the tool `ask` over MCP."))
+    _runs(commands.add_parser("runs", help="list recorded runs, export or delete them", description="List runs."))
+    _recorded(commands)
     return main
+
+
+def _runs(command: Parser) -> None:
+    _journal(command)
+    command.add_argument("--limit", type=int, default=20, metavar="N", help="how many, newest first (20)")
+    command.add_argument("--json", action="store_true", help="one JSON array on stdout")
+    command.add_argument("--debug", action="store_true", help="show tracebacks")
+    what = command.add_subparsers(dest="what", metavar="")
+    export = what.add_parser("export", help="write conversations as JSON lines, for training")
+    export.add_argument(
+        "runs", nargs="*", metavar="RUN", help="run, or the beginning of its id; all that ended if none"
+    )
+    export.add_argument("-o", "--output", required=True, metavar="FILE", help="where to; - is standard output")
+    delete = what.add_parser("delete", help="delete runs with all they hold")
+    delete.add_argument("runs", nargs="*", metavar="RUN", help="run, or the beginning of its id")
+    delete.add_argument("--older", type=float, metavar="DAYS", help="all that began longer ago")
+
+
+def _recorded(commands: Any) -> None:
+    """The commands that take one recorded run."""
+
+    def command(name: str, told: str) -> Parser:
+        made: Parser = commands.add_parser(name, help=told, description=f"{told[0].upper()}{told[1:]}.")
+        made.add_argument("run", metavar="RUN", help="the run, or the beginning of its id; `last` is the newest")
+        _journal(made)
+        return made
+
+    show = command("show", "show a run: subtasks, experts, costs, answer, citations")
+    show.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    show.add_argument("--debug", action="store_true", help="show tracebacks")
+    resume = command("resume", "go on with a run where it ended")
+    _limits(resume)
+    _output(resume)
+    _output(command("replay", "go through a recorded run again without calling anything"))
+    trace = command("trace", "write a run as one web page")
+    trace.add_argument("-o", "--output", required=True, metavar="FILE", help="the page, such as trace.html")
+    trace.add_argument("--debug", action="store_true", help="show tracebacks")
+    verify = command("verify", "check the citations of a run again, against what it read")
+    _model(verify)
+    verify.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    verify.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def _journal(command: Parser) -> None:
+    command.add_argument("--journal", metavar="FILE", help="the file of records; yours by default")
 
 
 def _mcp(command: Parser) -> None:
@@ -125,12 +175,27 @@ def _work(command: Parser) -> None:
     group.add_argument("--parallel", type=int, metavar="N", help="subtasks handed out at once (1)")
 
 
+LIMITS = ("max_tokens", "max_cost", "max_time")
+
+
 def _limits(command: Parser) -> None:
     group = command.add_argument_group("limits of the run; a tenth is kept for the answer")
     group.add_argument("--max-tokens", type=int, metavar="N", help="tokens, in and out")
     group.add_argument("--max-cost", type=float, metavar="USD", help="US dollars")
     group.add_argument("--max-time", type=float, metavar="S", help="seconds")
     group.add_argument("--max-calls", type=int, metavar="N", help="calls of models")
+
+
+def _record(command: Parser) -> None:
+    group = command.add_argument_group("record")
+    group.add_argument("--journal", metavar="FILE", help="record the run in this file; `off` records nothing")
+    group.add_argument(
+        "--cache",
+        dest="reuse",
+        action="store_true",
+        default=None,
+        help="do not ask again what a recorded run has asked",
+    )
 
 
 def _output(command: Parser) -> None:

@@ -185,6 +185,19 @@ def test_a_run_that_its_budget_ended_ends_with_5(place: Place, endpoint: Endpoin
     assert not endpoint.calls
 
 
+def test_a_dry_run_tells_the_most_it_could_take_and_calls_nothing(place: Place, endpoint: Endpoint) -> None:
+    (place.folder / "hira.toml").write_text('[prices."scripted"]\ninput = 1.0\noutput = 4.0\n', encoding="utf-8")
+    argv = ("ask", QUESTION, "--docs", "docs", *at(endpoint), "--dry-run")
+    said = place.hira(*argv, "--max-subtasks", "2")
+    assert said.code == 0
+    assert f"model           {endpoint.model}  (--model)" in said.out
+    assert "Nothing was called." in said.out
+    assert "No budget is set" in said.out
+    bounded = json.loads(place.hira(*argv, "--max-tokens", "5000", "--max-calls", "7", "--json").out)
+    assert bounded == {"calls": 7, "tokens": 5000, "cost": 0.02, "model": "scripted"}
+    assert not endpoint.requests
+
+
 @pytest.mark.parametrize(
     ("argv", "what", "fix"),
     [

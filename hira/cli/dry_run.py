@@ -1,0 +1,128 @@
+"""`hira ask --dry-run`: what would be configured and the most that it could take. Nothing is called."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hira.agents.experts import EXPERTS
+from hira.casting import OFFLINE, cast_of, check_roles, made_workflow
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.policy import Usage
+from hira.prices import litellm_table
+from hira.settings import RoleSettings, Settings
+from hira.team import Part
+from hira.tools.python import refusal
+from hira.workbench import check_searches, web_searches
+from hira.workflows.bound import Sizes, bound, most
+from hira.workflows.hira import HiRA
+
+SHOWN = ("max_subtasks", "parallel", "max_tokens", "max_cost", "max_time", "max_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The most by role, and in all once the budgets have their say; `cost` is None where a price is unknown."""
+
+    roles: Mapping[str, Usage]
+    calls: int
+    tokens: int
+    cost: float | None
+
+
+def dry_run(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
+    """Print the forecast and end. Raises `UsageError` for settings with which nothing could be asked."""
+    workflow = made_workflow(settings)
+    check_roles(settings, workflow, {})
+    check_searches(web_searches(settings), settings)
+    if not isinstance(workflow, HiRA):
+        raise UsageError(f"the limits of workflow {workflow.name!r} are not known", fix="--max-calls bounds it")
+    found = forecast(workflow, settings)
+    if args.json:
+        told = {"calls": found.calls, "tokens": found.tokens, "cost": found.cost, "model": settings.model}
+        shell.say(json.dumps(told, indent=2))
+    else:
+        shell.say("\n".join([*_configured(settings), "", *_table(found), "", *_how(settings)]))
+    return OK
+
+
+def forecast(workflow: HiRA, settings: Settings) -> Forecast:
+    cast, _ = cast_of(settings.changed({"model": settings.model or OFFLINE}, ""), {}, litellm_table())
+    tools = {"search", "media"} | (set() if refusal(settings.sandbox) else {"python"})
+    if not settings.docs and not web_searches(settings):
+        tools.remove("search")
+    experts = [one for one in EXPERTS if one.ability not in workflow.without and one.needs <= tools]
+    if not experts:
+        raise UsageError("no expert is left to do the work", fix="give documents (--docs) or a search (--search)")
+    free = not settings.model
+    rows = {
+        role: _within(_priced(usage, cast.get(role, cast["*"]), unknown=free), settings.roles.get(role))
+        for role, usage in bound(workflow, experts).items()
+    }
+    total = most(rows)
+    tokens = min(total.tokens, settings.max_tokens or total.tokens)
+    cost = None
+    if total.cost is not None and all(usage.cost is not None for usage in rows.values()):
+        prices = [part.price for part in cast.values() if part.price]
+        dearest = max(max(price.input, price.output) for price in prices) * tokens / 1e6
+        cost = min(total.cost, dearest, settings.max_cost or total.cost)
+    return Forecast(rows, min(total.calls, settings.max_calls or total.calls), tokens, cost)
+
+
+def _priced(usage: Usage, part: Part, *, unknown: bool) -> Usage:
+    price = None if unknown else part.price
+    return replace(usage, cost=price.of(usage) if price else None)
+
+
+def _within(usage: Usage, own: RoleSettings | None) -> Usage:
+    """The usage cut to a role's own limits, its parts in proportion."""
+    if own is None:
+        return usage
+    shares = [(own.max_tokens, usage.tokens), (own.max_calls, usage.calls), (own.max_cost, usage.cost)]
+    share = min((limit / used for limit, used in shares if limit is not None and used), default=1.0)
+    if share >= 1:
+        return usage
+    calls = min(usage.calls, own.max_calls or usage.calls)
+    cost = None if usage.cost is None else usage.cost * share
+    return Usage(calls, int(usage.prompt_tokens * share), int(usage.completion_tokens * share), cost=cost)
+
+
+def _configured(settings: Settings) -> list[str]:
+    rows = [("model", settings.model or "a server of this machine, else `offline`", settings.origin("model"))]
+    if settings.base_url:
+        rows.append(("endpoint", settings.base_url, settings.origin("base_url")))
+    rows += [(f"role {role}", own.model, "") for role, own in settings.roles.items() if own.model]
+    rows.append(("documents", ", ".join(map(str, settings.docs)) or "none", settings.origin("docs")))
+    rows.append(("web search", ", ".join(web_searches(settings)) or "off", settings.origin("search")))
+    rows.append(("workflow", settings.workflow, settings.origin("workflow")))
+    for name in SHOWN:
+        if (value := getattr(settings, name)) is not None:
+            rows.append((name, f"{value:,}", settings.origin(name)))
+    return [
+        f"{name:<16}{value}" + ("" if origin in ("", "default") else f"  ({origin})") for name, value, origin in rows
+    ]
+
+
+def _table(found: Forecast) -> list[str]:
+    lines = [f"{'at most':<16}{'calls':>8}{'tokens in':>14}{'tokens out':>14}{'US dollars':>14}"]
+    for role, usage in found.roles.items():
+        told = f"{usage.prompt_tokens:>14,}{usage.completion_tokens:>14,}"
+        lines.append(f"{role:<16}{usage.calls:>8,}{told}{_dollars(usage.cost):>14}")
+    return [*lines, f"{'a run':<16}{found.calls:>8,}{found.tokens:>14,}{'':>14}{_dollars(found.cost):>14}"]
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.2f}"
+
+
+def _how(settings: Settings) -> list[str]:
+    sizes = Sizes()
+    dearest = f"the dearest expert for each of {settings.max_subtasks} subtasks"
+    assumed = f"with replies of {sizes.reply:,} and results of {sizes.result:,} tokens"
+    lines = [f"A run: the planner, the coordinator, and {dearest}, {assumed}. Most runs take far less."]
+    if all(getattr(settings, name) is None for name in SHOWN[2:]):
+        lines.append("No budget is set: --max-tokens, --max-cost, --max-time and --max-calls set one.")
+    lines.append("Nothing was called.")
+    return lines

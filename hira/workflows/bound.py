@@ -1,0 +1,75 @@
+"""The most that a run can take, from its limits alone: calls, and tokens if replies and results have a given size."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hira.agents.distiller import LONGEST
+from hira.agents.expert import CALLS, Expert
+from hira.agents.experts.simple_search import PAGES, QUERIES
+from hira.agents.loop import REPEATS
+from hira.policy import Usage
+from hira.workflows.hira import HiRA
+
+ASKED_TWICE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Tokens: of a prompt's own text with the question, of a reply, of a tool's result."""
+
+    prompt: int = 2_000
+    reply: int = 2_000
+    result: int = 4_000
+
+
+def bound(workflow: HiRA, experts: Sequence[Expert], sizes: Sizes = Sizes()) -> dict[str, Usage]:
+    """At most so much by role, if every subtask went to that expert alone: the experts' rows are alternatives.
+
+    A role of one's own is taken for one that works in a loop.
+    """
+    handed = workflow.max_subtasks
+    found = {"planner": looped(handed, sizes.reply, sizes)}
+    rows = {"coordinator": _coordinated(sizes), **{expert.name: _worked(expert, sizes) for expert in experts}}
+    if any(expert.name == "multimodal" for expert in experts):
+        rows["look"] = Usage(CALLS, CALLS * sizes.prompt, CALLS * sizes.reply)
+    return found | {role: times(usage, handed) for role, usage in rows.items()}
+
+
+def most(rows: Mapping[str, Usage], workflow_roles: Sequence[str] = ("planner", "coordinator")) -> Usage:
+    """All of it, with the expert that takes most: by cost where every cost is known, else by tokens."""
+    alternatives = {role: usage for role, usage in rows.items() if role not in (*workflow_roles, "look")}
+    if "multimodal" in alternatives and "look" in rows:
+        alternatives["multimodal"] += rows["look"]
+    priced = all(usage.cost is not None for usage in alternatives.values())
+    worst = max(alternatives.values(), key=lambda usage: (usage.cost or 0.0) if priced else usage.tokens)
+    calls = max(usage.calls for usage in alternatives.values())
+    total = sum((rows[role] for role in workflow_roles if role in rows), worst)
+    return Usage(total.calls - worst.calls + calls, total.prompt_tokens, total.completion_tokens, cost=total.cost)
+
+
+def looped(calls: int, result: int, sizes: Sizes) -> Usage:
+    """A role in the loop with `calls` accepted calls: before each one that cannot be read, the repeats it may make, a
+    reply that is cut, and the closing turn, which may be cut as well."""
+    turns = 2 * calls + REPEATS + 3
+    grown = sum(at * sizes.reply + min(at, calls) * result for at in range(turns))
+    return Usage(turns, turns * sizes.prompt + grown, turns * sizes.reply)
+
+
+def _worked(expert: Expert, sizes: Sizes) -> Usage:
+    if expert.name != "simple_search":
+        return looped(CALLS, sizes.result, sizes)
+    plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
+    read = QUERIES * (PAGES + 1) * sizes.result
+    return plan + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)
+
+
+def _coordinated(sizes: Sizes) -> Usage:
+    """Assigning, recalling and distilling for one subtask, each asked for twice if its record cannot be read."""
+    short = 2 * ASKED_TWICE * sizes.prompt + 2 * sizes.reply
+    distilled = ASKED_TWICE * (sizes.prompt + LONGEST) + sizes.reply
+    calls = 3 * ASKED_TWICE
+    return Usage(calls, short + distilled, calls * sizes.reply)
+
+
+def times(usage: Usage, many: int) -> Usage:
+    return sum((usage for _ in range(many)), Usage())
