@@ -68,3 +68,16 @@ class Answer:
             "model": self.model,
             "run_id": record.run,
         }
+
+
+def answer_of(record: Rollout, model: str) -> Answer:
+    """The answer that a rollout came to."""
+    return Answer(
+        record.answer,
+        record.status,
+        tuple(record.citations),
+        tuple(record.sources.read.values()),
+        record,
+        model,
+        record.error,
+    )

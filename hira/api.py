@@ -17,10 +17,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
-from hira.answer import Answer
+from hira.answer import Answer, answer_of
 from hira.casting import Crew, crew, present
 from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
+from hira.events import record as recorded
 from hira.journal import Log
 from hira.policy import Policy
 from hira.settings import Settings, load
@@ -89,12 +90,22 @@ class Run:
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def work(self, *readers: Reader, stream: bool = False) -> None:
-        """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes."""
+    @property
+    def resumable(self) -> bool:
+        """Whether the journal holds what was done so far, so that the run can go on later."""
+        return self._log is not None and not self._log.trouble
+
+    async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
+        """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes.
+
+        `said` is what the person was told before, for the record.
+        """
         if self._team:
             raise RuntimeError("a run asks its question once; make another for the next")
         crew = await self._hira.opened()
-        log = self._log or crew.begun(self.id, self.files)
+        log = self._log = self._log or crew.begun(self.id, self.files)
+        if log and said:
+            log.event(recorded(Notice(said)))
         async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
             self._team = team
             if self._stop:
@@ -103,15 +114,7 @@ class Run:
             if log and log.trouble:
                 team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
         self.failure = None if isinstance(record.failure, Stop) else record.failure
-        self._answer = Answer(
-            record.answer,
-            record.status,
-            tuple(record.citations),
-            tuple(record.sources.read.values()),
-            record,
-            crew.model,
-            record.error,
-        )
+        self._answer = answer_of(record, crew.model)
 
 
 @dataclass(eq=False)
@@ -171,19 +174,19 @@ class Hira:
         """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""
         return Run(self, question, present(files))
 
-    async def resume(self, run: str, *, replay: bool = False) -> Run:
+    async def resume(self, run: str) -> Run:
         """A run of the journal that goes on where it ended; no call that it completed is made again.
 
-        With `replay` nothing is called and nothing is written: the run is gone through as it was, and `NotRecorded`
-        says where its record ends. Raises `UsageError` for a run that is not there or still going on.
+        Raises `UsageError` for a run that is not there or still going on. `hira.replay` goes through one without
+        calling anything.
         """
         journal = (await self.opened()).journal
         if journal is None:
             raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
         entry = await asyncio.to_thread(journal.entry, run)
-        if entry.alive and not replay:
+        if entry.alive:
             raise UsageError(f"run {entry.id} is still going on", where=f"in process {entry.pid}")
-        log = await asyncio.to_thread(journal.replay if replay else journal.resume, entry.id)
+        log = await asyncio.to_thread(journal.resume, entry.id)
         return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
 
     async def opened(self) -> Crew:

@@ -1,7 +1,5 @@
 """A tool's call and the journal: what is recorded is not called again, and what state needs is called again unseen."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +8,7 @@ from hira.errors import ToolError
 from hira.events import Notice
 from hira.evidence import Source
 from hira.journal import Asked
+from hira.journal.digest import digest_of_tool
 from hira.team import Conversation
 from hira.tools import Observation, Passage, Tool
 
@@ -28,11 +27,10 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
             await _made(tool, earlier)
         return await _made(tool, arguments)
 
-    spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str)
     asked = Asked(
         "tool",
         "*" if tool.pure else conversation.name,
-        hashlib.blake2b(f"{tool.name} {spelled}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
+        digest_of_tool(tool.name, arguments),
         tool.name,
         lambda: dict(arguments),
         effect=not (tool.pure or tool.stateful),

@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 import hira
 from hira.cli.parser import parser
@@ -40,17 +41,9 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 
 def _run(arguments: Sequence[str], shell: Shell) -> int:
     args = parser(hira.__version__).parse_args(arguments)
-    if args.command == "ask":
-        from hira.cli.ask import ask  # loads the whole runtime
-
-        return ask(args, shell)
-    if args.command == "mcp":
-        from hira.cli.mcp import mcp  # loads the whole runtime
-
-        return mcp(args, shell)
-    from hira.cli.doctor import doctor  # loads the whole runtime
-
-    return doctor(args, shell)
+    command = import_module(f"hira.cli.{args.command}")  # loads what this command needs, and no other
+    code: int = getattr(command, args.command)(args, shell)
+    return code
 
 
 def code_of(error: HiraError) -> int:

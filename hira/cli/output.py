@@ -1,16 +1,26 @@
 """How an answer is written: for a person, as JSON, and into a file that is never half-written."""
 
+import argparse
 import json
 import os
 import tempfile
 from pathlib import Path
 
 from hira.answer import Answer
+from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.evidence import Source, Verdict
 
 WORST_FIRST: tuple[Verdict, ...] = ("contradicted", "not found", "unchecked", "supported")
 SUFFIXES = (".json", ".md", ".txt")
+
+
+def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
+    """The answer on stdout, as JSON if that is asked for; nothing where there is no text."""
+    if args.json:
+        shell.say(as_json(answer))
+    elif answer.text:
+        shell.say(text(answer))
 
 
 def text(answer: Answer) -> str:

@@ -144,6 +144,7 @@ class Journal:
 
         A failure that nothing came after is what ended it, and is tried again.
         """
+        run = self.entry(run).id
         claim = "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?"
         known, sources = self._known(run)
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
@@ -151,7 +152,7 @@ class Journal:
         self._writer.alive.add(run)
         self._writer.put(
             [
-                (claim, (os.getpid(), socket.gethostname(), time.time(), self.entry(run).id)),
+                (claim, (os.getpid(), socket.gethostname(), time.time(), run)),
                 ("delete from events where run = ?", (run,)),
             ]
         )
@@ -162,7 +163,7 @@ class Journal:
         the run, if it ended early with an answer."""
         entry = self.entry(run)
         stop = _STOPS.get(entry.status) if entry.answer else None
-        return Log(entry.id, None, *self._known(run), ended=stop(entry.error.partition("\n")[0]) if stop else None)
+        return Log(entry.id, None, *self._known(entry.id), ended=stop(entry.error.partition("\n")[0]) if stop else None)
 
     def runs(self, limit: int = 50) -> list[Entry]:
         """The newest runs, newest first."""

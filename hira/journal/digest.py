@@ -1,6 +1,8 @@
 """Names for requests. A conversation's next request is named by reading only what is new in it."""
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +38,16 @@ class Digests:
         self._last[request.conversation] = _Read(about, request.messages, total)
         return total.hexdigest(), kept
 
+    def last(self, conversation: str) -> _Read | None:
+        return self._last.get(conversation)
+
+    def back(self, conversation: str, to: _Read | None) -> None:
+        """Forget a request that was not recorded after all."""
+        if to:
+            self._last[conversation] = to
+        else:
+            self._last.pop(conversation, None)
+
 
 def digest_of(model: str, request: Request) -> str:
     """Names what was asked of whom: model, messages, sampling, stops, tools. 32 hexadecimal digits."""
@@ -45,3 +57,9 @@ def digest_of(model: str, request: Request) -> str:
 def _shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
     shared = zip(earlier, now, strict=False)
     return next((at for at, (a, b) in enumerate(shared) if a is not b), min(len(earlier), len(now)))
+
+
+def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:
+    """Names a tool's call: its name and its arguments, whatever their order."""
+    spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.blake2b(f"{name} {spelled}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -105,11 +105,14 @@ class Log:
 
     async def policy(self, model: str, request: Request, ask: Callable[[], Awaitable[Completion]]) -> Completion:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
+        earlier = self._digests.last(request.conversation)
         digest, kept = self._digests.of(model, request)
-        asked = Asked(
-            "policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept)
-        )  # fmt: skip
-        return await self.call(asked, ask, described, completion_of)
+        asked = Asked("policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept))
+        try:
+            return await self.call(asked, ask, described, completion_of)
+        except Stop:
+            self._digests.back(request.conversation, earlier)
+            raise
 
     async def call(
         self,

@@ -26,7 +26,7 @@ async def told(toolbox: Toolbox) -> dict[str, Any]:
 
 def stand_ins(record: Mapping[str, Any]) -> Toolbox:
     """A toolbox that looks as the recorded one did. What it is asked for has to come from the record."""
-    python = record.get("python")
+    python: Mapping[str, Any] = record.get("python", {})
 
     @asynccontextmanager
     async def opened(_subtask: str) -> AsyncIterator[Tool]:

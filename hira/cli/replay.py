@@ -1,0 +1,41 @@
+"""`hira replay`: a recorded run is shown again as it was, and gone through again without calling anything."""
+
+import argparse
+import asyncio
+import importlib
+
+from hira.cli import INTERRUPTED, USAGE, explain, output
+from hira.cli.ask import shown, told
+from hira.cli.recorded import opened
+from hira.cli.shell import Shell
+from hira.errors import HiraError
+from hira.events import event_of
+from hira.trace import read
+
+
+def replay(args: argparse.Namespace, shell: Shell) -> int:
+    going = importlib.import_module("hira.replay").replay
+    path = output.checked(args.output, shell.folder) if args.output else None
+    with opened(args, shell) as journal:
+        again = asyncio.run(going(journal, args.run))
+        answer = read(journal, again.entry.id).answer
+    with shown(args, shell) as view:
+        for record in again.events:
+            view(event_of(record))
+    if path:
+        output.write(answer, path)
+    if again.same:
+        return told(answer, args, shell)
+    output.tell(answer, args, shell)
+    run = again.entry.id
+    if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
+        explain(HiraError(f"run {run} broke off here", fix=f"to go on: hira resume {run}"), shell)
+        return INTERRUPTED
+    if again.entry.status == "running":
+        explain(HiraError(f"run {run} is still going on; this is its record so far"), shell)
+        return INTERRUPTED
+    made = again.entry.versions.get("hira", "an unknown version")
+    what = again.ends or "the recorded calls lead to another answer today"
+    where = f"code or prompts have changed since the run, which was made with hira {made}; what is shown is the record"
+    explain(HiraError(what, where=where, fix="ask again to see what they do now"), shell)
+    return USAGE

@@ -1,0 +1,61 @@
+"""`hira resume`: a run goes on where it ended, with the settings of then and the keys of today."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hira.api import Hira, Run
+from hira.cli import output
+from hira.cli.ask import answered, told
+from hira.cli.parser import LIMITS
+from hira.cli.recorded import opened
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.journal import Entry
+from hira.replay import recorded_settings
+from hira.settings import Settings, load
+from hira.trace import read
+from hira.workflows import WORKFLOWS
+
+DONE = ("answered", "insufficient_evidence")
+
+
+def resume(args: argparse.Namespace, shell: Shell) -> int:
+    path = output.checked(args.output, shell.folder) if args.output else None
+    with opened(args, shell) as journal:
+        entry, file = journal.entry(args.run), journal.path
+        if entry.status in DONE:
+            answer = read(journal, entry.id).answer
+            if not args.quiet:
+                shell.tell(f"hira: run {entry.id} had ended; this is its answer")
+            if path:
+                output.write(answer, path)
+            return told(answer, args, shell)
+    if entry.workflow and entry.workflow not in WORKFLOWS:
+        raise UsageError(f"run {entry.id} was made with a workflow of its own, {entry.workflow!r}",
+                         fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
+    today = load({}, shell.environ, shell.folder, shell.home)
+    limits = {name: value for name in LIMITS if (value := getattr(args, name)) is not None}
+    flags = {**as_flags(entry, today), **limits, "journal": file}
+    hira = Hira(settings=load(flags, shell.environ, shell.folder, shell.home))
+
+    async def begin() -> Run:
+        return await hira.resume(entry.id)
+
+    return answered(hira, begin, args, shell, path)
+
+
+def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
+    """The recorded settings as they would be given on the command line.
+
+    A role that speaks at the place of today's configuration takes its key from there.
+    """
+    values = dict(recorded_settings(entry))
+    roles = {}
+    for name, own in values.pop("roles", {}).items():
+        given = {key: value for key, value in own.items() if value not in ("", None)}
+        if name in today.roles and today.roles[name].base_url == given.get("base_url"):
+            del given["base_url"]
+        roles[name] = given
+    return {**values, "roles": roles, "docs": [Path(path) for path in values.get("docs", ())]}

@@ -1,0 +1,86 @@
+"""`hira runs`: the recorded runs, newest first; `export` writes them for training, `delete` removes them."""
+
+import argparse
+import json
+import time
+
+from hira.cli import OK
+from hira.cli.progress import brief
+from hira.cli.recorded import day, opened
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.journal import Entry, Journal
+from hira.policy import Usage
+from hira.trace import read
+from hira.trace.conversations import conversations, write_lines
+
+DAY = 86400.0
+
+
+def runs(args: argparse.Namespace, shell: Shell) -> int:
+    with opened(args, shell) as journal:
+        if args.what == "export":
+            return _export(journal, args, shell)
+        if args.what == "delete":
+            return _delete(journal, args, shell)
+        listed = [(entry, paid(journal, entry)) for entry in journal.runs(args.limit)]
+    if args.json:
+        shell.say(json.dumps([as_json(entry, usage) for entry, usage in listed], ensure_ascii=False, indent=2))
+    for entry, usage in [] if args.json else listed:
+        cost = f"${usage.cost:.4f}" if usage.cost else f"{usage.tokens:,} tokens"
+        head = f"{entry.id}  {day(entry.began)}  {entry.state.replace('_', ' '):<21}  {cost:>14}  "
+        shell.say(head + brief(entry.question, 80))
+    if not listed:
+        shell.tell("hira: no runs are recorded")
+    return OK
+
+
+def paid(journal: Journal, entry: Entry) -> Usage:
+    """What a run cost: as it said at its end, else by what was recorded of its calls."""
+    return Usage(**entry.usage) if entry.usage else read(journal, entry.id).usage
+
+
+def as_json(entry: Entry, usage: Usage) -> dict[str, object]:
+    return {
+        "run_id": entry.id,
+        "question": entry.question,
+        "status": entry.state,
+        "workflow": entry.workflow,
+        "model": entry.settings.get("model", ""),
+        "began": entry.began,
+        "ended": entry.ended,
+        "usage": {
+            "calls": usage.calls,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cost": usage.cost,
+            "seconds": round(usage.seconds, 3),
+        },
+    }
+
+
+def _export(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
+    named = [journal.entry(run) for run in args.runs] or [one for one in journal.runs(-1) if one.state != "running"]
+    lines = (line for entry in reversed(named) for line in conversations(read(journal, entry.id)))
+    if args.output == "-":
+        for line in lines:
+            shell.say(json.dumps(line, ensure_ascii=False))
+        return OK
+    path = (shell.folder / args.output).absolute()
+    number = write_lines(lines, path)
+    shell.tell(f"hira: {number} conversations of {len(named)} run{'' if len(named) == 1 else 's'} in {path}")
+    return OK
+
+
+def _delete(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
+    if not args.runs and args.older is None:
+        raise UsageError("no run is named", fix="name runs, or an age with --older DAYS")
+    named = {run.id: run for run in map(journal.entry, args.runs)}
+    if args.older is not None:
+        before = time.time() - args.older * DAY
+        named |= {run.id: run for run in journal.runs(-1) if run.began < before and not run.alive}
+    if going := next((run for run in named.values() if run.alive), None):
+        raise UsageError(f"run {going.id} is still going on", where=f"in process {going.pid}", fix="end it first")
+    journal.delete(list(named))
+    shell.tell(f"hira: {len(named)} run{'' if len(named) == 1 else 's'} deleted")
+    return OK
