@@ -3,7 +3,7 @@
 import asyncio
 import json
 import platform
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -80,7 +80,7 @@ class Crew:
             secrets = self.settings.secrets
             if log:
                 log.tools(await told(tools))
-            cast = with_fresh_fallbacks(self.cast, lambda text: events(Notice(text)))
+            cast = with_fresh_fallbacks(self.cast)
             yield Team(cast, record, events, budget, tools, tuple(files), stream, secrets, log)
 
     def begun(self, run: str, files: Sequence[Path]) -> Log | None:
@@ -104,9 +104,9 @@ class Crew:
             await policy.aclose()
 
 
-def with_fresh_fallbacks(cast: Mapping[str, Part], tell: Callable[[str], None]) -> Mapping[str, Part]:
-    """The cast for one run: of several models for a role the first one speaks, and `tell` hears when another does."""
-    fresh = {id(part.policy): part.policy.for_run(tell) for part in cast.values() if isinstance(part.policy, Fallback)}
+def with_fresh_fallbacks(cast: Mapping[str, Part]) -> Mapping[str, Part]:
+    """The cast for one run: of several models for a role the first one speaks."""
+    fresh = {id(part.policy): part.policy.for_run() for part in cast.values() if isinstance(part.policy, Fallback)}
     return {role: replace(part, policy=fresh.get(id(part.policy), part.policy)) for role, part in cast.items()}
 
 

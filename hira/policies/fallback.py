@@ -1,6 +1,5 @@
 """Several models for one role: the next one speaks when the one before it is down."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hira.errors import ContextOverflow, EndpointError
@@ -29,20 +28,17 @@ def place_of(name: str) -> tuple[str, str]:
     return model, f"http{rest}" if at else ""
 
 
-def _untold(_: str) -> None:
-    pass
-
-
 @dataclass(slots=True)
 class Fallback:
     """Policies in order of preference, for one run: who has spoken up for another does so to the end of the run.
 
-    `tell` hears of each change. `model` names them all, so that a run that is resumed asks the same.
+    Each reply of another than the first carries a note of why. `model` names them all, so that a run that is resumed
+    asks the same.
     """
 
     policies: tuple[Policy, ...]
-    tell: Callable[[str], None] = _untold
     _at: int = 0
+    _notes: tuple[str, ...] = ()
 
     @property
     def model(self) -> str:
@@ -59,17 +55,19 @@ class Fallback:
                     raise
                 if self._at == at:
                     self._at = at + 1
-                    self.tell(f"{policy.model}: {error.what}; {self.policies[at + 1].model} speaks from now on")
+                    told = f"{policy.model}: {error.what}; {self.policies[at + 1].model} speaks from now on"
+                    self._notes = (*self._notes, told)
             else:
-                return completion if completion.model else replace(completion, model=policy.model)
+                model = completion.model or policy.model
+                return replace(completion, model=model, notes=(*self._notes, *completion.notes))
 
     async def aclose(self) -> None:
         for policy in self.policies:
             await policy.aclose()
 
-    def for_run(self, tell: Callable[[str], None]) -> "Fallback":
+    def for_run(self) -> "Fallback":
         """The same policies, the first one speaking; they are shared and closed by their owner."""
-        return Fallback(self.policies, tell)
+        return Fallback(self.policies)
 
 
 def _down(error: EndpointError) -> bool:

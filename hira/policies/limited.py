@@ -1,7 +1,8 @@
 """One endpoint's limits, held by all who ask it: how many calls at once, none during a pause, few while it is down.
 
-Calls begin unlimited. A rate limit shrinks what may be under way (× 0.8, once for all that were under way together),
-and clean rounds widen it again; a Retry-After holds everyone. After five failures in a row, of connections or of the
+Calls begin unlimited. A rate limit shrinks what may be under way to 0.8 of what was, and rounds that use it widen it
+again by 5 %; a Retry-After holds everyone. What shrinks it is counted once for all calls that were under way together,
+and a stray refusal among many replies only every 15 seconds. After five failures in a row, of connections or of the
 server itself, the endpoint is left alone for half a minute, then one call tries whether it is back.
 """
 
@@ -11,12 +12,13 @@ import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from weakref import WeakKeyDictionary
 
 from hira.errors import BadReply, ContextOverflow, EndpointError, RateLimited
-from hira.policies.retrying import FIRST_WAIT, LONGEST_WAIT
+from hira.policies.retrying import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT
 from hira.policy import Completion, Policy, Request, Watch
 
 FAILURES = 5
@@ -25,7 +27,10 @@ PATIENCE_SECONDS = 120.0
 SHRINK = 0.8
 GROWTH = 0.05
 USED = 0.8
+LEAST = 4.0
 COOL_DOWN_SECONDS = 15.0
+OFTEN, OFTEN_SHARE = 3, 0.2
+CROWDED = 10
 SERVER_FAULT = 500
 
 
@@ -50,6 +55,9 @@ class Gate:
         self.served = 0
         self._queue: deque[asyncio.Future[None]] = deque()
         self._shrunk = -math.inf
+        self._peak = 0
+        self._refused = 0
+        self._served_then = 0
         self._paused_until = 0.0
         self._failures = 0
         self._down_since: float | None = None
@@ -88,7 +96,7 @@ class Gate:
         """The call was served: the endpoint is up, and it may be asked a little more at once."""
         self.served += 1
         self._alive()
-        if self.flying >= USED * self.limit and self.clock() - self._shrunk > COOL_DOWN_SECONDS:
+        if self.flying >= USED * self.limit:
             self.limit += max(GROWTH, 1 / self.limit)  # over a round: 5 %, or one more
 
     def failed(self, error: EndpointError, request: Request, began: float) -> None:
@@ -96,9 +104,8 @@ class Gate:
         now = self.clock()
         if error.retry_after:
             self._paused_until = max(self._paused_until, now + error.retry_after)
-        if isinstance(error, RateLimited) and error.retryable and began >= self._shrunk:
-            self._shrunk = now
-            self.limit = max(1.0, SHRINK * min(self.limit, self.flying))
+        if isinstance(error, RateLimited) and error.retryable and began > self._shrunk:
+            self._rate_limited(now)
         if not _of_the_server(error, request):
             self._alive()
             return
@@ -107,6 +114,14 @@ class Gate:
             self._down_since = now if self._down_since is None else self._down_since
             self._shut_until = now + SHUT_SECONDS
             self._last = error.what
+
+    def _rate_limited(self, now: float) -> None:
+        self._refused += 1
+        others = self.served - self._served_then
+        often = self._refused >= OFTEN and self._refused > OFTEN_SHARE * (self._refused + others)
+        if often or now - self._shrunk > COOL_DOWN_SECONDS:
+            self.limit = max(LEAST, SHRINK * min(self.limit, self._peak))
+            self._shrunk, self._peak, self._refused, self._served_then = now, self.flying, 0, self.served
 
     def _alive(self) -> None:
         self._failures = 0
@@ -138,7 +153,7 @@ class Gate:
 
     async def _slot(self) -> None:
         if self.flying < self.limit and not self._queue:
-            self.flying += 1
+            self._take()
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
@@ -146,7 +161,8 @@ class Gate:
             await turn
         except asyncio.CancelledError:
             if turn.cancelled():
-                self._queue.remove(turn)
+                with suppress(ValueError):  # passed over already
+                    self._queue.remove(turn)
             else:  # it was admitted and cancelled in the same moment
                 self.flying -= 1
             self._admit()
@@ -156,8 +172,12 @@ class Gate:
         while self._queue and self.flying < self.limit:
             turn = self._queue.popleft()
             if not turn.done():
-                self.flying += 1
+                self._take()
                 turn.set_result(None)
+
+    def _take(self) -> None:
+        self.flying += 1
+        self._peak = max(self._peak, self.flying)
 
 
 def _of_the_server(error: EndpointError, request: Request) -> bool:
@@ -195,7 +215,7 @@ class Limited:
         return self.policy.model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        gate = self.gate()
+        gate, turned_away = self.gate(), 0
         while True:
             served = gate.served
             trial = await gate.enter(self.where, patient=self.patient)
@@ -204,16 +224,19 @@ class Limited:
                 completion = await self.policy.complete(request, watch)
             except EndpointError as error:
                 gate.failed(error, request, began)
-                if not (isinstance(error, RateLimited) and error.retryable) or served == gate.served:
+                turned_away = 0 if gate.served > served else turned_away + 1
+                crowded = turned_away == 0 or (gate.flying > 1 and turned_away <= CROWDED)
+                if not (crowded and isinstance(error, RateLimited) and error.retryable):
                     raise
-                refused = error  # others were served meanwhile: it is a matter of waiting for one's turn
+                refused = error  # others are served: it is a matter of waiting for one's turn
             else:
                 gate.answered()
                 return completion
             finally:
                 gate.leave(trial=trial)
             if refused.retry_after is None:
-                await gate.sleep(FIRST_WAIT * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
+                longest = min(GROWN_WAIT, FIRST_WAIT * 2.0**turned_away)
+                await gate.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
 
     async def aclose(self) -> None:
         await self.policy.aclose()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from hira.agents.expert import Account, Task
-from hira.agents.loop import Seen, use
+from hira.agents.loop import Seen, check_spoken, use
 from hira.agents.record import record
 from hira.dialects.answer import spoken
 from hira.errors import DialectError
@@ -42,6 +42,7 @@ class SimpleSearch:
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
         conversation.say(user(ANSWER.fill(documents=documents, task=task.text, known=task.known)))
         completion = await conversation.turn()
+        check_spoken(completion, conversation)
         conversation.say(assistant(completion.text))
         told = spoken(completion)
         return Account(f"Searched for: {'; '.join(queries)}\n\n{documents}\n\n{told}", told)
