@@ -198,14 +198,6 @@ def _record(command: Parser) -> None:
     )
 
 
-def _record(command: Parser) -> None:
-    group = command.add_argument_group("record")
-    group.add_argument("--journal", metavar="FILE", help="record the run in this file; `off` records nothing")
-    group.add_argument(
-        "--cache", dest="reuse", action="store_true", default=None, help="do not ask again what a recorded run has asked"
-    )
-
-
 def _output(command: Parser) -> None:
     group = command.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one JSON object on stdout")
