@@ -3,13 +3,13 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from hira.messages import ToolCall
 from hira.policy import Completion, Request, Usage
-from hira.testing.faults import FAULTS, Exchange
+from hira.testing.faults import FAULTS, Exchange, Fault
 from hira.testing.script import Replies, Script, ScriptError
 from hira.testing.wire import StopStyle, as_completion, chunks_of, event, reply_of, request_of
 
@@ -32,9 +32,10 @@ class Endpoint:
 
     Replies are those of `ScriptedPolicy`; a mapping's keys are names of models, because the wire carries no names of
     conversations. `faults` are served in order, one a request, before the replies: the keys of
-    `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". `delay` is in seconds a reply. What
-    the server does with a stop string is `stops`: strip it, keep it in the text, or name it beside the text as vLLM
-    does. `keep` keeps the requests; turn it off where many thousands come. `port` 0 is a free one.
+    `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". A function in their place is given the
+    number of each request, from 1, and names its fault, or says "" for a reply of the script. `delay` is in seconds a
+    reply. What the server does with a stop string is `stops`: strip it, keep it in the text, or name it beside the text
+    as vLLM does. `keep` keeps the requests; turn it off where many thousands come. `port` 0 is a free one.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class Endpoint:
         model: str = "scripted",
         delay: float = 0.0,
         stops: StopStyle = "strip",
-        faults: Iterable[str] = (),
+        faults: Iterable[str] | Callable[[int], str] = (),
         keep: bool = True,
         port: int = 0,
     ) -> None:
-        if unknown := set(faults := list(faults)) - set(FAULTS):
+        self._fault_of = faults if callable(faults) else None
+        self._faults = [] if callable(faults) else list(faults)
+        if unknown := set(self._faults) - set(FAULTS):
             raise ValueError(f"no faults named {sorted(unknown)}; there are {sorted(FAULTS)}")
         self.model = model
         self.requests: list[Received] = []
@@ -56,7 +59,7 @@ class Endpoint:
         self.broken = ""
         self._delay = delay
         self._stops: StopStyle = stops
-        self._faults = faults
+        self._asked = 0
         self._keep = keep
         self._connections: set[_Connection] = set()
         self._server: asyncio.Server | None = None
@@ -138,7 +141,7 @@ class Endpoint:
         if received.method == "GET":
             await self._get(received, exchange)
             return
-        fault = FAULTS[self._faults.pop(0)] if self._faults else None
+        fault = self._next_fault()
         if fault and fault.act:
             await fault.act(exchange)
             return
@@ -154,6 +157,13 @@ class Endpoint:
         if fault and fault.alter:
             reply = fault.alter(reply)
         await self._say(received, exchange, reply)
+
+    def _next_fault(self) -> Fault | None:
+        self._asked += 1
+        if self._fault_of:
+            name = self._fault_of(self._asked)
+            return FAULTS[name] if name else None
+        return FAULTS[self._faults.pop(0)] if self._faults else None
 
     def _reply(self, body: Mapping[str, Any]) -> Completion:
         completion = self.script.reply(request_of(body))

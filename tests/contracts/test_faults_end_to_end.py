@@ -1,0 +1,359 @@
+"""Every fault of an endpoint, through a whole question: an answer or a clear ending, in three lines, in time."""
+
+import asyncio
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira
+from hira.api import Run
+from hira.cli import ENDPOINT, NO_EVIDENCE, OK, PARTIAL, code_of, main
+from hira.cli.ask import CODES
+from hira.cli.shell import Shell
+from hira.events import Notice
+from hira.policies.fitting import fitting
+from hira.policies.limited import Gate, limited
+from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.retrying import retrying
+from hira.policy import Completion, Policy, Request
+from hira.settings import Settings
+from hira.testing import Endpoint, calling
+from hira.testing.faults import FAULTS
+
+QUESTION = "When was ASEAN founded?"
+ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
+DISTILLED = '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}'
+CALL: Mapping[str, Any] = {
+    "native": calling("subtask", task=QUESTION),
+    "tags": f"I look. <|begin_call_subtask|>{QUESTION}<|end_call_subtask|>",
+}
+# the six calls of the run, by number
+PLANNER, ASSIGN, PLAN, EXPERT, DISTIL, CONCLUDE = range(1, 7)
+DEADLINE = 10.0
+
+When = Callable[[int], bool]
+
+
+def at(*numbers: int) -> When:
+    return lambda number: number in numbers
+
+
+def always(number: int) -> bool:
+    return True
+
+
+def since(first: int) -> When:
+    return lambda number: number >= first
+
+
+def script(dialect: str = "native") -> Callable[[Request], str | Completion]:
+    """Whoever asks, and however often, gets what fits its prompt."""
+
+    def reply(request: Request) -> str | Completion:
+        first = request.messages[0].text
+        if "names above" in first or '"expert"' in first:
+            return '{"reason": "a page states it", "expert": "simple_search"}'
+        if '"queries"' in first and len(request.messages) == 1:
+            return '{"queries": ["ASEAN founded"]}'
+        if '"conclusion"' in first:
+            return DISTILLED
+        planning = any(tool["function"]["name"] == "subtask" for tool in request.tools) or "call_subtask" in first
+        if planning and "1967" not in " ".join(message.text for message in request.messages):
+            return CALL[dialect]
+        return ANSWER
+
+    return reply
+
+
+class Time:
+    """A clock that waiting moves on, so that nobody really waits."""
+
+    now = 1000.0
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def policy_at(base_url: str) -> Policy:
+    """What hira opens for an endpoint, with shorter waits."""
+    policy = OpenAIPolicy("scripted", base_url, "sk-test", timeout=Timeout(total=0.4, idle=0.2, connect=0.3))
+    time = Time()
+    gate = Gate(clock=time.clock, sleep=time.sleep)
+    return fitting(retrying(limited(policy, lambda: gate, where=policy.where), sleep=time.sleep))
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    return tmp_path / "docs"
+
+
+async def asked(base_url: str, docs: Path, *, stream: bool = False, **settings: Any) -> tuple[Run, list[str]]:
+    """The run of the question, ended, and the notices it gave."""
+    heard: list[str] = []
+    policy = policy_at(base_url)
+    async with Hira(settings=Settings(docs=(docs,), **settings), policies={"*": policy}) as hira:
+        run = hira.stream(QUESTION)
+        async with asyncio.timeout(DEADLINE):
+            await run.work(lambda event: heard.append(event.text) if isinstance(event, Notice) else None, stream=stream)
+        await policy.aclose()
+    return run, heard
+
+
+def code(run: Run) -> int:
+    return code_of(run.failure) if run.failure else CODES[run.answer.status]
+
+
+PASSING = [
+    "ok", "429", "429-ra1", "429-ra-ms", "429-ra-date", "429-ra-past", "500", "502", "503", "504", "529", "408", "409",
+    "422", "307", "reset-before", "reset-headers", "half-json", "bad-json", "error-200",
+    "empty-body", "null-choices", "no-choices", "null-content", "empty-content", "blank-content", "reasoning-only",
+    "tool-bad-json", "tool-unknown", "tool-no-id", "tool-args-obj", "silent", "slow-trickle",
+]  # fmt: skip
+STREAMED = [
+    "s-truncated", "s-bad-json", "s-error-mid", "s-ping-only", "s-stall", "s-tool-frag", "s-no-done", "s-split-utf8",
+    "s-null-delta", "s-reasoning",
+]  # fmt: skip
+ODD = ["finish-null", "finish-length", "model-echo", "invalid-utf8", "bom", "nan-json", "no-usage", "extra-choices"]
+# said at once, and every time
+ENDING = {
+    "429-ra-huge": "wants no requests until",
+    "429-quota": "no credit left",
+    "400-bad": "messages: field required",
+    "401": "check that the key is right",
+    "401-key": "wrong key: Bearer …",
+    "403-html": "Access denied by proxy",
+    "404-model": "does not exist",
+    "307-host": "which is not followed",
+    "html-200": "looks like a page for people",
+    "finish-filter": "a content filter kept its reply back",
+}
+STAYING = {
+    "429": "too many requests", "500": "answered 500", "reset-before": "the connection failed", "bad-json": "not JSON",
+    "error-200": "model is loading", "silent": "no whole reply within 0.4 seconds",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", [PLANNER, EXPERT])
+@pytest.mark.parametrize("fault", PASSING)
+async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, docs: Path) -> None:
+    def trouble(number: int) -> str:
+        return fault if number == where and fault != "ok" else ""
+
+    with Endpoint(script(), faults=trouble) as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+    assert (code(run), run.answer.text) == (OK, ANSWER)
+
+
+async def test_a_schema_that_is_refused_is_left_out_from_then_on(docs: Path) -> None:
+    with Endpoint(script(), faults=lambda number: "400-schema" if number == ASSIGN else "") as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+        sent = ["response_format" in call.body for call in endpoint.calls]
+    assert code(run) == OK
+    assert sent == [False, True, *[False] * 5]
+
+
+@pytest.mark.parametrize("where", [PLANNER, DISTIL])
+@pytest.mark.parametrize("fault", STREAMED)
+async def test_a_stream_that_goes_wrong_costs_no_answer(fault: str, where: int, docs: Path) -> None:
+    with Endpoint(script(), faults=lambda number: fault if number == where else "") as endpoint:
+        run, _ = await asked(endpoint.base_url, docs, stream=True)
+    # some of them end well, in a text that is the planner's whole answer and rests on nothing
+    assert code(run) in ({OK, NO_EVIDENCE} if where == PLANNER else {OK})
+
+
+@pytest.mark.parametrize("fault", ["s-never-end", "s-big-line"])
+async def test_a_stream_without_bounds_is_left(fault: str, docs: Path) -> None:
+    with Endpoint(script(), faults=lambda number: fault if number == EXPERT else "") as endpoint:
+        run, _ = await asked(endpoint.base_url, docs, stream=True)
+    assert code(run) in {OK, ENDPOINT}
+    assert len(run.answer.error.splitlines()) <= 3
+
+
+@pytest.mark.parametrize("fault", ODD)
+async def test_an_odd_reply_in_place_of_a_record_is_asked_for_again(fault: str, docs: Path) -> None:
+    with Endpoint(script(), faults=lambda number: fault if number == DISTIL else "") as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+    assert (code(run), run.answer.text) == (OK, ANSWER)
+
+
+@pytest.mark.parametrize("dialect", ["native", "tags"])
+@pytest.mark.parametrize("fault", ENDING)
+async def test_what_will_not_pass_ends_at_once_and_is_told_in_three_lines(fault: str, dialect: Any, docs: Path) -> None:
+    with Endpoint(script(dialect), faults=lambda _: fault) as endpoint:
+        run, _ = await asked(endpoint.base_url, docs, dialect=dialect)
+        calls = len(endpoint.calls)
+    assert (code(run), run.answer.status, calls) == (ENDPOINT, "failed", 1)
+    assert ENDING[fault] in run.answer.error
+    assert 1 < len(run.answer.error.splitlines()) <= 3
+
+
+@pytest.mark.parametrize("fault", STAYING)
+async def test_what_stays_is_told_after_a_bounded_number_of_attempts(fault: str, docs: Path) -> None:
+    with Endpoint(script(), faults=lambda _: fault) as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+        calls = len(endpoint.calls)
+    assert (code(run), run.answer.status) == (ENDPOINT, "failed")
+    assert calls <= 5
+    assert STAYING[fault] in run.answer.error
+    assert len(run.answer.error.splitlines()) <= 3
+
+
+@pytest.mark.parametrize("fault", ["500", "401", "finish-filter"])
+async def test_an_endpoint_that_goes_down_in_the_middle_leaves_what_was_known(fault: str, docs: Path) -> None:
+    with Endpoint(script(), faults=lambda number: fault if number >= CONCLUDE else "") as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+    assert (code(run), run.answer.status) == (ENDPOINT, "failed")
+    assert "8 August 1967" in run.answer.text
+    assert len(run.answer.error.splitlines()) <= 3
+
+
+async def test_a_reply_that_an_expert_was_refused_is_not_its_finding(docs: Path) -> None:
+    with Endpoint(script(), faults=lambda number: "finish-filter" if number == EXPERT else "") as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+    (first, *_) = run.answer.rollout.findings
+    assert not first.ok
+    assert "kept its reply back" in first.conclusion
+    assert code(run) == OK
+
+
+async def test_an_answer_that_was_cut_off_is_asked_for_once_more_shortly(docs: Path) -> None:
+    replies = [Completion("ASEAN was founded on 8 Aug", finish="length"), ANSWER]
+    with Endpoint([CALL["native"], *_lookup(), *replies]) as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+        assert "cut off at the length limit" in endpoint.calls[-1].body["messages"][-1]["content"]
+        endpoint.assert_done()
+    assert (code(run), run.answer.text) == (OK, ANSWER)
+
+
+async def test_an_answer_that_is_cut_off_twice_is_taken_as_it_is(docs: Path) -> None:
+    replies = [Completion(f"{ANSWER} And", finish="length")] * 2
+    with Endpoint([CALL["native"], *_lookup(), *replies]) as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+        endpoint.assert_done()
+    assert run.answer.text.startswith(ANSWER)
+
+
+async def test_a_model_that_only_ever_thinks_gives_no_answer_but_an_error(docs: Path) -> None:
+    with Endpoint(lambda _: Completion("", reasoning="let me think")) as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+    assert (code(run), run.answer.text) == (ENDPOINT, "")
+    assert run.answer.error.startswith("the model thought, and gave no answer")
+    assert len(run.answer.error.splitlines()) == 3
+
+
+@pytest.mark.parametrize("dialect", ["native", "tags"])
+async def test_a_window_that_is_too_small_leaves_results_out_and_still_answers(dialect: Any, docs: Path) -> None:
+    (docs / "long.txt").write_text("ASEAN founded. " + "The meeting went on and on. " * 800, encoding="utf-8")
+    with Endpoint(script(dialect), faults=lambda number: "400-overflow" if number == EXPERT else "") as endpoint:
+        run, heard = await asked(endpoint.base_url, docs, dialect=dialect)
+        refused, sent = (len(str(endpoint.calls[number - 1].body)) for number in (EXPERT, EXPERT + 1))
+    assert (code(run), run.answer.text) == (OK, ANSWER)
+    assert sent < refused
+    assert any("longer than the model's window" in text for text in heard)
+
+
+@pytest.mark.parametrize(("base_url", "said"), [("http://127.0.0.1:9/v1", "nothing listens there")])
+async def test_an_endpoint_that_is_not_there_is_named(base_url: str, said: str, docs: Path) -> None:
+    run, _ = await asked(base_url, docs)
+    assert code(run) == ENDPOINT
+    assert said in run.answer.error
+    assert base_url in run.answer.error
+
+
+async def test_tls_to_a_plain_port_is_told(docs: Path) -> None:
+    with Endpoint() as endpoint:
+        run, _ = await asked(endpoint.base_url.replace("http://", "https://"), docs)
+    assert code(run) == ENDPOINT
+    assert "speak plain HTTP" in run.answer.error
+
+
+async def test_a_cancelled_question_leaves_no_connection_in_use(docs: Path) -> None:
+    with Endpoint(script(), faults=lambda number: "s-stall" if number == EXPERT else "") as endpoint:
+        policy = OpenAIPolicy("scripted", endpoint.base_url, "key")
+        async with Hira(settings=Settings(docs=(docs,)), policies={"*": policy}) as hira:
+            run = hira.stream(QUESTION)
+            working = asyncio.create_task(run.work(stream=True))
+            async with asyncio.timeout(DEADLINE):
+                while len(endpoint.calls) < EXPERT:
+                    await asyncio.sleep(0.01)
+            working.cancel()
+            await asyncio.wait((working,), timeout=1)
+            assert working.cancelled()
+            async with asyncio.timeout(1):
+                while endpoint.in_flight:
+                    await asyncio.sleep(0.01)
+        await policy.aclose()
+
+
+def test_every_fault_that_the_tests_endpoint_knows_goes_through_a_question() -> None:
+    named = {*PASSING, *STREAMED, *ODD, *ENDING, *STAYING, "400-overflow", "400-schema", "s-never-end", "s-big-line"}
+    # the same by another name, or no fault of a whole question
+    assert set(FAULTS) - named <= {"400-overflow-llamacpp", "400-stream-options", "400-max-tokens", "other-reasoning"}
+
+
+def _lookup() -> list[str]:
+    return ['{"reason": "x", "expert": "simple_search"}', '{"queries": ["ASEAN founded"]}', ANSWER, DISTILLED]
+
+
+# --- the command itself
+
+
+def command(docs: Path, base_url: str, *argv: str, **environ: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    shell = Shell(io.StringIO(), out, err, environ, docs.parent, docs.parent / "home")
+    given = ["ask", QUESTION, "--docs", "docs", "--base-url", base_url, "--model", "scripted", "--quiet", *argv]
+    return main(given, shell), out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("fault", "when", "ends"),
+    [
+        ("429", at(EXPERT), OK),
+        ("401", always, ENDPOINT),
+        ("404-model", always, ENDPOINT),
+        ("429-ra-huge", since(CONCLUDE), ENDPOINT),
+        ("silent", since(EXPERT), PARTIAL),
+    ],
+)
+def test_the_command_ends_with_the_right_code_and_three_lines_at_most(
+    fault: str, when: When, ends: int, docs: Path
+) -> None:
+    with Endpoint(script(), faults=lambda number: fault if when(number) else "") as endpoint:
+        code, out, err = command(docs, endpoint.base_url, "--max-time", "1.5")
+    assert code == ends, err
+    assert len(err.strip().splitlines()) <= 3
+    assert code != OK or ANSWER in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [*PASSING, *ENDING, *STAYING])
+def test_the_command_survives_every_fault_once_and_ends_clearly_if_it_stays(fault: str, docs: Path) -> None:
+    for when in (at(PLAN), always):
+        with Endpoint(script(), faults=lambda number, when=when: fault if when(number) else "") as endpoint:
+            code, out, err = command(docs, endpoint.base_url, "--max-time", "8")
+        assert code in {OK, ENDPOINT, NO_EVIDENCE, PARTIAL}, err
+        assert len(err.strip().splitlines()) <= 3
+        assert (code == OK) == (ANSWER in out and not err)
+
+
+def test_the_next_model_answers_when_the_first_is_refused(docs: Path) -> None:
+    with Endpoint(script()) as good, Endpoint(faults=["401"] * 9) as bad:
+        code, out, err = command(docs, bad.base_url, "--model", f"first,second@{good.base_url}", "--role", "planner=a")
+        assert (code, out) == (ENDPOINT, "")
+        both = f"first,second@{good.base_url}"
+        code, out, err = command(docs, bad.base_url, "--model", both, "--role", f"planner={both}", OPENAI_API_KEY="k")
+        models = {call.body["model"] for call in good.calls}
+        keys = [call.headers.get("authorization") for call in good.calls]
+    assert (code, err) == (OK, "")
+    assert ANSWER in out
+    assert models == {"second"}
+    assert set(keys) == {None}, "a key goes to the endpoint it was given for and to no other"
