@@ -69,13 +69,17 @@ def checked(name: str, folder: Path) -> Path:
 
 
 def write(answer: Answer, path: Path) -> None:
-    """Write the answer as its file's suffix says. Readers of the path see the old file or the whole new one."""
-    written = {".json": as_json, ".md": markdown, ".txt": text}[path.suffix](answer)
+    """Write the answer as its file's suffix says."""
+    replaced(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix](answer) + "\n")
+
+
+def replaced(path: Path, written: str) -> None:
+    """Put a text in the place of a file. Readers of the path see the old file or the whole new one."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(written + "\n")
+            file.write(written)
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except OSError as error:
-        raise UsageError(f"the answer could not be written: {error}", where=f"to {path}") from None
+        raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
