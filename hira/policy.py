@@ -57,11 +57,15 @@ class Tokens:
     logprobs: tuple[float, ...]
 
 
+Choose = Literal["auto", "none"]
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call of a policy.
 
     `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow;
+    with `choose` "none" they are shown, because the history speaks of them, but none may be called;
     `continues` asks for the last message, the assistant's own, to be carried on rather than answered;
     `conversation` names the conversation, so that weights in training can append to its tokens.
     """
@@ -73,6 +77,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
     continues: bool = False
     conversation: str = ""
+    choose: Choose = "auto"
 
 
 Finish = Literal["stop", "length", "calls", "filtered"]

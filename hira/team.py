@@ -15,7 +15,7 @@ from hira.events import Events, Notice, SourceRead, TurnEnded, TurnStarted, Turn
 from hira.evidence import Source
 from hira.journal import Log
 from hira.messages import Message, assistant
-from hira.policy import Completion, Delta, Policy, Request, Sampling, Usage
+from hira.policy import Choose, Completion, Delta, Policy, Request, Sampling, Usage
 from hira.prices import NO_PRICES, Price, Prices
 from hira.tokens import count
 from hira.tools import Toolbox
@@ -25,6 +25,21 @@ if TYPE_CHECKING:
     from hira.policy import Watch
 
 T = TypeVar("T")
+
+
+async def together(works: Sequence[Awaitable[T]]) -> list[T]:
+    """The results of all works, made side by side, in their order. When one raises, the others are ended first."""
+    if len(works) == 1:
+        return [await works[0]]
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 LONGEST_QUOTE = 160
 Continuation = Literal["turns", "chain"]
 
@@ -53,7 +68,7 @@ class Part:
 class _Shared:
     """A call that several wait for; the last one to give up ends it."""
 
-    result: asyncio.Future[Any]
+    result: asyncio.Future[Any] | None = None
     waiting: int = 0
 
 
@@ -110,29 +125,29 @@ class Team:
             if self._bell:
                 self._bell.set_result(None)
 
-    async def once(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def once(self, key: str, call: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
         """The result of the call; calls under one key are made once, also while the first is under way.
 
-        Failures are not kept, and an empty key keeps nothing.
+        What raises and what is not `good` is not kept, and an empty key keeps nothing.
         """
         if not key:
             return await call()
-        if key not in self._made:
-            made = self._made[key] = _Shared(asyncio.ensure_future(call()))
-            made.result.add_done_callback(lambda done: self._forget(key, done))
-        made = self._made[key]
+        made = self._made.setdefault(key, _Shared())
+        if made.result is None:
+            made.result = asyncio.ensure_future(call())
         made.waiting += 1
+        kept = False
         try:
             result: T = await asyncio.shield(made.result)
+            kept = good(result)
             return result
         finally:
             made.waiting -= 1
-            if not made.waiting and not made.result.done():
+            if not kept and self._made.get(key) is made and (made.result.done() or not made.waiting):
+                del self._made[key]
+            if not made.result.done() and not made.waiting:
                 made.result.cancel()
-
-    def _forget(self, key: str, done: asyncio.Future[Any]) -> None:
-        if done.cancelled() or done.exception():
-            self._made.pop(key, None)
+                await asyncio.wait((made.result,))
 
     @property
     def stopped(self) -> Stop | None:
@@ -214,6 +229,7 @@ class Conversation:
         schema: Mapping[str, Any] | None = None,
         last: bool = False,
         closing: bool = False,
+        choose: Choose = "auto",
     ) -> Completion:
         """One policy call. `last` is the call that writes the answer: the reserve pays for it and no stop prevents it.
         `closing` is the call with which a role ends its part; it may use up the reserve of its role.
@@ -234,6 +250,7 @@ class Conversation:
             schema,
             continues=bool(self.messages) and self.messages[-1].role == "assistant",
             conversation=self.name,
+            choose=choose,
         )
         team.events(TurnStarted(self.name, self.trajectory.role))
         completion = await self._charged(self._asked(request, wanted, room), wanted)

@@ -25,6 +25,7 @@ def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         assert process.stdout is not None
         listening = next((line for line in process.stdout if line.startswith("listening ")), "")
+        late.cancel()
         assert listening, f"no server: {(folder / 'log').read_text()[-2000:]}"
         yield f"{listening.split()[1]}/v1"
     finally:

@@ -4,7 +4,6 @@ It ends with an answer in any case. At a limit, at the third repeat of a call, a
 read, or when the run has to stop, the model is told so once, after the last result, and asked for its answer.
 """
 
-import asyncio
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -14,14 +13,14 @@ from urllib.parse import quote
 
 from hira.agents.recorded import recorded
 from hira.dialects import Call, Parsed
-from hira.dialects.answer import final
+from hira.dialects.answer import final, only_thought
 from hira.errors import BadReply, RoleSpent, Stop, ToolError
 from hira.events import Notice, ToolEnded, ToolStarted
 from hira.evidence import unmarked
 from hira.messages import Filled, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
-from hira.team import Conversation
+from hira.team import Conversation, together
 from hira.tools import Observation, Tool
 from hira.untrusted import clean
 
@@ -31,6 +30,7 @@ UNREADABLE = Prompt(__file__, "unreadable")
 EMPTY = Prompt(__file__, "empty")
 CONCLUDE = Prompt(__file__, "conclude")
 CUT = Prompt(__file__, "cut")
+SPENT = Prompt(__file__, "spent")
 
 REPEATS = 3
 UNREADABLE_IN_A_ROW = 2
@@ -56,6 +56,7 @@ class Step:
 class Loop:
     """A role at work with tools. `limit` counts accepted calls, `several` how many one turn may hold.
 
+    A call of a `pure` tool that was made before, and what is over the limit, is answered without being made.
     `final` marks the role whose answer is the run's: when the run has to stop, only it is asked once more, and the
     budget's reserve pays for it; the others close with what they wrote last.
     """
@@ -71,6 +72,7 @@ class Loop:
     cut: bool = False
     transcript: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
+    _answered: list[tuple[Call, str] | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.conversation.closes = "run" if self.final else "role"
@@ -79,7 +81,7 @@ class Loop:
         """Think and act until the model closes."""
         step = await self.think()
         while step.calls:
-            results = await asyncio.gather(*(self.perform(call) for call in step.calls))
+            results = await together([self.perform(call) for call in step.calls])
             self.observe(list(zip(step.calls, results, strict=True)))
             step = await self.think()
         return step
@@ -103,23 +105,24 @@ class Loop:
             elif not parsed.calls and (not parsed.text or only_thought(completion)):
                 self.unreadable += 1
                 self._tell(parsed, EMPTY.fill())
-            elif any(self._key(call) in self._seen for call in parsed.calls):
-                self.repeats += 1
-                self._tell(parsed, REPEATED.fill(left=self.limit - self.used))
             elif not parsed.calls and self._was_cut(completion):
                 self._tell(parsed, CUT.fill())
+            elif (step := self._accept(parsed)).calls or not parsed.calls:
+                return step
             else:
-                return self._accept(parsed)
+                self.repeats += 1
+                self._keep(parsed)
+                self.observe([])
 
     async def close(self, reason: str) -> Step:
         """Ask for the answer from what is known; the reserve of the budget pays for it."""
         self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
         self.conversation.say(user(CONCLUDE.fill(reason=reason)))
         try:
-            completion = await self.conversation.turn(last=self.final, closing=True)
+            completion = await self._closing_turn()
             if self._was_cut(completion):
                 self.conversation.say(assistant(completion.text), user(CUT.fill()))
-                completion = await self.conversation.turn(last=self.final, closing=True)
+                completion = await self._closing_turn()
         except Stop as stop:
             return self._end(stop)
         check_spoken(completion, self.conversation)
@@ -128,8 +131,16 @@ class Loop:
         self.transcript.append(parsed.text)
         return Step(parsed.text, forced=reason)
 
+    async def _closing_turn(self) -> Completion:
+        """The tools are shown because the history speaks of them; none may be called."""
+        specs = self.conversation.part.dialect.specs(self.tools)
+        return await self.conversation.turn(tools=specs, choose="none", last=self.final, closing=True)
+
     def observe(self, results: Sequence[tuple[Call, str]], notice: Filled | None = None) -> None:
-        """Bring the results back into the conversation, in the order of the calls."""
+        """Bring the results back into the conversation, in the order of the calls; the refused have theirs already."""
+        made = iter(results)
+        results = [pair or next(made) for pair in self._answered] if self._answered else list(results)
+        self._answered = []
         conversation = self.conversation
         self.transcript += [f"[{call.name}] {text}" for call, text in results]
         messages = conversation.part.dialect.results(results, notice)
@@ -140,8 +151,14 @@ class Loop:
 
     async def perform(self, call: Call) -> str:
         """Run one call; what it saw, as the model reads it."""
-        called = next(tool for tool in self.tools if tool.name == call.name)
-        return (await use(self.conversation, called, call.arguments)).text
+        seen = await use(self.conversation, self._tool(call), call.arguments)
+        if not seen.ok:
+            self.forget(call)
+        return seen.text
+
+    def forget(self, call: Call) -> None:
+        """Let a call be made again, because it failed."""
+        self._seen.discard(self._key(call))
 
     @property
     def account(self) -> str:
@@ -168,14 +185,25 @@ class Loop:
         return completion, part.dialect.parse(completion, self.tools, several)
 
     def _accept(self, parsed: Parsed) -> Step:
-        calls = parsed.calls[: self.limit - self.used]
-        self.used += len(calls)
-        self.unreadable = 0
-        self._seen.update(map(self._key, calls))
-        self._keep(parsed)
-        self.transcript.append(parsed.text)
-        self.transcript += [f"[calls {call.name}] {_spelled(call.arguments)}" for call in calls]
-        return Step(parsed.text, calls)
+        """Take the turn: calls that are new and within the limit are to be made, the others are answered here."""
+        made: list[Call] = []
+        for call in parsed.calls:
+            key = self._key(call)
+            refused = key in self._seen and REPEATED.fill(left=self.limit - self.used)
+            if not refused and self.used >= self.limit:
+                refused = SPENT.fill(limit=self.limit)
+            self._answered.append((call, refused) if refused else None)
+            if not refused:
+                made.append(call)
+                self.used += 1
+                if self._tool(call).pure:
+                    self._seen.add(key)
+        if made or not parsed.calls:
+            self.unreadable = 0
+            self._keep(parsed)
+            self.transcript.append(parsed.text)
+            self.transcript += [f"[calls {call.name}] {_spelled(call.arguments)}" for call in made]
+        return Step(parsed.text, tuple(made))
 
     def _keep(self, parsed: Parsed) -> None:
         if self.conversation.part.continuation == "chain":
@@ -193,14 +221,12 @@ class Loop:
     def _notice(self, text: str) -> None:
         self.conversation.team.events(Notice(text))
 
+    def _tool(self, call: Call) -> Tool:
+        return next(tool for tool in self.tools if tool.name == call.name)
+
     @staticmethod
     def _key(call: Call) -> str:
-        return f"{call.name} {_spelled(call.arguments).casefold()}"
-
-
-def only_thought(completion: Completion) -> bool:
-    """Whether the model thought and then said nothing."""
-    return bool(completion.reasoning) and not completion.text.strip() and not completion.calls
+        return f"{call.name} {_spelled(call.arguments)}"
 
 
 def check_spoken(completion: Completion, conversation: Conversation) -> None:
@@ -235,13 +261,18 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     try:
         _check_secrets(arguments, team.secrets)
         key = f"{tool.name} {_spelled(arguments)}" if tool.pure else ""
-        observation = await team.unless_stopped(team.once(key, lambda: recorded(conversation, tool, arguments)))
+        call = team.once(key, lambda: recorded(conversation, tool, arguments), _went_well)
+        observation = await team.unless_stopped(call)
         seen = Seen(observation, _shown(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
         seen = Seen(Observation(), Filled(f"{tool.name} failed: {error}"), ok=False)
     took = round(time.monotonic() - began, 3)
     team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
     return seen
+
+
+def _went_well(observation: Observation) -> bool:
+    return observation.ok
 
 
 def _check_secrets(arguments: Mapping[str, Any], secrets: Collection[str]) -> None:

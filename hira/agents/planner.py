@@ -29,6 +29,7 @@ SUBTASK = Tool(
     "hand out one subtask; you get back how it was done and what it concluded",
     {"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]},
     _by_the_workflow,
+    pure=True,
 )
 
 
@@ -83,6 +84,9 @@ class Planner:
             )
             for finding in findings
         ]
+        for call, finding in zip(self._open, findings, strict=True):
+            if not finding.ok:
+                self.loop.forget(call)
         self.loop.observe(list(zip(self._open, reports, strict=True)))
         return await self._think()
 

@@ -8,27 +8,37 @@ from hira.policy import Completion
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _CLOSED = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
-_LATEX_TEXT = re.compile(r"^\\text\{(.*)\}$", re.DOTALL)
+_OPEN_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL)
 
 
 def spoken(completion: Completion) -> str:
-    """The text without finished thought. A reply that is nothing but thought is returned as it is."""
-    text = _CLOSED.sub("", _THOUGHT.sub("", completion.text)).strip()
-    return text or completion.text.strip() or completion.reasoning.strip()
+    """The text without finished thought. Thought that the model wrote into its text and never closed stays."""
+    return _CLOSED.sub("", _THOUGHT.sub("", completion.text)).strip()
+
+
+def only_thought(completion: Completion) -> bool:
+    """Whether the model thought and then said nothing: neither a call nor, within thought left open, a boxed answer."""
+    if completion.calls or "\\boxed{" in completion.text:
+        return False
+    if _OPEN_THOUGHT.match(completion.text.lstrip()):
+        return True
+    return not spoken(completion) and bool(completion.reasoning or completion.text.strip())
 
 
 def final(text: str) -> str:
     """The answer in a closing turn: the last `\\boxed{…}`, else the last `<answer>…</answer>`, else all of it.
 
-    A box without citations gets those of its own line, else those of the whole turn.
+    A box without citations gets those of its own line, else those of the last line before it that has any.
     """
     inner = boxed(text)
     if not inner:
         return tagged(text) or text.strip()
     if cited(inner):
         return inner
-    line = next((line for line in reversed(text.splitlines()) if "\\boxed{" in line), "")
-    ids = cited(line) or cited(text)
+    before, _, after = text.rpartition("\\boxed{")
+    *earlier, beginning = before.split("\n")
+    own = beginning + after.split("\n")[0]
+    ids = next((ids for line in (own, *reversed(earlier)) if (ids := cited(line))), [])
     return f"{inner} [{', '.join(ids)}]" if ids else inner
 
 
@@ -37,15 +47,8 @@ def boxed(text: str) -> str:
     at = text.rfind("\\boxed{")
     if at < 0:
         return ""
-    depth, begin = 0, at + len("\\boxed{")
-    for end in range(begin, len(text)):
-        if text[end] == "{":
-            depth += 1
-        elif text[end] == "}":
-            if depth == 0:
-                return _unwrapped(text[begin:end])
-            depth -= 1
-    return _unwrapped(text[begin:])
+    inner = text[at + len("\\boxed{") :]
+    return _unwrapped(inner[: _closing(inner)])
 
 
 def tagged(text: str) -> str:
@@ -53,6 +56,21 @@ def tagged(text: str) -> str:
     return str(found[-1]).strip() if found else ""
 
 
+def _closing(text: str) -> int:
+    """Where the brace closes that was opened before the text; its end if it never does."""
+    depth = 0
+    for at, character in enumerate(text):
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            if depth == 0:
+                return at
+            depth -= 1
+    return len(text)
+
+
 def _unwrapped(latex: str) -> str:
+    """Without a `\\text{…}` around all of it."""
     latex = latex.strip()
-    return match[1].strip() if (match := _LATEX_TEXT.match(latex)) else latex
+    inner = latex.removeprefix("\\text{")
+    return inner[:-1].strip() if inner != latex and _closing(inner) == len(inner) - 1 else latex

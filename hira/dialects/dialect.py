@@ -33,6 +33,12 @@ class Parsed:
     error: str = ""
 
 
+def missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
+    """What a call lacks, told to the model; empty if it has every parameter it must have."""
+    lacking = [name for name in tool.parameters.get("required", ()) if arguments.get(name) in (None, "")]
+    return f"The call of {tool.name} lacks {', '.join(lacking)}; it takes {', '.join(tool.fields)}." if lacking else ""
+
+
 class Dialect(Protocol):
     """Writes instructions and results, reads turns. Holds no state."""
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hira.dialects.answer import spoken
-from hira.dialects.dialect import Call, Dialect, Parsed
+from hira.dialects.dialect import Call, Dialect, Parsed, missing
 from hira.messages import Filled, Message, ToolCall, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
@@ -48,6 +48,8 @@ class Native:
             if not isinstance(arguments, dict):
                 fields = ", ".join(known[call.name].fields)
                 return _wrong(text, message, f"The arguments of {call.name} must be one JSON object with: {fields}.")
+            if lacking := missing(arguments, known[call.name]):
+                return _wrong(text, message, lacking)
             calls.append(Call(call.name, arguments, call.id))
         return Parsed(text, tuple(calls), message)
 

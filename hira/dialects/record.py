@@ -16,7 +16,7 @@ def read(completion: Completion, shape: type[M]) -> M:
     """The record of the pydantic model `shape` in a reply. `DialectError` tells the model what was wrong with it."""
     from pydantic import TypeAdapter, ValidationError
 
-    text = spoken(completion)
+    text = spoken(completion) or completion.reasoning
     found = _objects(text)
     if not found:
         cut = " Your reply was cut off at the length limit; write less." if completion.finish == "length" else ""

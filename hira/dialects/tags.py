@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from hira.dialects.answer import spoken
-from hira.dialects.dialect import Call, Dialect, Parsed
+from hira.dialects.dialect import Call, Dialect, Parsed, missing
 from hira.messages import Filled, Message, assistant
 from hira.policy import Completion
 from hira.prompts import Prompt
@@ -56,6 +56,10 @@ TAGS = {
 
 _CODE_SPAN = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _ANY = re.compile(r"<\s*\|?\s*(begin|end)_(\w+?)\s*\|?\s*>", re.IGNORECASE)
+# a small model's habit: a fence around nothing but the call itself
+_ONE_CALL = re.compile(
+    r"```\w*\s*<\s*\|?\s*begin_(\w+?)\s*\|?\s*>.*<\s*\|?\s*end_\1\s*\|?\s*>\s*```$", re.DOTALL | re.IGNORECASE
+)
 _FENCED = re.compile(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
 
 
@@ -91,8 +95,8 @@ class Tags:
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = spoken(completion)
-        if not _ANY.search(text) and _ANY.search(completion.reasoning):
-            text = completion.reasoning
+        if not completion.text.strip() and _ANY.search(completion.reasoning):
+            text = completion.reasoning  # the stop string fired inside the reasoning
         return _Reader(text, completion, tools).read(several)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
@@ -112,7 +116,7 @@ class _Reader:
         self.completion = completion
         self.tools = {tag(tool.name).call: tool for tool in tools}
         self.results = {tag(tool.name).result for tool in tools}
-        self.spans = [match.span() for match in _CODE_SPAN.finditer(text)]
+        self.spans = [match.span() for match in _CODE_SPAN.finditer(text) if not _ONE_CALL.match(match[0])]
 
     def read(self, several: int) -> Parsed:
         calls: list[Call] = []
@@ -134,9 +138,12 @@ class _Reader:
                 )
             inner, end = closed
             try:
-                calls.append(Call(tool.name, arguments(inner, tool)))
+                read = arguments(inner, tool)
             except ValueError as error:
                 return self._wrong(f"The body of <|begin_{name}|> cannot be read: {error}")
+            if lacking := missing(read, tool):
+                return self._wrong(lacking)
+            calls.append(Call(tool.name, read))
             kept += f"{self.text[at : begin.start()]}<|begin_{name}|>{inner}<|end_{name}|>"
             at = end
         if not calls:

@@ -63,6 +63,8 @@ def body_of(
             messages[-1] = _continued(body, messages[-1], continuation)
         if request.tools:
             body["tools"] = list(request.tools)
+            if request.choose == "none":
+                body["tool_choice"] = "none"
     optional = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,

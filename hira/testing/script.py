@@ -60,6 +60,7 @@ class Script:
 
     def reply(self, request: Request) -> Completion:
         """The next completion for this request; raises the exception that stands in its place."""
+        _check_history(request)
         self.requests.append(request)
         name = request.conversation
         turn = self._turns[name] = self._turns.get(name, 0) + 1
@@ -91,6 +92,23 @@ class Script:
         why = f"the script for {key!r} has no reply left" if key else f"the script has no part for {role_of(name)!r}"
         last = request.messages[-1].text if request.messages else ""
         raise ScriptError(f"{why}: turn {turn} of conversation {name!r} ended with {last[-300:]!r}")
+
+
+def _check_history(request: Request) -> None:
+    """Refuse what endpoints refuse: a call without a result, a result without a call, tools spoken of and not shown."""
+    asked: set[str] = set()
+    for message in request.messages:
+        if message.role == "tool":
+            if message.call_id not in asked:
+                raise ScriptError(f"a result for {message.call_id!r}, which was not called: {message.text[:200]!r}")
+            asked.discard(message.call_id)
+        elif asked:
+            raise ScriptError(f"calls {sorted(asked)} of {request.conversation!r} have no result")
+        asked.update(call.id for call in message.calls)
+    if asked:
+        raise ScriptError(f"calls {sorted(asked)} of {request.conversation!r} have no result")
+    if not request.tools and any(message.calls for message in request.messages):
+        raise ScriptError(f"the history of {request.conversation!r} speaks of tools that the request does not show")
 
 
 def _complete(completion: Completion, request: Request, number: int) -> Completion:

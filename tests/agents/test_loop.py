@@ -12,14 +12,14 @@ from hira.budget import Budget
 from hira.errors import ToolError
 from hira.events import Events, Notice, ToolEnded
 from hira.evidence import Source
-from hira.messages import user
+from hira.messages import ToolCall, user
 from hira.policy import Completion
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Tool, tool
 
 
-@tool
+@tool(pure=True)
 def double(n: int) -> str:
     "Twice a number."
     return str(2 * n)
@@ -284,3 +284,62 @@ async def test_a_secret_of_this_machine_leaves_it_in_no_argument() -> None:
     await loop.run()
     assert "holds a secret of this machine, so the call was not made" in policy.requests[1].messages[-1].text
     assert len(loop.conversation.team.rollout.sources) == 0
+
+
+async def test_every_call_of_a_turn_is_answered_also_those_that_were_not_made() -> None:
+    """An endpoint refuses a history in which a call has no result."""
+    turn = Completion("", calls=tuple(ToolCall(f"c{n}", "double", f'{{"n": {m}}}') for n, m in enumerate((1, 1, 2, 3))))
+    policy = ScriptedPolicy([calling("double", n=2), turn, "done"])
+    conversation = team_of(policy, dialect="native").conversation("worker")
+    step = await Loop(conversation, TOOLS, several=4, limit=2).run()
+    told = {message.call_id: message.text for message in conversation.messages if message.call_id.startswith("c")}
+    del told["call_1_1"]
+    assert told["c0"] == "2"
+    assert "not made again" in told["c1"]
+    assert "not made again" in told["c2"]
+    assert "all 2 calls are used" in told["c3"]
+    assert step.text == "done"
+
+
+async def test_a_failed_search_is_made_again_when_it_is_asked_for_again() -> None:
+    tries = 0
+
+    @tool(pure=True)
+    async def flaky(query: str) -> str:
+        "Fails once."
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise ToolError("try again later")
+        return f"found {query}"
+
+    call = "<|begin_flaky_call|>x<|end_flaky_call|>"
+    policy = ScriptedPolicy([call, call, "done"])
+    await Loop(team_of(policy).conversation("worker"), [flaky]).run()
+    assert "try again later" in policy.requests[1].messages[-1].text
+    assert "found x" in policy.requests[2].messages[-1].text
+
+
+async def test_a_tool_that_is_not_pure_may_be_called_the_same_way_again() -> None:
+    rolled = iter((3, 5))
+
+    @tool
+    def dice(sides: int) -> str:
+        "Roll a die."
+        return f"{next(rolled)} of {sides}"
+
+    policy = ScriptedPolicy(["<|begin_dice_call|>6<|end_dice_call|>"] * 2 + ["8"])
+    await Loop(team_of(policy).conversation("worker"), [dice]).run()
+    assert "5 of 6" in policy.requests[2].messages[-1].text
+
+
+async def test_the_closing_turn_shows_the_tools_and_lets_none_be_called() -> None:
+    loop, policy = loop_of([call("native", "double", n=1), "2"], "native", limit=1)
+    await loop.run()
+    assert (len(policy.requests[-1].tools), policy.requests[-1].choose) == (len(TOOLS), "none")
+
+
+async def test_a_reply_of_thought_left_open_is_no_answer() -> None:
+    loop, policy = loop_of(["<think>let me see", "42"])
+    assert (await loop.run()).answer == "42"
+    assert "empty" in policy.requests[1].messages[-1].text

@@ -19,6 +19,8 @@ from hira.policy import Completion
         (r"From the page [s1]. \boxed{Paris [s2]}", "Paris [s2]"),
         (r"So it is \boxed{Paris} as [s1] and [s2] say.", "Paris [s1, s2]"),
         ("The page [s3] says so.\n\\boxed{Paris}", "Paris [s3]"),
+        ("Early on [s1] was read.\nThe page [s3] says so.\n\\boxed{Paris}\nNo more of [s7].", "Paris [s3]"),
+        (r"\boxed{\text{Paris} and \text{Rome}}", r"\text{Paris} and \text{Rome}"),
     ],
 )
 def test_the_final_answer_of_a_turn(text: str, answer: str) -> None:
@@ -35,11 +37,11 @@ def test_braces_in_a_box_are_balanced() -> None:
         (Completion("<think>no\n</think>\nyes"), "yes"),
         (Completion("no\n</think>yes"), "yes"),
         (Completion("<think>only thought"), "<think>only thought"),
-        (Completion("", reasoning="only thought"), "only thought"),
+        (Completion("", reasoning="only thought"), ""),
         (Completion("yes", reasoning="thought"), "yes"),
     ],
 )
-def test_thought_is_left_out_unless_there_is_nothing_else(completion: Completion, text: str) -> None:
+def test_finished_thought_is_left_out(completion: Completion, text: str) -> None:
     assert spoken(completion) == text
 
 

@@ -24,6 +24,8 @@ def test_a_native_call_is_read_and_kept_for_the_endpoint() -> None:
         (asked('{"task": '), "not valid JSON"),
         (asked("[1]"), "one JSON object with: task"),
         (asked("{}", name="fly"), "no tool named 'fly'. Available: subtask"),
+        (asked('{"subtask": "find it"}'), "The call of subtask lacks task; it takes task."),
+        (asked('{"task": ""}'), "lacks task"),
     ],
 )
 def test_a_call_that_cannot_be_read_is_answered_and_its_arguments_are_not_repeated(
@@ -33,6 +35,11 @@ def test_a_call_that_cannot_be_read_is_answered_and_its_arguments_are_not_repeat
     assert says in parsed.error
     assert not parsed.calls
     assert json.loads(parsed.message.calls[0].arguments) == {}
+
+
+def test_thought_does_not_become_the_content_of_a_call() -> None:
+    completion = Completion("", reasoning="long thought", calls=(ToolCall("c1", "subtask", '{"task": "t"}'),))
+    assert NATIVE.parse(completion, [SUBTASK]).message.wire["content"] == ""
 
 
 def test_results_are_tool_messages_and_form_no_token() -> None:

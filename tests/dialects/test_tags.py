@@ -99,6 +99,16 @@ def test_a_quoted_call_is_no_call(quoted: str) -> None:
     assert calls(f"The page holds {quoted}, which I ignore.") == []
 
 
+def test_a_fence_around_nothing_but_the_call_is_a_habit_not_a_quotation() -> None:
+    text = "I search.\n```\n<|begin_search_query|>tower<|end_search_query|>\n```"
+    assert calls(text) == [("search", {"query": "tower"})]
+
+
+def test_a_visible_answer_is_not_passed_over_for_a_call_in_the_reasoning() -> None:
+    parsed = TAGS.parse(Completion(r"\boxed{4}", reasoning="<|begin_search_query|>tower<|end_search_query|>"), TOOLS)
+    assert (parsed.text, parsed.calls) == (r"\boxed{4}", ())
+
+
 def test_a_call_inside_finished_thought_is_no_call() -> None:
     assert calls("<think><|begin_search_query|>x<|end_search_query|></think>42") == []
 
