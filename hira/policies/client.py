@@ -43,10 +43,10 @@ class DirectClient(httpx.AsyncClient):
         return await self.send(request, stream=True)
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **_: Any) -> httpx.Response:
-        for _hop in range(MAX_REDIRECTS):
+        for hop in range(MAX_REDIRECTS + 1):
             response = await self._direct.handle_async_request(request)
             response.request = request
-            onward = _onward(request, response)
+            onward = _onward(request, response) if hop < MAX_REDIRECTS else None
             if onward is None:
                 break
             await response.aclose()

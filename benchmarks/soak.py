@@ -1,0 +1,181 @@
+"""A thousand questions through HiRA's workflow while the endpoint misbehaves: what is lost, and what piles up.
+
+    python benchmarks/soak.py [--questions 1000] [--concurrency 64] [--share 0.1] [--write]
+
+The endpoint runs in a process of its own and serves a random fault instead of every tenth reply: rate limits, server
+faults, connections that break, replies that are cut short, empty, filtered, or no completions at all. Printed are the
+endings of the questions, the calls, the wall, and this process's resident memory after a fifth and after all of them.
+"""
+
+import argparse
+import asyncio
+import gc
+import json
+import platform
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hira.agents.experts import DeepSearch, SimpleSearch
+from hira.evidence import Source
+from hira.policies import open_policy
+from hira.policies.limited import gate_at
+from hira.policy import Request
+from hira.team import Part, Team
+from hira.testing import Endpoint, calling
+from hira.tools import Observation, Passage, Toolbox, tool
+from hira.trajectory import Rollout
+from hira.workflows import HiRA, rollout
+
+FAULTS = (
+    "429", "429-ra-ms", "500", "502", "503", "504", "529", "408", "reset-before", "reset-headers", "half-json",
+    "bad-json", "error-200", "empty-body", "null-choices", "null-content", "empty-content", "blank-content",
+    "reasoning-only", "finish-filter", "tool-unknown", "tool-bad-json",
+)  # fmt: skip
+CLEAR = {"answered", "partial", "failed", "insufficient_evidence"}
+PAGE = "The old mill of Varn was built in 1742 by Ida Lorn, and stands by the river. " * 12
+ANSWER = "The old mill of Varn was built in 1742 [s1]."
+DELAY = 0.05
+
+
+def reply(request: Request) -> Any:
+    """What fits the prompt, whoever asks."""
+    first, told = request.messages[0].text, "".join(message.text for message in request.messages[1:])
+    if "names above" in first or '"expert"' in first:
+        return '{"reason": "a page states it", "expert": "simple_search"}'
+    if '"queries"' in first and len(request.messages) == 1:
+        return '{"queries": ["mill of Varn"]}'
+    if '"conclusion"' in first:
+        fact = {"text": "The mill was built in 1742.", "sources": ["s1"]}
+        return json.dumps({"reasoning": "Looked.", "conclusion": ANSWER, "facts": [fact]})
+    if any(one["function"]["name"] == "subtask" for one in request.tools) and "1742" not in told:
+        return calling("subtask", task="Find out when the mill of Varn was built")
+    return ANSWER
+
+
+def faults(share: float) -> Callable[[int], str]:
+    chance = random.Random(7)
+    return lambda _: chance.choice(FAULTS) if chance.random() < share else ""
+
+
+def serve(share: float) -> None:
+    with Endpoint(reply, faults=faults(share), delay=DELAY, keep=False) as endpoint:
+        print(endpoint.base_url, flush=True)
+        sys.stdin.read()
+
+
+@contextmanager
+def serving(share: float) -> Iterator[str]:
+    command = [sys.executable, __file__, "--serve", "--share", str(share)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.kill()
+
+
+@tool(pure=True)
+async def search(query: str) -> Observation:
+    "Search."
+    return Observation(passages=(Passage(Source("mills.txt", "Mills", PAGE), f"{query}: {PAGE}"),))
+
+
+def resident_kb() -> int:
+    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
+
+
+async def soak(base_url: str, questions: int, concurrency: int) -> tuple[Counter[str], Counter[str], dict[str, float]]:
+    """Endings by status, what ended those that were not answered, and the figures."""
+    policy = open_policy("m", base_url=base_url, api_key="k")
+    workflow = HiRA(experts=(SimpleSearch(), DeepSearch()))
+    endings: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    memory: dict[int, int] = {}
+    calls = 0
+
+    async def ask(number: int) -> Rollout:
+        return await rollout(
+            workflow,
+            f"When was the mill of Varn built ({number})?",
+            Team({"*": Part(policy)}, tools=Toolbox(search=search)),
+        )
+
+    async def worker(numbers: Iterator[int]) -> None:
+        nonlocal calls
+        for number in numbers:
+            record = await ask(number)
+            endings[record.status if record.answer or record.error else "lost"] += 1
+            if record.status != "answered":
+                reasons[record.error.splitlines()[0][:70] if record.error else "no evidence"] += 1
+            calls += record.usage.calls
+            done = endings.total()
+            if done in (questions // 5, questions):
+                gc.collect()
+                memory[done] = resident_kb()
+
+    numbers = iter(range(questions))
+    began = time.perf_counter()
+    await asyncio.gather(*(worker(numbers) for _ in range(concurrency)))
+    wall = time.perf_counter() - began
+    gate = gate_at(base_url)
+    await policy.aclose()
+    assert gate.flying == 0, "calls are still under way"
+    assert len(asyncio.all_tasks()) == 1, "tasks are left"
+    early, late = memory[questions // 5] / 1024, memory[questions] / 1024
+    return endings, reasons, {"wall": wall, "calls": calls, "early": early, "late": late}
+
+
+def page(questions: int, concurrency: int, share: float) -> str:
+    with serving(share) as base_url:
+        endings, reasons, figures = asyncio.run(soak(base_url, questions, concurrency))
+    lost = questions - sum(endings[status] for status in CLEAR)
+    ended = "".join(f"| … {status} | {number} |\n" for status, number in endings.most_common())
+    why = "".join(f"| {number} | {reason} |\n" for reason, number in reasons.most_common())
+    return f"""# Soak
+
+Made by `python benchmarks/soak.py --write`: Python {platform.python_version()}, {platform.machine()}. HiRA's workflow,
+{concurrency} questions at once, {DELAY * 1000:g} ms a reply, a fault in place of {share:.0%} of the replies, the
+endpoint in a process of its own. One run on a shared machine.
+
+| | |
+|---|---|
+| questions | {questions} |
+{ended}| lost | {lost} |
+| model calls that were answered | {figures["calls"]:,.0f} |
+| wall | {figures["wall"]:.1f} s |
+| resident memory after {questions // 5} questions | {figures["early"]:.1f} MB |
+| resident memory after {questions} questions | {figures["late"]:.1f} MB |
+
+What ended the questions that were not answered:
+
+| questions | why |
+|---|---|
+{why}"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--questions", type=int, default=1000)
+    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--share", type=float, default=0.1, help="of the replies that are faults")
+    parser.add_argument("--write", action="store_true", help="write results/soak.md too")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.serve:
+        serve(chosen.share)
+        return
+    made = page(chosen.questions, chosen.concurrency, chosen.share)
+    print(made)
+    if chosen.write:
+        Path(__file__).with_name("results").joinpath("soak.md").write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
