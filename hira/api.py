@@ -10,7 +10,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +31,7 @@ from hira.workflows import Workflow, rollout
 
 if TYPE_CHECKING:
     from hira.agents.expert import Expert
+    from hira.batch import Batch, Question
 
 T = TypeVar("T")
 Paths = str | Path | Sequence[str | Path]
@@ -173,6 +174,15 @@ class Hira:
     def stream(self, question: str, *, files: Paths = ()) -> Run:
         """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""
         return Run(self, question, present(files))
+
+    def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
+        """Many questions, `concurrency` at a time, to be iterated for their answers, which come as they finish.
+
+        `answer.rollout.question` tells which is which. One that fails is an answer with the status `failed`.
+        """
+        from hira.batch import Batch
+
+        return Batch(self, questions, concurrency=concurrency)
 
     async def resume(self, run: str) -> Run:
         """A run of the journal that goes on where it ended; no call that it completed is made again.

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any, Protocol
 
 from hira.answer import Answer
 from hira.api import Hira, Run
@@ -36,8 +37,20 @@ CONNECT = (
 QUIT_AFTER = 1.0
 
 
+class Stoppable(Protocol):
+    """What can end soon, with what is known: a run, a batch."""
+
+    def stop(self) -> None: ...
+
+
 def ask(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    if args.batch:
+        from hira.cli.batch import batch  # one question does without it
+
+        return batch(args, settings, shell)
+    if args.question is None:
+        raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
     question = (shell.stdin.read() if args.question == "-" else args.question).strip()
     if not question:
         raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
@@ -101,7 +114,7 @@ async def _worked(
             with shown(args, shell) as view:
                 said = announced(await hira.opened())
                 run = await begin()
-                with _interruptible(run, working, view):
+                with interruptible(run, working, view.say):
                     if said:
                         view.say(said)
                     await _watched(run, view, stream=args.events, said=said)
@@ -155,13 +168,13 @@ def shown(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
 
 
 @contextmanager
-def _interruptible(run: Run, working: "asyncio.Task[Run | None]", view: View) -> Iterator[None]:
+def interruptible(run: Stoppable, working: "asyncio.Task[Any]", say: Callable[[str], None]) -> Iterator[None]:
     """Ctrl-C once: answer from what is known. Twice, or SIGTERM: quit at once, cleaning up on the way."""
     loop = asyncio.get_running_loop()
     asked = False
 
     def stop() -> None:
-        view.say("answering from what is known; Ctrl-C again quits")
+        say("answering from what is known; Ctrl-C again quits")
         run.stop()
 
     def heard(number: int, _frame: FrameType | None) -> None:

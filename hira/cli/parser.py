@@ -58,10 +58,16 @@ def parser(version: str) -> Parser:
     main.add_argument("--version", action="version", version=f"hira {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
     ask = commands.add_parser("ask", help="answer a question", description="Answer a question.")
-    ask.add_argument("question", help="the question; - reads it from standard input")
+    ask.add_argument("question", nargs="?", help="the question; - reads it from standard input")
     _model(ask)
     _work(ask)
     _limits(ask)
+    group = ask.add_argument_group("many questions at once")
+    group.add_argument("--batch", metavar="FILE", help="questions, one a line: text, or JSON with question, id, files")
+    group.add_argument("--concurrency", type=int, metavar="N", help="how many at a time (8)")
+    group.add_argument(
+        "--out", metavar="FILE", help="where the answers go, as JSON lines in the order of the questions"
+    )
     ask.add_argument("--dry-run", action="store_true", help="tell the most that it could take, and call nothing")
     _record(ask)
     _output(ask)

@@ -1,0 +1,143 @@
+"""The file of a batch's answers: a line is added as each finishes, and at the end all stand in the questions' order.
+
+While the batch works, FILE.runs beside it says which run is whose, so that one that was killed can go on; it is locked,
+so that no two batches write one file.
+"""
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Self, get_args
+
+from hira.batch import Done, Question
+from hira.cli.questions import lines_of
+from hira.errors import UsageError
+from hira.trajectory import Status
+
+# What is not asked again.
+FINAL = ("answered", "insufficient_evidence")
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where an answer's line stands in the file, in bytes."""
+
+    at: int
+    size: int
+    status: Status
+    run: str
+
+
+class Answers:
+    """A context manager: opened, it knows what the file holds already; left, the file is in order."""
+
+    def __init__(self, path: Path, questions: Sequence[Question]) -> None:
+        self.path = path
+        self.questions = questions
+        self._kept: dict[str, Kept] = {}
+        self._begun: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        runs = self.path.with_name(f"{self.path.name}.runs")
+        try:
+            self._runs = runs.open("a+", encoding="utf-8")
+            self._file = self.path.open("a+b")
+        except OSError as error:
+            raise UsageError(f"the answers cannot be written: {error}", fix="name another file with --out") from None
+        try:
+            _lock(self._runs, self.path)
+            self._take_up()
+        except UsageError:
+            self._close()
+            if not self.path.stat().st_size:
+                self.path.unlink()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put the lines in order. What began and has no answer stays noted beside them."""
+        self._sort()
+        if all(name in self._kept and self._kept[name].run == run for name, run in self._begun.items()):
+            Path(self._runs.name).unlink()
+        self._close()
+
+    def left(self) -> Iterator[Question]:
+        """The questions that are not answered for good, each with the run that it goes on with, if it began."""
+        for question in self.questions:
+            kept = self._kept.get(question.id)
+            if kept is None or kept.status not in FINAL:
+                yield replace(question, run=self._begun.get(question.id) or (kept.run if kept else ""))
+
+    def statuses(self) -> list[Status]:
+        return [self._kept[one.id].status for one in self.questions if one.id in self._kept]
+
+    def begin(self, question: Question, run: str) -> None:
+        """Note that this run is the question's, before anything is asked."""
+        self._begun[question.id] = run
+        self._runs.write(json.dumps({"id": question.id, "run": run}) + "\n")
+        self._runs.flush()
+
+    def keep(self, done: Done) -> None:
+        """Add the answer's line."""
+        values = {"id": done.question.id, **done.answer.json(), "error": done.answer.error}
+        line = json.dumps(values, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+        at = self._file.seek(0, os.SEEK_END)
+        self._file.write(line)
+        self._file.flush()
+        run = done.answer.rollout.run
+        self._kept[done.question.id] = Kept(at, len(line), done.answer.status, run)
+
+    def _take_up(self) -> None:
+        """Learn what the file holds. A last line that was cut off is dropped; anything else that is no answer to these
+        questions is left alone, by an error."""
+        texts = {question.id: question.text for question in self.questions}
+        self._file.seek(0)
+        raw = self._file.read()
+        for number, (at, line, found) in enumerate(lines_of(raw), 1):
+            if found is None and not line.endswith(b"\n"):
+                self._file.truncate(at)
+                break
+            values = found or {}
+            name, status = str(values.get("id")), values.get("status")
+            if status not in STATUSES or texts.get(name) != values.get("question"):
+                where = f"in line {number} of {self.path}"
+                raise UsageError("the file holds what is no answer to these questions", where=where, fix="name another")
+            self._kept[name] = Kept(at, len(line), status, str(values.get("run_id", "")))
+        self._runs.seek(0)
+        for _, _, begun in lines_of(self._runs.read().encode()):
+            if begun and begun.get("id") in texts:
+                self._begun[begun["id"]] = begun["run"]
+
+    def _sort(self) -> None:
+        """Rewrite the file in the order of the questions: readers see the old one or the whole new one."""
+        kept = [self._kept[one.id] for one in self.questions if one.id in self._kept]
+        if not kept:
+            self.path.unlink()
+            return
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+        with os.fdopen(handle, "wb") as ordered:
+            for one in kept:
+                self._file.seek(one.at)
+                ordered.write(self._file.read(one.size))
+        Path(name).chmod(0o644)
+        Path(name).replace(self.path)
+
+    def _close(self) -> None:
+        self._file.close()
+        self._runs.close()
+
+
+def _lock(file: IO[str], path: Path) -> None:
+    """One batch writes into one file. Where there is no `fcntl`, nothing is locked."""
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"another batch is writing {path}", fix="wait for it, or name another file") from None

@@ -1,0 +1,128 @@
+"""`hira ask --batch`: many questions, each answer one line of a file as it finishes, all in order at the end."""
+
+import argparse
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hira.api import Hira
+from hira.batch import CONCURRENCY, Batch, Question
+from hira.cli import INTERRUPTED, code_of, explain
+from hira.cli.answers import Answers
+from hira.cli.ask import CODES, announced, interruptible
+from hira.cli.batch_progress import Bar, Lines, Progress
+from hira.cli.questions import questions_of
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.events import Event, Reader, record
+from hira.settings import Settings
+from hira.trajectory import Status
+
+# The worst of what happened is the exit code, in this order.
+WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evidence", "answered")
+
+
+def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
+    """Ask what is not answered yet. Everything that can be wrong is told before the first question is asked."""
+    check(args)
+    name = "standard input" if args.batch == "-" else args.batch
+    questions = questions_of(_read(args.batch, shell), name, shell.folder / Path(args.batch).parent)
+    if not args.out:
+        raise UsageError("a batch needs a file for its answers", fix="name it with --out answers.jsonl")
+    with Answers((shell.folder / args.out).absolute(), questions) as answers:
+        left = list(answers.left())
+        if not left:
+            shell.tell(f"hira: all {len(questions)} questions are answered in {args.out} already")
+            return CODES[worst(answers.statuses())]
+        hira = Hira(settings=settings)
+        return asyncio.run(_asked(hira, left, answers, args, shell))
+
+
+def check(args: argparse.Namespace) -> None:
+    for name, value in (("a question", args.question), ("--file", args.files), ("--output", args.output)):
+        if value:
+            raise UsageError(f"{name} and --batch do not go together", fix="write it into the file of the batch")
+    for flag in ("json", "dry_run"):
+        if getattr(args, flag):
+            raise UsageError(f"--{flag.replace('_', '-')} is for one question", fix="leave it out")
+
+
+async def _asked(
+    hira: Hira, questions: Sequence[Question], answers: Answers, args: argparse.Namespace, shell: Shell
+) -> int:
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101 - asyncio.run has made it
+    with _shown(args, shell, len(questions)) as progress:
+
+        def begins(question: Question, run: str) -> Sequence[Reader]:
+            answers.begin(question, run)
+            return [_told(question, run, shell)] if args.events else []
+
+        many = Batch(hira, questions, concurrency=CONCURRENCY if args.concurrency is None else args.concurrency,
+                     begins=begins)  # fmt: skip
+        try:
+            async with hira:
+                if line := announced(await hira.opened()):
+                    progress.say(line)
+                with interruptible(many, working, progress.say):
+                    async for done in many.each():
+                        answers.keep(done)
+                        progress.done(done)
+        except asyncio.CancelledError:
+            shell.tell(f"hira: {_again(args)}")
+            return INTERRUPTED
+    return _end(many, answers, args, shell)
+
+
+def _end(many: Batch, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
+    """Say how many were answered; what was not is asked again by the same command."""
+    statuses = answers.statuses()
+    told = Counter(statuses)
+    unasked = len(answers.questions) - len(statuses)
+    parts = [f"{told[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if told[status]]
+    parts += [f"{unasked} not asked"] if unasked else []
+    shell.tell(f"hira: of {len(answers.questions)} questions {', '.join(parts)}")
+    if unasked or set(told) - {"answered", "insufficient_evidence"}:
+        shell.tell(f"hira: {_again(args)}")
+    if many.failure:
+        explain(many.failure, shell)
+        return code_of(many.failure)
+    return INTERRUPTED if unasked else CODES[worst(statuses)]
+
+
+def worst(statuses: Sequence[Status]) -> Status:
+    return min(statuses, key=WORST.index)
+
+
+def _again(args: argparse.Namespace) -> str:
+    return f"the same command goes on with what is missing in {args.out}"
+
+
+def _read(name: str, shell: Shell) -> str:
+    try:
+        return shell.stdin.read() if name == "-" else (shell.folder / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the questions cannot be read: {error}", fix="name a text file, or - for input") from None
+
+
+def _told(question: Question, run: str, shell: Shell) -> Reader:
+    def told(event: Event) -> None:
+        line = {"id": question.id, "run": run, **record(event)}
+        shell.tell(json.dumps(line, ensure_ascii=False, default=str))
+
+    return told
+
+
+@contextmanager
+def _shown(args: argparse.Namespace, shell: Shell, total: int) -> Iterator[Progress]:
+    """What shows the progress: a bar on a terminal, plain lines elsewhere, nothing beside events or if told so."""
+    if args.quiet or args.events:
+        yield Progress(shell.tell, total)
+    elif shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
+        with Bar(shell.stderr, total) as bar:
+            yield bar
+    else:
+        yield Lines(shell.tell, total)

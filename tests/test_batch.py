@@ -1,0 +1,179 @@
+"""Many questions at once, from Python."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.batch import Batch, Question
+from hira.errors import AccessDenied, UsageError
+from hira.events import Event, RunEnded
+from hira.policy import Completion, Request, Watch
+from hira.testing import ScriptedPolicy
+from hira.testing.endpoint import Endpoint
+
+
+class Echo:
+    """A workflow of one call: what the policy says to the question."""
+
+    name = "echo"
+
+    async def run(self, question: str, team: Any) -> str:
+        from hira.messages import user
+
+        said: str = await team.conversation("planner").reply(user(question))
+        return said
+
+
+def echoing(policy: Any, **more: Any) -> Hira:
+    return Hira(workflow=Echo(), policies={"*": policy}, settings=Settings(model="offline", **more))
+
+
+def said(request: Request) -> str:
+    return f"about {request.messages[0].text}"
+
+
+class Counting:
+    """A policy that takes a moment, and knows how many waited for it at once."""
+
+    model = "counting"
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0.005)
+        self.now -= 1
+        return Completion(said(request))
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_every_question_is_answered_so_many_at_a_time() -> None:
+    policy = Counting()
+    async with echoing(policy) as hira:
+        answers = [answer async for answer in hira.batch([f"q{at}" for at in range(20)], concurrency=4)]
+    assert {answer.rollout.question: answer.text for answer in answers} == {
+        f"q{at}": f"about q{at}" for at in range(20)
+    }
+    assert policy.most == 4
+
+
+async def test_answers_come_as_they_finish() -> None:
+    class Slow(Counting):
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            if request.messages[0].text == "slow":
+                await asyncio.sleep(0.2)
+            return Completion("well")
+
+    async with echoing(Slow()) as hira:
+        order = [answer.rollout.question async for answer in hira.batch(["slow", "a", "b"], concurrency=2)]
+    assert order == ["a", "b", "slow"]
+
+
+async def test_questions_are_taken_only_when_there_is_room_for_them() -> None:
+    taken = []
+
+    def questions() -> Any:
+        for at in range(100):
+            taken.append(at)
+            yield f"q{at}"
+
+    async with echoing(Counting()) as hira:
+        async for _ in hira.batch(questions(), concurrency=3):
+            break
+    assert len(taken) <= 3
+
+
+async def test_a_question_that_fails_is_an_answer_with_its_error_and_the_others_go_on() -> None:
+    def reply(request: Request) -> str:
+        if request.messages[0].text == "bad":
+            raise ValueError("no such thing")
+        return "fine"
+
+    async with echoing(ScriptedPolicy(reply)) as hira:
+        answers = {answer.rollout.question: answer async for answer in hira.batch(["a", "bad", "b"], concurrency=2)}
+    assert {answers[name].text for name in "ab"} == {"fine"}
+    assert answers["bad"].status == "failed"
+    assert "no such thing" in answers["bad"].error
+    assert answers["bad"].json()["question"] == "bad"
+
+
+async def test_a_refused_key_ends_the_batch_and_not_every_question_one_by_one() -> None:
+    policy = ScriptedPolicy([AccessDenied("the key is refused", status=401)] * 2)
+    async with echoing(policy) as hira:
+        batch = hira.batch([f"q{at}" for at in range(50)], concurrency=2)
+        answers = [answer async for answer in batch]
+    assert len(answers) <= 2
+    assert isinstance(batch.failure, AccessDenied)
+
+
+async def test_wrong_settings_are_told_before_any_question_is_asked() -> None:
+    with pytest.raises(UsageError, match="none"):
+        Batch(Hira(settings=Settings(model="offline")), ["a"], concurrency=0)
+    async with Hira(settings=Settings(model="offline", docs=(Path("nowhere"),))) as hira:
+        with pytest.raises(UsageError, match="nowhere"):
+            _ = [answer async for answer in hira.batch(["a"])]
+
+
+async def test_a_stopped_batch_answers_what_is_in_flight_and_begins_nothing_else() -> None:
+    heard: list[Event] = []
+
+    def begins(question: Question, run: str) -> Sequence[Any]:
+        return [heard.append]
+
+    class Stuck(Counting):
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            if request.messages[0].text != "q0":
+                await asyncio.sleep(60)
+            return Completion("well")
+
+    async with echoing(Stuck()) as hira:
+        batch = Batch(hira, [f"q{at}" for at in range(50)], concurrency=3, begins=begins)
+        statuses = []
+        async for answer in batch:
+            statuses.append(answer.status)
+            batch.stop()
+    assert statuses == ["insufficient_evidence", "interrupted", "interrupted"]
+    assert sum(isinstance(event, RunEnded) for event in heard) == 3
+
+
+async def test_a_batch_that_is_left_early_leaves_nothing_in_flight() -> None:
+    with Endpoint(lambda _: "well", delay=0.3) as endpoint:
+        settings = Settings(model=endpoint.model, base_url=endpoint.base_url)
+        async with Hira(workflow=Echo(), settings=settings) as hira:
+
+            async def ask() -> None:
+                async for _ in hira.batch([f"q{at}" for at in range(20)], concurrency=8):
+                    raise AssertionError
+
+            asked = asyncio.create_task(ask())
+            while endpoint.in_flight < 8:
+                await asyncio.sleep(0.01)
+            asked.cancel()
+            await asyncio.wait([asked])
+            for _ in range(50):
+                if not endpoint.in_flight:
+                    break
+                await asyncio.sleep(0.01)
+            assert endpoint.in_flight == 0
+        assert len(endpoint.calls) == 8
+
+
+async def test_a_question_goes_on_with_its_run_if_that_asks_the_same(tmp_path: Path) -> None:
+    policy = ScriptedPolicy(said)
+    async with echoing(policy, journal=tmp_path / "j.sqlite") as hira:
+        (first,) = [answer async for answer in hira.batch(["a"])]
+        asked = len(policy.requests)
+        again = [Question("a", run=first.rollout.run), Question("b", run=first.rollout.run), Question("c", run="none")]
+        answers = {answer.rollout.question: answer async for answer in hira.batch(again)}
+    assert answers["a"].rollout.run == first.rollout.run
+    assert answers["a"].text == "about a"
+    assert answers["b"].text == "about b"
+    assert len(policy.requests) == asked + 2
