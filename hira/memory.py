@@ -1,16 +1,21 @@
 """The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with sources, resources with paths."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hira.relevance import BM25, words
+from hira.relevance import BM25, stem, words
 
 SIMILAR = 0.7
-_NEGATED = re.compile(r"\b(?:not?|never|none|without)\b|n['’]t\b", re.IGNORECASE)
-_DIGIT = re.compile(r"\d+(?:[.,]\d+)*")
-_NAME = re.compile(r"(?<!^)\b[A-Z]\w+")
-_FAILED = frozenset(["fail", "error", "unable", "cannot", "timeout"])
+"""The share of the longer statement's tokens that stand in front of and behind the stretch in which two differ."""
+_FAILED = frozenset(map(stem, ["fail", "failure", "error", "unable", "cannot", "timeout"]))
+_JOINED = "; "
+_QUOTES = "\"'“”„‘’«»"
+_STOPS = ".,;:?…。，、；：？"
+# with one of these, a longer statement may say the opposite of its part
+_TURNING = frozenset(
+    """not no never none nobody nothing neither nor cannot without hardly only except unless if whether until false
+    falsely untrue wrong wrongly allegedly supposedly denies denied may might could would should""".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +70,24 @@ class DualMemory:
     resources: list[Resource] = field(default_factory=list)
 
     def add_fact(self, fact: Fact) -> bool:
-        """Keep the fact; a similar statement from the same source is merged into the older one. True if memory grew."""
+        """Keep the fact; what its source said already is not kept twice. True if memory has changed.
+
+        No statement is lost by it, and none is ascribed to a source that does not make it.
+        """
         for at, known in enumerate(self.facts):
-            shared = set(known.sources) & set(fact.sources) or not (known.sources or fact.sources)
-            if shared and (merged := _merge(known.text, fact.text)):
-                sources = tuple(dict.fromkeys((*known.sources, *fact.sources)))
-                self.facts[at] = replace(known, text=merged, sources=sources)
+            if _parts(known.text) == _parts(fact.text) and _share(known, fact):
+                self.facts[at] = replace(known, sources=tuple(dict.fromkeys((*known.sources, *fact.sources))))
                 return self.facts[at] != known
+        if any(_holds(known, fact) for known in self.facts):
+            return False
+        if less := [at for at, known in enumerate(self.facts) if _holds(fact, known)]:
+            self.facts[less[0]] = fact
+            self.facts = [one for at, one in enumerate(self.facts) if at not in less[1:]]
+            return True
+        for at, known in enumerate(self.facts):
+            if (known.sources, known.subtask) == (fact.sources, fact.subtask) and _alike(known, fact):
+                self.facts[at] = replace(known, text=f"{known.text.removesuffix('.')}{_JOINED}{fact.text}")
+                return True
         self.facts.append(fact)
         return True
 
@@ -100,18 +116,65 @@ def _quality(fact: Fact) -> float:
     return (1.0 if fact.sources else 0.6) * (0.3 if _FAILED & set(words(fact.text)) else 1.0)
 
 
-def _merge(known: str, new: str) -> str:
-    """Two similar statements as one, nothing lost: the fuller one, or both. Empty if they are not similar.
+def tokens(statement: str) -> list[str]:
+    """The words of a statement in order, without the marks of punctuation around them; signs stay with their number."""
+    return [word.casefold() for word in _words(statement)]
 
-    Statements that differ in a number, in a name, or in a negation are not similar, however many words they share.
+
+def _words(statement: str) -> list[str]:
+    bare = (word.lstrip(_QUOTES).rstrip(_QUOTES + _STOPS) for word in statement.replace("’", "'").split())
+    return [word for word in bare if word]
+
+
+def _parts(text: str) -> list[list[str]]:
+    """The tokens of each of the statements that stand in one entry."""
+    return [tokens(part) for part in text.split(_JOINED)]
+
+
+def _share(one: Fact, other: Fact) -> bool:
+    """Whether the two are of one source, or both of none."""
+    return bool(set(one.sources) & set(other.sources)) or not (one.sources or other.sources)
+
+
+def _holds(more: Fact, less: Fact) -> bool:
+    """Whether the one statement stands in the other side by side, unturned, and is read in no source but its own."""
+    if not _share(more, less) or not set(less.sources) <= set(more.sources):
+        return False
+    (wanted, *others), size = _parts(less.text), len(tokens(less.text))
+    return not others and any(
+        part[at : at + size] == wanted and not _turned([*part[:at], *part[at + size :]])
+        for part in _parts(more.text)
+        for at in range(len(part) - size + 1)
+    )
+
+
+def _alike(known: Fact, new: Fact) -> bool:
+    """Whether the new statement differs from one of the entry in a single short stretch that does not turn it round.
+
+    Statements with another name or another number in that stretch are about something else.
     """
-    ours, theirs = set(words(known)), set(words(new))
-    if not ours or not theirs or bool(_NEGATED.search(known)) != bool(_NEGATED.search(new)):
-        return ""
-    for mark in (_DIGIT, _NAME):
-        mine, others = set(mark.findall(known)), set(mark.findall(new))
-        if not (mine <= others or others <= mine):
-            return ""
-    if theirs <= ours or ours < theirs:
-        return known if theirs <= ours else new
-    return f"{known}; {new}" if len(ours & theirs) / max(len(ours), len(theirs)) >= SIMILAR else ""
+    theirs = _words(new.text)
+    for part in known.text.split(_JOINED):
+        ours = _words(part)
+        front = _common(ours, theirs)
+        back = _common(ours[front:][::-1], theirs[front:][::-1])
+        mine, own = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
+        close = front + back >= SIMILAR * max(len(ours), len(theirs))
+        if close and not (_marked(mine) and _marked(own)) and not _turned(mine + own):
+            return True
+    return False
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words the two begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a.casefold() != b.casefold()), min(len(one), len(other)))
+
+
+def _marked(own: Sequence[str]) -> bool:
+    """Whether there is a name or a number among the words."""
+    return any(sign.isupper() or sign.isdigit() for word in own for sign in word)
+
+
+def _turned(own: Sequence[str]) -> bool:
+    return any(word.casefold() in _TURNING or word.casefold().endswith("n't") for word in own)
