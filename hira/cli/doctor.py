@@ -9,14 +9,17 @@ from importlib.util import find_spec
 
 import hira
 from hira.casting import OFFLINE, connected, made_workflow
-from hira.cli import ENDPOINT, OK, code_of
+from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
 from hira.errors import HiraError
 from hira.policies import LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
+from hira.policies.fallback import names_of, place_of
 from hira.policies.probe import Probe, probe
+from hira.redaction import without_userinfo
 from hira.settings import SEARCH_KEYS, Settings, load
+from hira.tools.documents import Index, listed
 from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools
 from hira.tools.python import refusal, sandbox_layers
@@ -52,7 +55,8 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     report = Report([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
     asyncio.run(_model(report, settings, probing=args.probe))
     _roles(report, settings)
-    _sources(report, settings)
+    asyncio.run(_documents(report, settings))
+    _searches(report, settings)
     asyncio.run(_mcp(report, settings))
     _python(report, settings)
     _extras(report)
@@ -62,7 +66,7 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     if report.off:
         report.head("Off, and how to turn it on")
         report.lines += [f"  - {line}" for line in report.off]
-    shell.say("\n".join(report.lines))
+    shell.say(without_userinfo("\n".join(report.lines)))
     return report.code
 
 
@@ -81,7 +85,8 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
             + ", ".join(map(str, LOCAL_PORTS))
         )
         return
-    if settings.model.startswith("litellm/"):
+    first, elsewhere = place_of(names_of(settings.model)[0])
+    if first.startswith("litellm/") or elsewhere:
         return
     base_url, key = settings.base_url or OPENAI_URL, settings.api_key.get_secret_value()
     report.row("endpoint", base_url, settings.origin("base_url"))
@@ -103,20 +108,21 @@ def _reached(found: Probe, model: str) -> str:
     told = ["yes", found.server or "server unknown", count]
     if found.lacks_v1:
         told.append(f"but the base URL lacks /v1: set it to {found.base_url}")
-    if model not in found.models:
-        told.append(f"{model!r} is not listed")
+    here = [name for name in names_of(model) if not (place_of(name)[1] or name.startswith(("litellm/", OFFLINE)))]
+    told += [f"{name!r} is not listed" for name in here if name not in found.models]
     return ", ".join(told)
 
 
 async def _capabilities(report: Report, settings: Settings, base_url: str, key: str) -> None:
     """Rows of what the endpoint was seen to do, and the settings that fit it better than the present ones."""
-    found = await capabilities(settings.model, base_url, key)
+    found = await capabilities(names_of(settings.model)[0], base_url, key)
     for name, value in found.items():
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
     if found["native tools"] is not True and settings.dialect == "native":
         report.off.append('native tool calls were not seen: dialect = "tags" writes calls as text, for any endpoint')
     if settings.continuation == "turns" and (way := found["continuation"]) in WAYS:
-        report.off.append(f'reasoning in one chain, as in the HiRA paper: continuation = "{way}"')
+        lines = f'continuation = "{way}" and dialect = "tags"'
+        report.off.append(f"reasoning in one chain, as in the HiRA paper: {lines}, both in hira.toml")
 
 
 def _roles(report: Report, settings: Settings) -> None:
@@ -128,17 +134,26 @@ def _roles(report: Report, settings: Settings) -> None:
         report.row(role, ", ".join([*told, *(["key set"] if "api_key" in own.model_fields_set else [])]))
 
 
-def _sources(report: Report, settings: Settings) -> None:
+async def _documents(report: Report, settings: Settings) -> None:
+    """How many of the documents can be read, and why the others cannot. They are read for it, as a run would."""
     report.head("Where answers come from")
-    if settings.docs:
-        found = walk(settings.docs)
-        named = ", ".join(map(str, settings.docs))
-        count = f"{len(found.files)} file{'' if len(found.files) == 1 else 's'}"
-        report.row("documents", f"{named}: {count}", settings.origin("docs"))
-        report.off += found.warnings
-    else:
+    if not settings.docs:
         report.row("documents", "none")
         report.off.append('documents: --docs PATH, or docs = ["PATH"] in hira.toml')
+        return
+    files = len(walk(settings.docs).files)
+    index = Index(settings.docs, settings.cache)
+    await index.refresh()
+    read = len(await index.names())
+    named = ", ".join(map(str, settings.docs))
+    count = f"{files} file{'' if files == 1 else 's'}, {read} read"
+    report.row("documents", f"{named}: {count}", settings.origin("docs"))
+    report.off += listed(index.warnings)
+    if not read:
+        report.code = USAGE
+
+
+def _searches(report: Report, settings: Settings) -> None:
     searches = web_searches(settings)
     report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")
     for name in SEARCH_KEYS:

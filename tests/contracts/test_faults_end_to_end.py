@@ -14,11 +14,13 @@ from hira.cli import ENDPOINT, NO_EVIDENCE, OK, PARTIAL, code_of, main
 from hira.cli.ask import CODES
 from hira.cli.shell import Shell
 from hira.events import Notice
+from hira.journal import Journal
 from hira.policies.fitting import fitting
 from hira.policies.limited import Gate, limited
 from hira.policies.openai import OpenAIPolicy, Timeout
 from hira.policies.retrying import retrying
 from hira.policy import Completion, Policy, Request
+from hira.replay import replay
 from hira.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS
@@ -358,3 +360,22 @@ def test_the_next_model_answers_when_the_first_is_refused(docs: Path) -> None:
     assert ANSWER in out
     assert models == {"second"}
     assert set(keys) == {None}, "a key goes to the endpoint it was given for and to no other"
+
+
+async def test_a_run_that_fell_back_and_shortened_is_replayed_from_its_record(docs: Path, tmp_path: Path) -> None:
+    heard: list[str] = []
+    (docs / "long.txt").write_text("ASEAN founded. " + "The meeting went on and on. " * 800, encoding="utf-8")
+    with (
+        Endpoint(faults=["401"]) as bad,
+        Endpoint(script(), faults=lambda number: "400-overflow" if number == EXPERT else "") as good,
+    ):
+        model = f"first@{bad.base_url},second@{good.base_url}"
+        settings = Settings(model=model, docs=(docs,), journal=tmp_path / "journal.sqlite")
+        async with Hira(settings=settings) as hira:
+            run = hira.stream(QUESTION)
+            await run.work(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
+    again = await replay(Journal(tmp_path / "journal.sqlite"), run.id)
+    assert (again.ends, again.same, again.answer.text) == ("", True, ANSWER)
+    assert [event["text"] for event in again.events if event["event"] == "Notice"] == heard
+    assert "second speaks from now on" in heard[0]
+    assert "longer than the model's window" in heard[1]
