@@ -23,17 +23,18 @@ from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
-from hira.settings import Continuation, RoleSettings, Settings, did_you_mean
+from hira.redaction import without_userinfo
+from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings, did_you_mean
 from hira.team import Part, Team
 from hira.tools import Tool
+from hira.tools.documents.walk import is_text
+from hira.tools.files import check_attached
 from hira.tools.stand_ins import told
 from hira.trajectory import Rollout
 from hira.workbench import Workbench, web_searches, workbench
 from hira.workflows import WORKFLOWS, Workflow
 
 OFFLINE = "offline"
-# roles of the built-in workflows that are no experts
-ROLES = ("planner", "coordinator", "look")
 _LISTED = 5
 
 
@@ -206,28 +207,28 @@ def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> Workflo
 
 
 def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:
-    """Raise `UsageError` for a role that the built-in experts and the workflow's own do not have."""
-    if settings.workflow not in WORKFLOWS:
+    """Raise `UsageError` for a role that the workflow does not have, if it says which ones it has (`roles`)."""
+    known = getattr(workflow, "roles", None)
+    if known is None:
         return
-    known = [*ROLES, *(expert.name for expert in getattr(workflow, "experts", ()))]
     scoped = (role for server in settings.mcp.values() for role in server.roles)
     for role in (*settings.roles, *policies, *scoped):
         if role not in known and role != "*":
             where = f"in workflow {workflow.name!r}"
-            raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, known))
+            raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
 
 
 async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
     """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
     server found on this machine, else `offline`. Of several models for a role the first one decides."""
-    from hira.policies.probe import find_local
-
     key = settings.api_key.get_secret_value()
     first = next(iter(names_of(settings.model)), "")
-    if first == OFFLINE or first.startswith("litellm/") or place_of(first)[1]:
+    if first == OFFLINE or first.startswith(LITELLM) or place_of(first)[1]:
         return settings
     if settings.base_url or key:
         return settings if settings.model else await _only_model(settings, key)
+    from hira.policies.probe import find_local  # loads httpx
+
     found = [one for one in await find_local(ports) if one.models] if ports else []
     if settings.model:
         served = next((one for one in found if first in one.models), None)
@@ -244,13 +245,13 @@ async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> S
 
 async def _only_model(settings: Settings, key: str) -> Settings:
     """An endpoint without a model's name: its model, if it has one; else a choice that is the user's."""
-    from hira.policies.probe import probe
+    from hira.policies.probe import probe  # loads httpx
 
     base_url = settings.base_url or OPENAI_URL
     found = await probe(base_url, key)
-    where = f"at {base_url}, {_key_told(settings)}"
+    where = f"at {without_userinfo(base_url)}, {_key_told(settings)}"
     if found.ok and len(found.models) == 1:
-        origin = f"the only model at {found.base_url}"
+        origin = f"the only model at {without_userinfo(found.base_url)}"
         return settings.changed({"model": found.models[0], "base_url": found.base_url}, origin)
     if found.ok:
         shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
@@ -276,30 +277,67 @@ def _key_told(settings: Settings) -> str:
 
 
 class _Place(NamedTuple):
-    """Whom a role asks, where, with which key, and how it is continued; `model` may name several in order."""
+    """A model, where it is asked, with which key, and where that came from."""
 
     model: str
     base_url: str
     secret: str
+    key_origin: str
+
+
+class _Places(NamedTuple):
+    """Whom a role asks, in order of preference, and how it is continued."""
+
+    places: tuple[_Place, ...]
     continuation: Continuation
 
-    def opened(self, key_origin: str) -> Policy:
-        """The policy; with several models, one that falls back. A model at an address of its own is given no key."""
-        names = names_of(self.model) or [self.model]
-        policies = []
-        for name in names:
-            model, elsewhere = place_of(name)
-            policies.append(
-                open_policy(
-                    model,
-                    base_url=elsewhere or self.base_url,
-                    api_key="" if elsewhere else self.secret,
-                    key_origin="" if elsewhere else key_origin,
-                    continuation="none" if self.continuation == "turns" else self.continuation,
-                    patient=name == names[-1],
-                )
+    def opened(self) -> Policy:
+        """The policy; with several models, one that falls back."""
+        way = "none" if self.continuation == "turns" else self.continuation
+        policies = [
+            open_policy(
+                place.model,
+                base_url=place.base_url,
+                api_key=place.secret,
+                key_origin=place.key_origin,
+                continuation=way,
+                patient=place is self.places[-1],
             )
+            for place in self.places
+        ]
         return policies[0] if len(policies) == 1 else Fallback(tuple(policies))
+
+
+def _place(name: str, role: str, own: RoleSettings, settings: Settings) -> _Place:
+    """Where one model of a role is asked, and with which key: one that was given for that place, or none.
+
+    A model at an address of its own is given no key; a role with a base URL of its own none but its own, because the
+    general one was meant for the general endpoint. A model of litellm has its provider's place and keys, unless others
+    were given for it.
+    """
+    model, elsewhere = place_of(name)
+    if elsewhere:
+        return _Place(model, elsewhere, "", "")
+    base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
+    origin = f"role {role}" if key else settings.origin("api_key")
+    if model.startswith(LITELLM) and not own.base_url and not _meant_for(model, "base_url", settings):
+        base_url = ""
+    general = own.base_url in ("", settings.base_url)
+    if not key and general and (not model.startswith(LITELLM) or _meant_for(model, "api_key", settings)):
+        key = settings.api_key.get_secret_value()
+    return _Place(model, base_url, key, origin if key else "")
+
+
+def _meant_for(model: str, setting: str, settings: Settings) -> bool:
+    """Whether the general key or base URL was given for this model of litellm: for hira and for that provider.
+
+    What other programs read too was given for OpenAI's API, and what stands in a file for the model of that file.
+    """
+    first = next(iter(names_of(settings.model)), "")
+    if first.split("/")[:2] != model.split("/")[:2]:
+        return False
+    origin = settings.origin(setting)
+    return origin == settings.origin("model") or not (origin.startswith("OPENAI_") or origin.endswith(FILE))
 
 
 def cast_of(
@@ -307,32 +345,29 @@ def cast_of(
 ) -> tuple[dict[str, Part], tuple[Policy, ...]]:
     """Each role's part, `*` for all that are not named, and the policies that were opened for them.
 
-    Roles that name the same model at the same place share one policy. A role with a base URL of its own is given no key
-    but its own: the general one was meant for the general endpoint. `table` is litellm's, of prices; it is not asked
+    Roles that name the same model at the same place share one policy. `table` is litellm's, of prices; it is not asked
     for what is served from this machine or its network.
     """
     given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
-    opened: dict[_Place, Policy] = {}
+    opened: dict[_Places, Policy] = {}
 
     def part(role: str, own: RoleSettings) -> Part:
         continuation = own.continuation or settings.continuation
-        elsewhere = own.base_url not in ("", settings.base_url)
-        key, origin = (own.api_key, f"role {role}") if elsewhere else (settings.api_key, settings.origin("api_key"))
-        secret = own.api_key.get_secret_value() or key.get_secret_value()
-        place = _Place(own.model or settings.model, own.base_url or settings.base_url, secret, continuation)
+        model = own.model or settings.model
+        names = names_of(model) or [model]
+        asked = _Places(tuple(_place(name, role, own, settings) for name in names), continuation)
         policy = policies.get(role) or (None if own.model else policies.get("*"))
         if policy is None:
-            if place not in opened:
-                opened[place] = place.opened(origin)
-            policy = opened[place]
+            if asked not in opened:
+                opened[asked] = asked.opened()
+            policy = opened[asked]
         sampling = Sampling(
             settings.temperature if own.temperature is None else own.temperature,
             settings.top_p if own.top_p is None else own.top_p,
             own.top_k or settings.top_k,
         )
         dialect = DIALECTS[own.dialect or settings.dialect]
-        addresses = [place_of(name)[1] or place.base_url for name in names_of(place.model)]
-        prices = Prices(given, {} if any(map(nearby, addresses)) else table or {})
+        prices = Prices(given, {} if any(nearby(place.base_url) for place in asked.places) else table or {})
         return Part(policy, sampling, dialect, "turns" if continuation == "turns" else "chain", prices)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
@@ -349,10 +384,11 @@ def nearby(base_url: str) -> bool:
 
 
 def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
-    """The files as paths. Raises `UsageError` for one that is not there."""
+    """The files as paths. Raises `UsageError` for one that cannot be attached."""
     found = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
     for path in found:
-        if not path.is_file():
+        if is_text(str(path)) and not path.is_file():
             what = "is a folder; folders are given as documents (--docs)" if path.is_dir() else "does not exist"
             raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
+        check_attached(path)
     return found

@@ -27,7 +27,7 @@ A model is not chosen here: `model == ""` asks `hira.casting` for a server of th
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -36,6 +36,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
 
 from hira.errors import UsageError
+from hira.redaction import passwords_in, without_userinfo
 
 FILE = "hira.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
@@ -62,6 +63,8 @@ _TABLES = ("roles", "search_keys", "mcp", "prices")
 _LISTS = {"docs": os.pathsep, "without": ",", "allow": ","}
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
+# Models of a hundred providers, each with keys of its own in the environment.
+LITELLM = "litellm/"
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
 _GUARDS = ("sandbox", "allow")
 
@@ -197,19 +200,35 @@ class Settings(_Checked):
     _withheld: tuple[str, ...] = PrivateAttr(default=())
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
 
+    @model_validator(mode="after")
+    def _chains_in_tags(self) -> Self:
+        """A native call ends its message, and its result is a message of its own: nothing is left to be continued."""
+        for role, own in {"": RoleSettings(), **self.roles}.items():
+            way, dialect = own.continuation or self.continuation, own.dialect or self.dialect
+            if way != "turns" and dialect == "native":
+                raise UsageError(
+                    f'continuation = "{way}" does not go with native tool calls'
+                    + (f" (role {role!r})" if role else ""),
+                    fix='set dialect = "tags" beside it, or continuation = "turns"',
+                )
+        return self
+
     @property
     def secrets(self) -> frozenset[str]:
         """Keys and passwords that no tool may be given: those set here, and those of the environment."""
         given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
         given += [secret for server in self.mcp.values() for secret in server.secrets]
-        told = {one.get_secret_value() for one in given} | self._secrets
+        urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
+        urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
+        told = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
         return frozenset(secret for secret in told if len(secret) >= SHORTEST_SECRET)
 
     def shown(self) -> dict[str, Any]:
-        """The settings as plain JSON values, without any key: what a run's record keeps of them."""
+        """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""
         values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp"}, exclude_none=True)
         roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
-        return {**values, "roles": roles, "without": sorted(self.without)}
+        shown: dict[str, Any] = _bare({**values, "roles": roles, "without": sorted(self.without)})
+        return shown
 
     def origin(self, name: str) -> str:
         """Where the value of a setting came from; "default" if nobody set it."""
@@ -237,6 +256,15 @@ class Settings(_Checked):
         return same
 
 
+def _bare(value: Any) -> Any:
+    """A JSON value without user and password in any of its URLs."""
+    if isinstance(value, Mapping):
+        return {key: _bare(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_bare(one) for one in value]
+    return without_userinfo(value) if isinstance(value, str) else value
+
+
 @dataclass(frozen=True, slots=True)
 class _Layer:
     """One place that settings come from. `origins` names it for each key."""
@@ -259,6 +287,9 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, hom
     ]
     layers, refused = _consented(layers, environ)
     values, origins = _merged(layers)
+    for layer in layers:
+        if layer.kind == "project":
+            _no_litellm_elsewhere(_placed_by(layer, values), folder / FILE)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     if "journal" not in values:
@@ -341,6 +372,7 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     values = _placed(values, path.parent)
     if kind == "project":
         _harmless(values, path)
+        _no_litellm_elsewhere(_places(values), path)
     names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
     return _Layer(kind, values, dict.fromkeys(names, str(path)))
 
@@ -355,6 +387,34 @@ def _harmless(values: Mapping[str, Any], path: Path) -> None:
         if not one.resolve().is_relative_to(path.parent.resolve()):
             fix = "name them with --docs, HIRA_DOCS or in your own configuration"
             raise UsageError(f"a project's file may not name documents elsewhere: {one}", where=f"in {path}", fix=fix)
+
+
+def _no_litellm_elsewhere(places: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Raise `UsageError` if a project's file gives a model of litellm an address: litellm takes keys from the
+    environment by itself, and whoever wrote that file would receive them."""
+    for place in places:
+        names = (name.strip() for name in str(place.get("model") or "").split(","))
+        for name in names:
+            if name.startswith(LITELLM) and (place.get("base_url") or "://" in name):
+                what = f"a project's file may not name a base URL for {without_userinfo(name)!r}, which litellm asks"
+                fix = "name the base URL with --base-url, HIRA_BASE_URL or in your own configuration"
+                raise UsageError(what, where=f"in {path}", fix=fix)
+
+
+def _places(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Model and base URL of all roles and of each, as one file's values alone say."""
+    yield values
+    for own in values.get("roles", {}).values():
+        if isinstance(own, Mapping):
+            yield {name: own.get(name) or values.get(name) for name in ("model", "base_url")}
+
+
+def _placed_by(layer: _Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Model and base URL, as they are in the end, of the roles that have their base URL from this layer."""
+    for name, own in layer.values.get("roles", {}).items():
+        role = values["roles"][name]
+        if own.get("base_url") and role["base_url"] == own["base_url"]:
+            yield {"model": role.get("model") or values.get("model"), "base_url": role["base_url"]}
 
 
 def _known(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:
@@ -418,15 +478,30 @@ def _paired_key(layers: Iterable[_Layer], values: dict[str, Any], origins: dict[
     meant for another endpoint, because whoever wrote that file would receive it; HIRA_API_KEY is meant for hira.
     """
     file = next((layer for layer in layers if "base_url" in layer.values), None)
+    withheld = _paired_keys_of_roles(file, values) if file and file.kind == "project" else []
     if file is None or file.kind not in ("project", "user") or origins.get("api_key") == "HIRA_API_KEY":
-        return []
+        return withheld
     if "api_key" in file.values:
         values["api_key"], origins["api_key"] = file.values["api_key"], file.origins["api_key"]
     elif file.kind == "project" and "api_key" in values:
         kept = origins.pop("api_key")
         del values["api_key"]
-        return [f"the key from {kept} is not sent to the base URL of {file.origins['base_url']}; HIRA_API_KEY would be"]
-    return []
+        told = f"the key from {kept} is not sent to the base URL of {file.origins['base_url']}; HIRA_API_KEY would be"
+        return [*withheld, told]
+    return withheld
+
+
+def _paired_keys_of_roles(file: _Layer, values: dict[str, Any]) -> list[str]:
+    """Take the keys of roles out that would go to the base URL of a project's file and do not stand in that file."""
+    told, roles = [], dict(values.get("roles", {}))
+    for name, own in roles.items():
+        theirs = file.values.get("roles", {}).get(name, {}).get("api_key")
+        if own.get("api_key") and not own.get("base_url") and own["api_key"] != theirs:
+            roles[name] = {key: value for key, value in own.items() if key != "api_key"}
+            told.append(f"the key of role {name!r} is not sent to the base URL of {file.origins['base_url']}")
+    if told:
+        values["roles"] = roles
+    return told
 
 
 def _documents_alone(layers: Iterable[_Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:

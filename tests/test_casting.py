@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from hira import Hira, casting
 from hira.casting import cast_of, connected, crew
 from hira.errors import AccessDenied, ToolError, UsageError
 from hira.events import Event, Notice
 from hira.messages import user
 from hira.policies.offline import OfflinePolicy
-from hira.settings import RoleSettings, Settings
+from hira.settings import RoleSettings, Settings, load
+from hira.team import Team
 from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint
 from hira.testing.web import FakeWeb
@@ -103,6 +105,37 @@ def test_a_role_at_another_place_is_not_given_the_general_key() -> None:
     assert [key_of(cast[role].policy) for role in ("*", "code", "look")] == ["general", "", "own"]
 
 
+def placed(settings: Settings) -> dict[str, tuple[str, str]]:
+    """Base URL and key that each role's model would be opened with."""
+    cast = {"*": RoleSettings(), **settings.roles}
+    names = {role: own.model or settings.model for role, own in cast.items()}
+    return {role: casting._place(names[role], role, own, settings)[1:3] for role, own in cast.items()}
+
+
+def test_what_was_given_for_openai_goes_to_no_model_of_litellm(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": "openai", "OPENAI_BASE_URL": "https://mine/v1"}
+    own = {"model": "litellm/anthropic/x", "api_key": "own"}
+    roles = {"planner": {"model": "litellm/anthropic/x"}, "code": own, "look": {"model": "m"}}
+    assert placed(load({"model": "litellm/openai/x", "roles": roles}, environ, tmp_path, tmp_path)) == {
+        "*": ("", ""),
+        "planner": ("", ""),
+        "code": ("", "own"),
+        "look": ("https://mine/v1", "openai"),
+    }
+
+
+def test_a_model_of_litellm_is_given_what_was_given_for_it(tmp_path: Path) -> None:
+    flags = {"model": "litellm/openai/x", "base_url": "https://mine/v1", "roles": {"code": {"model": "litellm/groq/y"}}}
+    settings = load(flags, {"HIRA_API_KEY": "hira"}, tmp_path, tmp_path)
+    assert placed(settings) == {"*": ("https://mine/v1", "hira"), "code": ("", "")}
+    by_hand = Settings(model="litellm/openai/x", api_key=SecretStr("k"), base_url="https://mine/v1")
+    assert placed(by_hand) == {"*": ("https://mine/v1", "k")}
+    file = tmp_path / ".config" / "hira" / "hira.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('model = "m"\nbase_url = "https://mine/v1"\napi_key = "of m"')
+    assert placed(load({"model": "litellm/openai/x"}, {}, tmp_path, tmp_path)) == {"*": ("", "")}
+
+
 def test_a_policy_that_is_handed_in_speaks_for_its_role() -> None:
     everyone, planner = ScriptedPolicy([]), ScriptedPolicy([])
     cast, opened = cast_of(Settings(), {"*": everyone, "planner": planner})
@@ -120,6 +153,27 @@ async def test_an_unknown_role_or_workflow_gets_the_nearest_name() -> None:
         await crew(Settings(model="offline", roles={"deep_serch": RoleSettings(model="m")}), ports=NO_PORTS)
     with pytest.raises(UsageError, match="did you mean 'hira'"):
         await crew(Settings(model="offline", workflow="hirra"), ports=NO_PORTS)
+
+
+class Lookup:
+    """A workflow of one's own."""
+
+    name = "lookup"
+
+    async def run(self, question: str, team: Team) -> str:
+        return await team.conversation("reader").reply(user(question))
+
+
+class Told(Lookup):
+    roles = frozenset({"reader"})
+
+
+async def test_a_workflow_of_ones_own_casts_its_own_roles() -> None:
+    async with Hira("offline", workflow=Lookup(), roles={"reader": "offline"}) as hira:
+        assert (await hira.ask("Who?")).rollout.trajectories["reader"].turns
+    settings = Settings(model="offline", roles={"raeder": RoleSettings(model="offline")})
+    with pytest.raises(UsageError, match="unknown role 'raeder'\nin workflow 'lookup'\ndid you mean 'reader'"):
+        await crew(settings, workflow=Told(), ports=NO_PORTS)
 
 
 @asynccontextmanager
@@ -215,7 +269,7 @@ async def test_a_limit_of_money_without_prices_is_told_once() -> None:
     await made.aclose()
     assert [event.text for event in heard if isinstance(event, Notice)] == [
         "the price of planner's model is unknown, so the limit of US dollars does not hold; give it: "
-        '[prices."MODEL"] in hira.toml'
+        + '[prices."MODEL"] in hira.toml'
     ]
 
 

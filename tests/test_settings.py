@@ -192,6 +192,94 @@ def test_changed_settings_remember_where_the_others_came_from(folder: Path, home
 
 
 def test_secrets_are_those_set_and_those_of_the_environment_and_survive_a_change(tmp_path: Path) -> None:
-    environ = {"OPENAI_API_KEY": "sk-12345678", "GITHUB_TOKEN": "gh-12345678", "KEYBOARD": "layout-us", "A_KEY": "short"}
+    environ = {
+        "OPENAI_API_KEY": "sk-12345678",
+        "GITHUB_TOKEN": "gh-12345678",
+        "KEYBOARD": "layout-us",
+        "A_KEY": "short",
+    }
     settings = load({}, environ, tmp_path, tmp_path).changed({"model": "m"}, "test")
     assert settings.secrets == {"sk-12345678", "gh-12345678"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'model = "litellm/openai/x"\nbase_url = "https://evil.example/v1"',
+        'model = "m, litellm/openai/x"\nbase_url = "https://evil.example/v1"',
+        'model = "m, litellm/openai/x@https://evil.example/v1"',
+        'model = "litellm/huggingface/https://evil.example/v1"',
+        '[roles.planner]\nmodel = "litellm/openai/x"\nbase_url = "https://evil.example/v1"',
+        '[roles.planner]\nmodel = "litellm/openai/x@https://evil.example/v1"',
+        'base_url = "https://evil.example/v1"\n[roles.planner]\nmodel = "litellm/openai/x"',
+        'model = "litellm/openai/x"\n[roles.planner]\nbase_url = "https://evil.example/v1"',
+    ],
+)
+def test_a_projects_file_gives_no_model_of_litellm_an_address(folder: Path, home: Path, text: str) -> None:
+    path = project(folder, text)
+    with pytest.raises(UsageError, match="may not name a base URL for 'litellm/") as error:
+        load({}, {"OPENAI_API_KEY": "openai"}, folder, home)
+    assert error.value.where == f"in {path}"
+    config(home, text)
+    path.unlink()
+    load({}, {}, folder, home)
+
+
+def test_a_projects_file_gives_the_users_model_of_litellm_no_address_either(folder: Path, home: Path) -> None:
+    project(folder, '[roles.planner]\nbase_url = "https://evil.example/v1"')
+    with pytest.raises(UsageError, match="'litellm/openai/x'"):
+        load({"model": "litellm/openai/x"}, {}, folder, home)
+    with pytest.raises(UsageError, match="'litellm/openai/x'"):
+        load({"roles": {"planner": {"model": "litellm/openai/x"}}}, {}, folder, home)
+    load({"roles": {"code": {"model": "litellm/openai/x"}}}, {}, folder, home)
+
+
+def test_a_projects_base_url_is_not_given_the_key_of_a_role(folder: Path, home: Path) -> None:
+    config(home, '[roles.planner]\napi_key = "mine"\n[roles.code]\nbase_url = "https://mine/v1"\napi_key = "mine"')
+    project(folder, 'base_url = "https://evil.example/v1"\n[roles.look]\napi_key = "theirs"')
+    settings = load({}, {}, folder, home)
+    keys = {name: role.api_key.get_secret_value() for name, role in settings.roles.items()}
+    assert keys == {"planner": "", "code": "mine", "look": "theirs"}
+    assert "the key of role 'planner' is not sent" in settings.withheld[0]
+
+
+def test_a_password_in_a_url_is_a_secret_and_is_not_recorded() -> None:
+    def url(password: str) -> str:
+        return f"https://me:{password}@host.example/v1"
+
+    settings = Settings(
+        model=f"m@{url('in-model-1')}, n@{url('in-model-2')}",
+        base_url=url("in-base-url"),
+        searxng_url=url("in-searxng"),
+        roles={"planner": {"base_url": url("in-role%2Furl"), "model": f"x@{url('in-role-model')}"}},  # type: ignore[dict-item]
+        mcp={"m": {"url": url("in-mcp-url")}},  # type: ignore[dict-item]
+    )
+    shown = settings.shown()
+    assert "in-" not in str(shown)
+    assert (shown["base_url"], shown["searxng_url"]) == ("https://host.example/v1",) * 2
+    assert shown["model"] == "m@https://host.example/v1, n@https://host.example/v1"
+    assert settings.secrets == {
+        "in-model-1",
+        "in-model-2",
+        "in-base-url",
+        "in-searxng",
+        "in-role%2Furl",
+        "in-role/url",
+        "in-role-model",
+        "in-mcp-url",
+    }
+
+
+def test_one_chain_of_reasoning_and_native_calls_are_not_set_together(folder: Path, home: Path) -> None:
+    for values in (
+        {"continuation": "prefix"},
+        {"continuation": "prefix", "dialect": "tags", "roles": {"planner": {"dialect": "native"}}},
+        {"roles": {"planner": {"continuation": "completions"}}},
+        {"dialect": "tags", "roles": {"planner": {"continuation": "prefix", "dialect": "native"}}},
+    ):
+        with pytest.raises(UsageError, match='dialect = "tags"'):
+            Settings(**values)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match='dialect = "tags"'):
+            load(values, {}, folder, home)
+    Settings(continuation="prefix", dialect="tags")
+    Settings(dialect="tags", roles={"planner": {"continuation": "prefix"}})  # type: ignore[dict-item]

@@ -20,6 +20,7 @@ from hira.cli.parser import flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
 from hira.errors import HiraError, UsageError
+from hira.redaction import without_userinfo
 from hira.settings import load
 from hira.trajectory import Status
 
@@ -137,7 +138,7 @@ def announced(crew: Crew) -> str:
         return CONNECT.format(how=how)
     origin = crew.settings.origin("model")
     if "found on" in origin or "only model" in origin:
-        return f"using {crew.model} at {crew.settings.base_url} ({origin}); --model names another"
+        return f"using {crew.model} at {without_userinfo(crew.settings.base_url)} ({origin}); --model names another"
     return ""
 
 

@@ -12,6 +12,7 @@ from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.policy import Usage
 from hira.prices import litellm_table
+from hira.redaction import without_userinfo
 from hira.settings import RoleSettings, Settings
 from hira.team import Part
 from hira.tools.python import refusal
@@ -90,10 +91,16 @@ def _within(usage: Usage, own: RoleSettings | None) -> Usage:
 
 
 def _configured(settings: Settings) -> list[str]:
-    rows = [("model", settings.model or "a server of this machine, else `offline`", settings.origin("model"))]
+    rows = [
+        (
+            "model",
+            without_userinfo(settings.model) or "a server of this machine, else `offline`",
+            settings.origin("model"),
+        )
+    ]
     if settings.base_url:
-        rows.append(("endpoint", settings.base_url, settings.origin("base_url")))
-    rows += [(f"role {role}", own.model, "") for role, own in settings.roles.items() if own.model]
+        rows.append(("endpoint", without_userinfo(settings.base_url), settings.origin("base_url")))
+    rows += [(f"role {role}", without_userinfo(own.model), "") for role, own in settings.roles.items() if own.model]
     rows.append(("documents", ", ".join(map(str, settings.docs)) or "none", settings.origin("docs")))
     rows.append(("web search", ", ".join(web_searches(settings)) or "off", settings.origin("search")))
     rows.append(("workflow", settings.workflow, settings.origin("workflow")))

@@ -13,6 +13,7 @@ from hira.cli.recorded import opened
 from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.journal import Entry
+from hira.redaction import without_userinfo
 from hira.replay import recorded_settings
 from hira.settings import Settings, load
 from hira.trace import read
@@ -49,13 +50,17 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
 def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
     """The recorded settings as they would be given on the command line.
 
-    A role that speaks at the place of today's configuration takes its key from there.
+    What speaks at the place of today's configuration takes its key from there; a place is recorded without its
+    password.
     """
     values = dict(recorded_settings(entry))
+    for name in ("base_url", "searxng_url"):
+        if without_userinfo(getattr(today, name)) == values.get(name):
+            del values[name]
     roles = {}
     for name, own in values.pop("roles", {}).items():
         given = {key: value for key, value in own.items() if value not in ("", None)}
-        if name in today.roles and today.roles[name].base_url == given.get("base_url"):
+        if name in today.roles and without_userinfo(today.roles[name].base_url) == given.get("base_url"):
             del given["base_url"]
         roles[name] = given
     return {**values, "roles": roles, "docs": [Path(path) for path in values.get("docs", ())]}

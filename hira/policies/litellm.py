@@ -11,9 +11,12 @@ from hira.errors import AccessDenied, BadReply, EndpointError, RateLimited, Usag
 from hira.policies.chat import Accepted, body_of, completion_of, parts_of
 from hira.policies.failures import failure, gist, overflow, retry_after
 from hira.policy import Completion, Delta, Request, Watch
+from hira.redaction import without_userinfo
 
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
 TIMEOUT_SECONDS = 900.0
+# what stands where a key would be, so that litellm looks for none
+NO_KEY = "none"
 
 _KINDS = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundError": 404, "RateLimitError": 429}
 
@@ -22,15 +25,18 @@ class LiteLLMPolicy:
     """A model that litellm knows, such as "anthropic/claude-opus-4-1".
 
     Asked without streaming, because litellm makes a stream that breaks off look like a whole reply; a watcher gets the
-    reply in one piece. Cost comes from the price table that litellm ships with.
+    reply in one piece. Cost comes from the price table that litellm ships with. Without a key litellm takes the
+    provider's from the environment, but never for a `base_url`: that may be anyone's.
     """
 
     def __init__(self, model: str, base_url: str = "", api_key: str = "", *, key_origin: str = "") -> None:
         self._litellm = load()
         self._model = model
-        self._place = {"base_url": base_url or None, "api_key": api_key or None}
-        key = f"key from {key_origin}" if key_origin and api_key else "litellm's own key"
-        self.where = f"through litellm{f' at {base_url}' if base_url else ''}, model {model!r}, {key}"
+        self._keyless = bool(base_url) and not api_key
+        self._place = {"base_url": base_url or None, "api_key": api_key or (NO_KEY if base_url else None)}
+        key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "litellm's own key"
+        place = f" at {without_userinfo(base_url)}" if base_url else ""
+        self.where = f"through litellm{place}, model {model!r}, {'no key' if self._keyless else key}"
 
     @property
     def model(self) -> str:
@@ -82,7 +88,11 @@ class LiteLLMPolicy:
         if isinstance(found, RateLimited):
             found.retry_after = retry_after(headers)
         if isinstance(found, AccessDenied):
-            found.fix = "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or give one to hira"
+            found.fix = (
+                "set HIRA_API_KEY: no key of the environment is sent to a base URL"
+                if self._keyless
+                else "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or set HIRA_API_KEY"
+            )
         return found
 
 

@@ -31,6 +31,11 @@ class HiRA:
     experts: Sequence[Expert] = field(default=EXPERTS)
     name: str = "hira"
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles that can be cast: `look` is the model that sees and hears for the multimodal expert."""
+        return frozenset(["planner", "coordinator", "look", *(expert.name for expert in self.experts)])
+
     async def run(self, question: str, team: Team) -> str:
         experts, memory = self.available(team), team.rollout.memory
         planner = Planner(

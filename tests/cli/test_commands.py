@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -287,6 +288,27 @@ def test_doctor_tries_what_the_endpoint_can_do_when_told_to(place: Place) -> Non
     assert "native tools    no" in said.out
     assert "stop string     stripped" in said.out
     assert 'dialect = "tags"' in said.out
+
+
+def test_doctors_hint_of_one_chain_is_accepted_by_the_settings_as_it_stands(place: Place) -> None:
+    count = "one two three four five six seven eight nine"
+    with Endpoint(lambda request: "i j k" if request.continues else count) as endpoint:
+        said = place.hira("doctor", *at(endpoint), "--probe")
+    hint = next(line for line in said.out.splitlines() if "one chain" in line)
+    lines = re.findall(r'\w+ = "\w+"', hint)
+    assert lines == ['continuation = "continue_final_message"', 'dialect = "tags"']
+    (place.folder / "hira.toml").write_text("\n".join([*lines, 'model = "offline"']), encoding="utf-8")
+    assert place.hira("doctor").code == 0
+
+
+def test_no_password_of_a_url_is_shown(place: Place) -> None:
+    url = "http://me:hidden-one@127.0.0.1:9/v1"
+    said = place.hira("doctor", "--model", f"m, n@{url}", "--base-url", url, SEARXNG_BASE_URL=url)
+    dry = place.hira("ask", "--dry-run", "--model", f"m, n@{url}", "--base-url", url, "Who?")
+    failed = place.hira("ask", "--base-url", url, "Who?")
+    assert "http://127.0.0.1:9/v1" in said.out
+    for one in (said, dry, failed):
+        assert "hidden-one" not in one.out + one.err
 
 
 def test_doctor_ends_with_3_when_the_endpoint_is_not_there(place: Place) -> None:

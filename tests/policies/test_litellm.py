@@ -108,3 +108,16 @@ async def test_its_errors_become_ours(asking, fault, error, retryable, capfd):
 async def test_a_name_without_a_provider_is_told():
     with pytest.raises(EndpointError, match=r"(?s)rovider.*litellm/PROVIDER/MODEL"):
         await LiteLLMPolicy("just-a-name").complete(ASKED)
+
+
+@needs_litellm
+async def test_no_key_of_the_environment_goes_to_a_base_url(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-environment")
+    for model in ("openai/gpt-4o-mini", "anthropic/claude-opus-4-1", "deepseek/deepseek-chat"):
+        with Endpoint(faults=["401"]) as endpoint, pytest.raises(EndpointError) as raised:
+            await LiteLLMPolicy(model, endpoint.base_url).complete(ASKED)
+        assert endpoint.requests
+        assert "sk-of-the-environment" not in repr([request.headers for request in endpoint.requests])
+        assert raised.value.fix.startswith("set HIRA_API_KEY")
+        assert "no key" in raised.value.where
