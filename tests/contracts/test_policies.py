@@ -66,7 +66,12 @@ async def test_its_text_holds_no_stop_string(policy):
 async def test_it_takes_a_history_with_calls_and_results(policy):
     call = ToolCall("c1", "search", '{"query": "x"}')
     messages = (user("go"), assistant("I search.", (call,)), Message("tool", "found it", call_id="c1"), user("and?"))
-    assert isinstance(await policy.complete(Request(messages, SAMPLING, conversation="planner")), Completion)
+    properties = {"query": {"type": "string"}}
+    shown = {"name": "search", "description": "search", "parameters": {"type": "object", "properties": properties}}
+    tools = ({"type": "function", "function": shown},)
+    for choose in ("auto", "none"):
+        asked = Request(messages, SAMPLING, tools=tools, conversation="planner", choose=choose)
+        assert isinstance(await policy.complete(asked), Completion)
 
 
 async def test_it_leaves_the_request_as_it_is(policy):
