@@ -35,6 +35,7 @@ questions answered. On the texts of five research papers, which are not shipped:
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "offline"
+SETS = {"questions.jsonl": "documents", "valley.jsonl": "valley"}
 RESULTS = HERE / "results" / "offline.md"
 
 
@@ -48,8 +49,7 @@ class Outcome:
     milliseconds: float
 
 
-async def measured(questions: Sequence[dict[str, Any]]) -> list[Outcome]:
-    documents = DATA / "documents"
+async def measured(questions: Sequence[dict[str, Any]], documents: Path) -> list[Outcome]:
     index = Index([documents])
     await index.refresh()
     outcomes = []
@@ -63,21 +63,35 @@ async def measured(questions: Sequence[dict[str, Any]]) -> list[Outcome]:
             began = time.perf_counter()
             run = await rollout(HiRA(), entry["question"], Team({"*": Part(OfflinePolicy())}, tools=tools))
             took = (time.perf_counter() - began) * 1000
-            found = run.status == "answered" and any(text in run.answer for text in entry["answer"])
-            right = found if entry["answer"] else run.status == "insufficient_evidence" and not run.citations
+            answered = run.status == "answered"
+            right = answered and expected(run.answer, entry) if entry["answer"] else not (answered or run.citations)
             outcomes.append(Outcome(entry["kind"], entry["question"], run.answer, run.status, right, took))
     index.close()
     return outcomes
+
+
+def expected(answer: str, entry: dict[str, Any]) -> bool:
+    """Whether one of the expected texts stands in the answer, all of "with" and nothing of "not"."""
+    among = any(text in answer for text in entry["answer"])
+    return (
+        among
+        and all(text in answer for text in entry.get("with", ()))
+        and not any(text in answer for text in entry.get("not", ()))
+    )
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
     groups = {
         kind: [one for one in outcomes if one.kind == kind] for kind in dict.fromkeys(one.kind for one in outcomes)
     }
-    rows = ["| kind | questions | right | share | median ms |", "|---|---|---|---|---|"]
+    rows = [
+        "| kind | questions | right | share | answered wrongly | median ms |",
+        "|---|---|---|---|---|---|",
+    ]
     for kind, group in [*groups.items(), ("all", list(outcomes))]:
         right, took = sum(one.right for one in group), median(one.milliseconds for one in group)
-        rows.append(f"| {kind} | {len(group)} | {right} | {right / len(group):.0%} | {took:.0f} |")
+        wrong = sum(one.status == "answered" and not one.right for one in group)
+        rows.append(f"| {kind} | {len(group)} | {right} | {right / len(group):.0%} | {wrong} | {took:.0f} |")
     return "\n".join(rows)
 
 
@@ -86,8 +100,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the figures to benchmarks/results/offline.md")
     parser.add_argument("--wrong", action="store_true", help="show the answers that were wrong")
     args = parser.parse_args()
-    lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    outcomes = asyncio.run(measured([json.loads(line) for line in lines]))
+    outcomes = []
+    for questions, documents in SETS.items():
+        lines = (DATA / questions).read_text(encoding="utf-8").splitlines()
+        outcomes += asyncio.run(measured([json.loads(line) for line in lines], DATA / documents))
     shown = table(outcomes)
     print(shown)
     for one in outcomes if args.wrong else ():
