@@ -139,7 +139,7 @@
     const begin = Math.min(...all.map(([one]) => one.at)), end = Math.max(...all.map(([one]) => one.at + one.took));
     const bars = id ? [[begin, end - begin, tone]] : all.filter(([one]) => one.kind === "turn").slice(0, 300).map(([one]) => [one.at, one.took, tone]);
     const made = fold(
-      row([title, el("span", { class: `tag ${tone}` }, about)], `${short(tokens)}${costs ? ` · ${money(costs)}` : ""}`, all.length ? time(id ? end - begin : all.reduce((sum, [one]) => sum + one.took, 0)) : "", all.length ? bars : []),
+      row([el("span", { class: "title" }, title.length > 260 ? `${title.slice(0, 260)}…` : title), el("span", { class: `tag ${tone}` }, about)], `${short(tokens)}${costs ? ` · ${money(costs)}` : ""}`, all.length ? time(id ? end - begin : all.reduce((sum, [one]) => sum + one.took, 0)) : "", all.length ? bars : []),
       () => [el("div", { class: "inside" }, before, ...long(steps, ([one, role]) => step(one, role)), after)],
       { class: `lane ${tone}`, id: id ? `subtask-${id}` : "planner" });
     if (query) { made.open = true; made.fill(); }
@@ -170,8 +170,8 @@
     place.open = true;
     place.fill();
     for (const one of document.querySelectorAll("mark.now")) one.classList.remove("now");
-    const mark = place.querySelector(`mark[data-citation="${number}"]`);
-    if (mark) mark.classList.add("now");
+    const marks = place.querySelectorAll(`mark[data-citations*=" ${number} "]`), mark = marks[0];
+    for (const one of marks) one.classList.add("now");
     (mark || place).scrollIntoView({ block: "center" });
     (mark || place.firstElementChild).focus({ preventScroll: true });
   };
@@ -243,7 +243,7 @@
   const cited = (id) => citations.filter((one) => one.source === id).length;
   const source = (one) => fold(
     el("summary", {}, el("span", { class: "id" }, one.id), el("span", { class: "title" }, written(one.title || one.location)), el("span", { class: "count" }, `${one.kind}${cited(one.id) ? ` · cited ${cited(one.id) === 1 ? "once" : `${cited(one.id)} times`}` : ""}`), el("span", { class: "place" }, one.location)),
-    () => [el("pre", { tabindex: 0 }, one.parts.map(([text, number]) => number < 0 ? written(text) : el("mark", { "data-citation": number, class: "passage", tabindex: -1, title: `${citations[number].verdict}: ${citations[number].claim}` }, written(text))))],
+    () => [el("pre", { tabindex: 0 }, one.parts.map(([text, numbers]) => !numbers.length ? written(text) : el("mark", { "data-citations": ` ${numbers.join(" ")} `, tabindex: -1, title: numbers.map((number) => `${citations[number].verdict}: ${citations[number].claim}`).join("\n") }, written(text))))],
     { class: "source", id: `source-${one.id}` });
   const read = el("section", { id: "sources" }, el("h2", {}, "Sources", el("span", {}, `${sources.length} read, ${new Set(citations.map((one) => one.source)).size} cited`)),
     el("div", { class: "card" }, sources.length ? sources.map(source) : el("p", { class: "empty" }, "Nothing was read.")));

@@ -9,7 +9,8 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -210,21 +211,21 @@ def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
     }
 
 
-def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, int]]:
-    """The text in pieces, each with the number of the citation whose quotation it is, -1 for none."""
-    spans: list[tuple[int, int, int]] = []
-    for number, quote in quotes:
-        for passage in filter(None, quote.split(" … ")):
-            spelled = r"\s+".join(map(re.escape, passage.split()))
-            if found := re.search(spelled, text):
-                spans.append((found.start(), found.end(), number))
-    pieces: list[tuple[str, int]] = []
-    at = 0
-    for begin, end, number in sorted(spans):
-        if begin >= at:
-            pieces += [(text[at:begin], -1), (text[begin:end], number)]
-            at = end
-    return [piece for piece in [*pieces, (text[at:], -1)] if piece[0]]
+def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[int]]]:
+    """The text in pieces, each with the numbers of the citations in whose quotations it stands."""
+    spans = [(*found.span(), number) for number, quote in quotes for found in _found(quote, text)]
+    edges = sorted({0, len(text), *(edge for begin, end, _ in spans for edge in (begin, end))})
+    return [
+        (text[begin:end], [number for first, last, number in spans if first <= begin and end <= last])
+        for begin, end in pairwise(edges)
+    ]
+
+
+def _found(quote: str, text: str) -> Iterator[re.Match[str]]:
+    """Where the passages of a quotation stand; their spaces may be other ones than in the text."""
+    for passage in filter(str.strip, quote.split(" … ")):
+        if found := re.search(r"\s+".join(map(re.escape, passage.split())), text):
+            yield found
 
 
 def _hash(text: str) -> str:
