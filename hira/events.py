@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hira.policy import Usage
+from hira.redaction import redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,13 @@ class SourceRead(Event):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Event):
-    """Something a person should know: a fallback was taken, a limit was reached, an id was dropped."""
+    """Something a person should know: a fallback was taken, a limit was reached, an id was dropped.
+
+    An `important` one is told even to a person who wants no progress.
+    """
 
     text: str
+    important: bool = False
 
 
 Reader = Callable[[Event], None]
@@ -123,17 +128,29 @@ KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subc
 
 
 class Events:
-    """One run's stream. Readers are called in order, in the run's own thread; they must be quick."""
+    """One run's stream. Readers are called in order, in the run's own thread; they must be quick.
 
-    def __init__(self, *readers: Reader) -> None:
+    None of them is shown one of the `secrets`.
+    """
+
+    def __init__(self, *readers: Reader, secrets: frozenset[str] = frozenset()) -> None:
         self.readers = list(readers)
+        self.secrets = secrets
         self._began = time.monotonic()
 
     def __call__(self, event: Event) -> None:
         if self.readers:
+            if self.secrets:
+                event = self._masked(event)
             object.__setattr__(event, "at", round(time.monotonic() - self._began, 3))
             for reader in self.readers:
                 reader(event)
+
+
+    def _masked(self, event: Event) -> Event:
+        told = {name: getattr(event, name) for name in event.__dataclass_fields__}
+        changed = {name: masked for name, one in told.items() if (masked := redacted(one, self.secrets)) is not one}
+        return replace(event, **changed) if changed else event
 
 
 def record(event: Event) -> dict[str, Any]:

@@ -311,6 +311,10 @@ def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The values with the paths of documents, one or several, taken from the folder."""
     docs = values.get("docs", ())
     named = [docs] if isinstance(docs, str | Path) else docs
+    if any(not str(one).strip() for one in named if docs):
+        raise UsageError(
+            "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"
+        )
     placed = {"docs": [folder / Path(str(one)).expanduser() for one in named]} if docs else {}
     return {**values, **placed}
 

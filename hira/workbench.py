@@ -13,7 +13,7 @@ from hira.errors import ToolError, UsageError
 from hira.events import Events, Notice
 from hira.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.tools import Observation, Tool, Toolbox
-from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.documents import Index, browse_documents, listed, search_documents
 from hira.tools.documents.walk import walk
 from hira.tools.files import files_tool
 from hira.tools.mcp import Server, mcp_tools
@@ -79,9 +79,10 @@ class Workbench:
                 return
             told = set(index.warnings)
             await index.refresh(_progress(events))
-            self.notices += [warning for warning in index.warnings if warning not in told]
             if not await index.names():
-                raise UsageError("the documents hold no text", where=_named(index.paths), fix="name others")
+                raise _unread(index.paths, index.warnings)
+            for line in listed([warning for warning in index.warnings if warning not in told]):
+                events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
     def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None]:
@@ -101,9 +102,9 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench
     check_searches(names, settings)
     index = None
     if settings.docs:
-        if not await asyncio.to_thread(lambda: walk(settings.docs).files):
-            fix = "name a folder that holds documents"
-            raise UsageError("no readable documents were found", where=_named(settings.docs), fix=fix)
+        found = await asyncio.to_thread(walk, settings.docs)
+        if not found.files:
+            raise _unread(settings.docs, found.warnings)
         index = Index(settings.docs, settings.cache)
         stack.callback(index.close)
     backends = _backends(names, settings, stack) if names else ()
@@ -247,6 +248,16 @@ def either(documents: Tool, web: Tool) -> Tool:
 
     description = "Open a local document by its path, or a web page by its URL. " + web.description
     return replace(web, run=run, description=description, seconds=max(web.seconds, documents.seconds))
+
+
+def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:
+    """The error for documents of which none can be read."""
+    where = _named(paths)
+    if len(why) == 1:
+        return UsageError(why[0], where=where, fix="no other document was found" if paths[0].is_dir() else "")
+    if why:
+        return UsageError("none of the documents can be read", where=where, fix="; ".join(listed(why)))
+    return UsageError("no readable documents were found", where=where, fix="name a folder that holds documents")
 
 
 def _named(paths: Sequence[Path]) -> str:

@@ -22,6 +22,7 @@ from hira.cli.shell import Shell
 from hira.errors import HiraError, UsageError
 from hira.redaction import without_userinfo
 from hira.settings import load
+from hira.tools.documents.walk import printable
 from hira.trajectory import Status
 
 CODES: dict[Status, int] = {
@@ -52,9 +53,11 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
         return batch(args, settings, shell)
     if args.question is None:
         raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
-    question = (shell.stdin.read() if args.question == "-" else args.question).strip()
+    question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
     if not question:
         raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
+    if "" in args.files:
+        raise UsageError("the path after --file is empty", fix="name a file; is a variable of the shell unset?")
     files = present([shell.folder / name for name in args.files])
     if args.dry_run:
         return dry_run(args, settings, shell)

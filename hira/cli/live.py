@@ -85,6 +85,8 @@ class Watching:
         if not self._live.is_started:
             self._live.start()
         self._take(event)
+        if isinstance(event, Notice) and event.important:
+            self.say(event.text)
 
     def _take(self, event: Event) -> None:
         match event:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import singledispatchmethod
@@ -51,7 +52,8 @@ class Silent:
         self.tell = tell
 
     def __call__(self, event: Event) -> None:
-        pass
+        if isinstance(event, Notice) and event.important:
+            self.say(event.text)
 
     def say(self, text: str) -> None:
         self.tell(f"hira: {text}")
@@ -117,7 +119,7 @@ class Lines:
     def __call__(self, event: Event) -> None:
         self.last = time.monotonic()
         if text := self.line(event):
-            self.tell(f"{event.at:6.1f} s  {brief(text)}")
+            self.tell(f"{event.at:6.1f} s  {brief(text, sys.maxsize if isinstance(event, Notice) else WIDTH)}")
 
     def say(self, text: str) -> None:
         self.tell(f"hira: {text}")

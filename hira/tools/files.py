@@ -11,10 +11,11 @@ from typing import Annotated
 from hira import tokens
 from hira.errors import ToolError, UsageError
 from hira.evidence import Source
-from hira.tools.documents.document import Document
+from hira.tools.documents.document import Document, Lacking
 from hira.tools.documents.passages import Piece, cut
-from hira.tools.documents.read import read_file
+from hira.tools.documents.read import check_readable, read_file
 from hira.tools.documents.search import LONG, nearest, within
+from hira.tools.documents.walk import is_text, printable
 from hira.tools.tool import Observation, Passage, Tool, tool
 
 _LISTED = 80
@@ -31,12 +32,11 @@ class _Section:
 
 
 def files_tool(files: Sequence[Path]) -> Tool:
-    """The tool "files", which reads these files. Raises `UsageError` for one that does not exist."""
+    """The tool "files", which reads these files. Raises `UsageError` for one that cannot be attached."""
     from pydantic import Field
 
     for file in files:
-        if not file.expanduser().is_file():
-            raise UsageError(f"no such file: {str(file)!r}", fix="attach files that exist")
+        check_attached(file.expanduser())
     attached = {str(file): file.expanduser() for file in files}
     read: dict[Path, tuple[int, Document]] = {}
 
@@ -59,6 +59,21 @@ def files_tool(files: Sequence[Path]) -> Tool:
     made: Tool = tool(read_attached, name="files", seconds=300.0, pure=True)
     listed = ", ".join(attached) or "none"
     return replace(made, description=f"{made.description} The attached files: {listed}.")
+
+
+def check_attached(file: Path) -> None:
+    """Raise `UsageError` for a file that is not there, that cannot be named to a model, or that nothing can read."""
+    if not is_text(str(file)):
+        fix = "rename what is not UTF-8 in it"
+        raise UsageError(f"the path of file {printable(str(file))!r} is not UTF-8", fix=fix)
+    if not file.is_file():
+        raise UsageError(f"no such file: {str(file)!r}", fix="attach files that exist")
+    try:
+        check_readable(file)
+    except Lacking as error:
+        raise UsageError(str(error), where=f"at {file}") from None
+    except OSError as error:
+        raise UsageError(f"file {str(file)!r} cannot be read: {error.strerror or error}") from None
 
 
 def _meant(attached: dict[str, Path], path: str) -> str:

@@ -437,7 +437,7 @@ def test_without_pypdf_a_pdf_says_what_to_install(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "a.pdf")], capture_output=True, text=True, check=True
     )
-    assert ran.stdout == "a.pdf cannot be read: PDF files need pypdf (pip install 'hira[pdf]')\n"
+    assert ran.stdout == "a.pdf needs pypdf: pip install 'hira[pdf]'\n"
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "utf-16"])

@@ -1,8 +1,8 @@
 """Documents on this machine: read them (`read_file`), index folders of them (`Index`), and let a model search them."""
 
 from hira.tools.documents.document import Document, Part
-from hira.tools.documents.index import Hit, Index
+from hira.tools.documents.index import Hit, Index, listed
 from hira.tools.documents.read import read_file
 from hira.tools.documents.search import browse_documents, search_documents
 
-__all__ = ["Document", "Hit", "Index", "Part", "browse_documents", "read_file", "search_documents"]
+__all__ = ["Document", "Hit", "Index", "Part", "browse_documents", "listed", "read_file", "search_documents"]

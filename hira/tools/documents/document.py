@@ -3,6 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from hira.errors import ToolError
+
+
+class NoText(ToolError):
+    """The file holds no text: it is empty, or of a kind such as an image or a program."""
+
+
+class Lacking(ToolError):
+    """The file can be read once a package is installed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

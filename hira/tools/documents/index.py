@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hira.errors import ToolError
+from hira.tools.documents.document import NoText
 from hira.tools.documents.passages import cut
-from hira.tools.documents.read import NoText, read_file
+from hira.tools.documents.read import read_file
 from hira.tools.documents.store import Entry, Hit, Stamp, Store, open_store
 from hira.tools.documents.walk import roots_of, walk
 
-__all__ = ["Hit", "Index"]
+__all__ = ["Hit", "Index", "listed"]
 
 Progress = Callable[[int, int], None]
 
@@ -23,6 +24,7 @@ _EDITION = 1
 _BATCH = 1_000
 _FRESH = 2_000_000_000
 _NAMED = 3
+_LISTED = 5
 
 
 class Index:
@@ -111,7 +113,7 @@ class Index:
     def _read(self, changed: list[tuple[str, Path, Stamp | None]], on_progress: Progress | None) -> list[str]:
         """Read and put what changed, in batches; returns what could not be read."""
         unread: list[str] = []
-        textless: list[str] = []
+        textless: dict[str, str] = {}
         batch: list[Entry] = []
         same: dict[str, Stamp] = {}
         for done, (name, path, before) in enumerate(changed, 1):
@@ -123,8 +125,8 @@ class Index:
                     same[str(path)] = stamp
                 else:
                     batch.append(_entry(name, path, stamp))
-            except NoText:
-                textless.append(name)
+            except NoText as error:
+                textless[name] = str(error)
             except ToolError as error:
                 unread.append(f"{name}: {error}" if path.name not in str(error) else str(error))
             if sum(len(entry.pieces) + 1 for entry in batch) >= _BATCH:
@@ -139,11 +141,18 @@ class Index:
         return unread + _textless(textless)
 
 
-def _textless(names: list[str]) -> list[str]:
-    if not names:
-        return []
-    shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-    return [f"{len(names)} {'file holds' if len(names) == 1 else 'files hold'} no text and cannot be searched: {shown}"]
+def _textless(why: dict[str, str]) -> list[str]:
+    """What is said of files without text: of one the reason, of several their number."""
+    if len(why) < 2:
+        return list(why.values())
+    shown = ", ".join(list(why)[:_NAMED]) + (", …" if len(why) > _NAMED else "")
+    return [f"{len(why)} files hold no text and cannot be searched: {shown}"]
+
+
+def listed(warnings: Sequence[str]) -> list[str]:
+    """The first few warnings, and how many more there are."""
+    more = len(warnings) - _LISTED
+    return [*warnings[:_LISTED], *([f"… and {more} more"] if more > 0 else [])]
 
 
 def _stamp(path: Path) -> Stamp:
@@ -157,7 +166,9 @@ def _stamp(path: Path) -> Stamp:
 
 def _entry(name: str, path: Path, stamp: Stamp) -> Entry:
     document = read_file(path)
-    unread = document.unread
+    pieces, unread = tuple(cut(document)), document.unread
+    if not (pieces or unread):
+        raise NoText(f"{path.name} holds no text")
     shown = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
     note = f"{name}: no text in {shown}; the multimodal expert can look at it" if unread else ""
-    return Entry(str(path), name, stamp, document.title, note, tuple(cut(document)))
+    return Entry(str(path), name, stamp, document.title, note, pieces)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hira.errors import ToolError
-from hira.tools.documents.document import Document, Part, titled
+from hira.tools.documents.document import Document, Lacking, Part, titled
 from hira.tools.documents.prose import reflow
 
 if TYPE_CHECKING:
@@ -17,11 +17,18 @@ logging.getLogger("pypdf").addHandler(logging.NullHandler())
 _HYPHENATED = re.compile(r"(?<=[a-zß-ÿ])[-\u00ad]\n(?=[a-zß-ÿ])")
 
 
-def read_pdf(path: Path) -> Document:
+def check_library(path: Path) -> None:
+    """Raise `Lacking` if the library that reads PDF files is not installed."""
     try:
-        import pypdf
+        import pypdf  # noqa: F401 - to see whether it is there
     except ImportError:
-        raise ToolError(f"{path.name} cannot be read: PDF files need pypdf (pip install 'hira[pdf]')") from None
+        raise Lacking(f"{path.name} needs pypdf: pip install 'hira[pdf]'") from None
+
+
+def read_pdf(path: Path) -> Document:
+    check_library(path)
+    import pypdf
+
     try:
         with path.open("rb") as file:
             reader = pypdf.PdfReader(file)

@@ -9,7 +9,7 @@ from hira.tools.documents import plain
 from hira.tools.documents.archive import opened
 from hira.tools.documents.book import read_epub
 from hira.tools.documents.charset import decode
-from hira.tools.documents.document import Document, Part
+from hira.tools.documents.document import Document, NoText, Part
 from hira.tools.documents.sheets import read_xlsx
 from hira.tools.documents.slides import read_pptx
 from hira.tools.documents.web import read_html
@@ -20,10 +20,6 @@ _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", 
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
 MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
-
-
-class NoText(ToolError):
-    """The file is of a kind that holds no text, such as an image or a program."""
 
 
 def read_file(path: Path, *, limit: int = LIMIT) -> Document:
@@ -38,6 +34,8 @@ def read_file(path: Path, *, limit: int = LIMIT) -> Document:
             raise ToolError(
                 f"{path.name} is too big to read: {about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
             )
+        if not about.st_size:
+            raise NoText(f"{path.name} is empty")
         return _reader(path)(path)
     except FileNotFoundError:
         raise ToolError(f"{path} does not exist") from None
@@ -47,6 +45,15 @@ def read_file(path: Path, *, limit: int = LIMIT) -> Document:
         raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
     except (MemoryError, RecursionError):
         raise ToolError(f"{path.name} is too big or nested too deeply to read") from None
+
+
+def check_readable(path: Path) -> None:
+    """Raise `Lacking` for a file that nothing installed here can read; what is wrong with the file is not looked at."""
+    from hira.tools.documents.pdf import check_library
+
+    with path.open("rb") as file:
+        if b"%PDF-" in file.read(1024):
+            check_library(path)
 
 
 def _reader(path: Path) -> Callable[[Path], Document]:

@@ -1,6 +1,7 @@
 """The files of the folders that a person named, each once, each under the name that it is shown by."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from hira.errors import UsageError
 from hira.tools.documents.read import MEDIA
 
 _SKIPPED = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -20,11 +22,30 @@ class Found:
 
 
 def roots_of(paths: Sequence[Path]) -> list[Path]:
-    """The paths without links in them. Raises `UsageError` for one that does not exist."""
+    """The paths without links in them. Raises `UsageError` for one that is neither a file nor a folder."""
+    roots = []
     for path in paths:
-        if not path.expanduser().exists():
+        root = Path(os.path.realpath(path.expanduser()))
+        if not is_text(str(root)):
+            fix = "rename what is not UTF-8 in it, or copy the documents elsewhere"
+            raise UsageError(f"the path of the documents is not UTF-8: {printable(str(root))!r}", fix=fix)
+        if not root.exists():
             raise UsageError(f"no such file or folder: {str(path)!r}", fix="name files or folders that exist")
-    return [Path(os.path.realpath(path.expanduser())) for path in paths]
+        if not (root.is_file() or root.is_dir()):
+            fix = "save what comes from it to a file, and name that"
+            raise UsageError(f"{str(path)!r} is neither a file nor a folder", fix=fix)
+        roots.append(root)
+    return roots
+
+
+def is_text(name: str) -> bool:
+    """Whether a file's name is UTF-8. Names of others hold lone surrogates and can be neither sent nor stored."""
+    return not _SURROGATE.search(name)
+
+
+def printable(name: str) -> str:
+    """The name with a mark in the place of every byte that is not UTF-8."""
+    return _SURROGATE.sub("\ufffd", name)
 
 
 def walk(paths: Sequence[Path]) -> Found:
@@ -70,16 +91,25 @@ def _below(root: Path, roots: Sequence[Path], warnings: list[str]) -> Iterator[P
             try:
                 path, is_folder, is_file = _followed(entry)
             except PermissionError:
-                warnings.append(f"{entry.path} may not be read: permission denied")
+                warnings.append(f"{printable(entry.path)} may not be read: permission denied")
                 continue
-            if entry.is_symlink() and not any(path == one or one in path.parents for one in roots):
-                warnings.append(f"{entry.path} links to outside of the documents; name its target to have it read")
+            if why := _left_out(entry, path, roots):
+                warnings.append(f"{printable(entry.path)} {why}")
             elif is_folder and path not in entered:
                 entered.add(path)
                 below.append(path)
             elif is_file and path.suffix.lower() not in MEDIA:
                 yield path
         waiting += reversed(below)
+
+
+def _left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str:
+    """Why an entry, which leads to this path, is not entered or read; empty if it may be."""
+    if not is_text(f"{entry.name}{path}"):
+        return "is left out: its name is not UTF-8; rename it"
+    if entry.is_symlink() and not any(path == one or one in path.parents for one in roots):
+        return "links to outside of the documents; name its target to have it read"
+    return ""
 
 
 def _followed(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:

@@ -1,0 +1,136 @@
+"""What someone meets who runs `hira` for the first time: files that cannot be read, odd names, empty variables."""
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hira.cli import main
+from hira.cli.shell import Shell
+
+QUESTION = "When was ASEAN founded?"
+BAD_NAME = os.fsdecode(b"caf\xe9.txt")
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    return folder
+
+
+Hira = Callable[..., Said]
+
+
+@pytest.fixture
+def hira(tmp_path: Path) -> Hira:
+    def run(*argv: str, stdin: str = "", **environ: str) -> Said:
+        out, err = io.StringIO(), io.StringIO()
+        environ = {"HIRA_MODEL": "offline", **environ}
+        code = main(argv, Shell(io.StringIO(stdin), out, err, environ, tmp_path, tmp_path / "home"))
+        return Said(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def without_pypdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a plain `pip install .`."""
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+
+
+def named_badly(folder: Path) -> Path:
+    """A file whose name is not UTF-8; some file systems have none."""
+    path = folder / BAD_NAME
+    try:
+        path.write_text("ASEAN has ten members.\n", encoding="utf-8")
+    except (OSError, UnicodeEncodeError):
+        pytest.skip("this file system takes only UTF-8 names")
+    return path
+
+
+@pytest.mark.usefixtures("without_pypdf")
+def test_a_pdf_that_cannot_be_read_says_what_to_install(hira: Hira, docs: Path) -> None:
+    (docs / "history.pdf").write_bytes(b"%PDF-1.4")
+    for flag in ("--docs", "--file"):
+        said = hira("ask", QUESTION, flag, "docs/history.pdf")
+        assert (said.code, said.out) == (2, "")
+        assert "hira: history.pdf needs pypdf: pip install 'hira[pdf]'\n" in said.err
+
+
+@pytest.mark.usefixtures("without_pypdf")
+def test_files_of_a_folder_that_cannot_be_read_are_told_even_to_those_who_want_no_progress(
+    hira: Hira, docs: Path
+) -> None:
+    for number in range(8):
+        (docs / f"{number}.pdf").write_bytes(b"%PDF-1.4")
+    said = hira("ask", QUESTION, "--docs", "docs", "--quiet")
+    assert said.code == 0
+    told = said.err.splitlines()[1:]
+    assert told[0] == "hira: 0.pdf needs pypdf: pip install 'hira[pdf]'"
+    assert told[5:] == ["hira: … and 3 more"]
+
+
+@pytest.mark.usefixtures("without_pypdf")
+def test_the_doctor_says_how_many_documents_can_be_read_and_why_not_the_others(hira: Hira, docs: Path) -> None:
+    (docs / "history.pdf").write_bytes(b"%PDF-1.4")
+    said = hira("doctor", "--docs", "docs")
+    assert "2 files, 1 read" in said.out
+    assert "history.pdf needs pypdf: pip install 'hira[pdf]'" in said.out
+
+
+def test_documents_that_hold_nothing_say_why(hira: Hira, docs: Path) -> None:
+    (docs / "empty.txt").touch()
+    (docs / "blank.txt").write_text(" \n\n", encoding="utf-8")
+    (docs / "photo.bin").write_bytes(bytes(range(256)))
+    for name, why in (("empty.txt", "is empty"), ("blank.txt", "holds no text"), ("photo.bin", "is binary")):
+        said = hira("ask", QUESTION, "--docs", f"docs/{name}")
+        assert said.code == 2
+        assert f"\nhira: {name} {why}" in said.err
+
+
+def test_a_file_name_that_is_not_utf_8_is_told_and_the_others_are_read(hira: Hira, docs: Path) -> None:
+    path = named_badly(docs)
+    said = hira("ask", QUESTION, "--docs", "docs", "--quiet")
+    assert said.code == 0
+    assert "1967" in said.out
+    assert "caf\ufffd.txt is left out: its name is not UTF-8; rename it" in said.err
+    for flag in ("--docs", "--file"):
+        said = hira("ask", QUESTION, flag, str(path))
+        assert said.code == 2
+        assert "is not UTF-8" in said.err.splitlines()[0]
+
+
+def test_a_question_with_a_broken_byte_is_asked_without_it(hira: Hira, docs: Path) -> None:
+    said = hira("ask", f"{QUESTION} {BAD_NAME}", "--docs", str(docs), "--json")
+    assert said.code == 0
+    assert json.loads(said.out)["question"] == f"{QUESTION} caf\ufffd.txt"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_or_a_device_is_no_document(hira: Hira, docs: Path) -> None:
+    os.mkfifo(docs / "pipe")
+    for path in (str(docs / "pipe"), "/dev/null", "/dev/zero"):
+        said = hira("ask", QUESTION, "--docs", path)
+        assert said.code == 2
+        assert said.err.startswith(f"hira: {path!r} is neither a file nor a folder\n")
+
+
+def test_an_empty_path_is_never_the_current_folder(hira: Hira) -> None:
+    for flag, what in (("--docs", "a path of the documents is empty"), ("--file", "the path after --file is empty")):
+        said = hira("ask", QUESTION, flag, "")
+        assert said.code == 2
+        assert said.err.startswith(f"hira: {what}\n")
