@@ -33,7 +33,17 @@ _REFUSED = re.compile(
 _SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-OPTIONAL = ("temperature", "top_p", "top_k", "seed", "stop", "max_tokens", "max_completion_tokens", "stream_options")
+OPTIONAL = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "stop",
+    "max_tokens",
+    "max_completion_tokens",
+    "stream_options",
+    "tool_choice",
+)
 
 
 def gist(text: str, limit: int = 200) -> str:
