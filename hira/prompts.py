@@ -18,7 +18,8 @@ class Prompt:
     >>> Prompt(__file__, "planner").fill(question="…", limit=10)  # reads planner.md beside the module
 
     A slot without a value and a value without a slot raise `PromptError`; a value is never read for slots itself.
-    Values that hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect.
+    Values that hira did not write (`Filled`) are cleaned, so that they can form no token of any dialect; the user's
+    words and those of our own roles are handed over as `said(…)`, which leaves code and markup alone.
     """
 
     def __init__(self, beside: str, name: str) -> None:
@@ -37,9 +38,9 @@ class Prompt:
         if values.keys() != self.slots:
             missing, extra = sorted(self.slots - values.keys()), sorted(values.keys() - self.slots)
             raise PromptError(f"prompt {self.name!r}: missing values {missing}, values without a slot {extra}")
-        return Filled(_SLOT.sub(lambda slot: _safe(values[slot[1]]), self.text), self.name, values)
+        return Filled(_SLOT.sub(lambda slot: safe(values[slot[1]]), self.text), self.name, values)
 
 
-def _safe(value: Any) -> str:
-    """What hira wrote itself stands as it is; everything else is data and can form no token."""
+def safe(value: Any) -> str:
+    """A value as it may stand in a prompt: what hira wrote itself as it is, everything else as data without tokens."""
     return value if isinstance(value, Filled) else clean(str(value))

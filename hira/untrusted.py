@@ -1,92 +1,138 @@
 """Text from tools is data: it can form no token of any dialect or chat template, and hides nothing.
 
-`Prompt.fill` passes every value through `clean` unless hira made it itself (`Filled`), and so do the dialects with
-every result. Marks are broken by look-alikes (`‹` for `<`), so the text stays readable.
+Two strengths. `clean` is for what tools bring: `Prompt.fill` passes every value through it unless hira made it itself
+(`Filled`), and so do the dialects with every result. `said` is for the user's words and for what roles of this run
+wrote of them: they may be about code or markup, so only tokens that act wherever they stand are broken.
+
+Marks are broken by look-alikes (`‹` for `<`), so the text stays readable.
 """
 
+import html
 import re
 from collections.abc import Container
+
+from hira.messages import Filled
 
 _ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
 # controls, zero-width characters, bidirectional overrides, byte-order marks, invisible tags
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
-_NAMES = [
-    "think",
-    "thinking",
-    "answer",
-    "tool_calls?",
-    "tool_response",
-    "tool_results?",
-    "tool_name",
-    "tool",
-    "function_calls?",
-    "function_results?",
-    "function",
-    "invoke",
-    "parameters?",
-    "use_mcp_tool",
-    "server_name",
-    "arguments",
-    "memory",
-    "report",
-    "plan",
-    "user_input",
-    "sources?",
-    "documents?",
-    "results?",
-    "system",
-    "user",
-    "assistant",
-    "(?:begin|end|start)_\\w+",
-    "bos",
-    "eos",
-    "s",
-]
-_PIPED = re.compile(r"<\s*/?\s*[|｜][^<>\n]{0,80}?[|｜]\s*>")
-_NAMED = re.compile(r"<\s*/?\s*[|｜]?\s*(?:" + "|".join(_NAMES) + r")(?:\s[^<>]*)?\s*[|｜]?\s*/?\s*>", re.IGNORECASE)
-_HALF = re.compile(r"<(?=\s*/?\s*[|｜])|(?<=[|｜])\s*>")
+_NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
+function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
+sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token) bos eos pad
+unk sop s""".split()
+# what a tokenizer may fold to `<`, `>`, `|`, `[`, `]` and `\` counts as these
+_L, _R, _BAR = "<＜﹤", ">＞﹥", "|｜"
+_PIPED = re.compile(rf"[{_L}]\s*(?:/\s*)?[{_BAR}][^{_L}{_R}\n]{{0,80}}?[{_BAR}]\s*[{_R}]")
+_NAMED = re.compile(
+    rf"[{_L}]\s*(?:/\s*)?(?:[{_BAR}]\s*)?(?:{'|'.join(_NAMES)})(?:[\s=/{_BAR}][^{_L}{_R}]*)?[{_R}]", re.IGNORECASE
+)
+_HALF = re.compile(rf"[{_L}](?=\s*(?:/\s*)?[{_BAR}])|(?<=[{_BAR}])\s*[{_R}]")
 _BRACKETED = re.compile(
-    r"\[\s*(/?\s*(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|/?SYS))\s*\]|<<\s*(/?\s*SYS)\s*>>",
+    r"[\[［]\s*((?:/\s*)?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYS))\s*[\]］]"
+    r"|[<＜]{2}\s*((?:/\s*)?SYS)\s*[>＞]{2}",
     re.IGNORECASE,
 )
-_BOXED = re.compile(r"\\+(?=boxed\b|fbox\b)")
-_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
-_TARGET = r"(?:[^\s()<>]|\([^()]*\))*"
-_LINK = re.compile(rf"(?<!!)\[([^\]]*)\]\(\s*<?({_TARGET}[:/.]{_TARGET})>?[^()]*\)")
-_AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|javascript|data):[^>\s]*)>", re.IGNORECASE)
-_LOADING = """a applet audio base button embed form frame frameset iframe image img input link math meta object picture
-script source style svg track video""".split()
-_HTML = re.compile(
-    r"<(script|style|iframe|object|svg)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)"
-    rf"|</?(?:{'|'.join(_LOADING)})\b[^<>]*>|<[a-z][^<>]*\s(?:on\w+|src|href|style)\s*=[^<>]*>",
-    re.DOTALL | re.IGNORECASE,
+_BOXED = re.compile(r"[\\＼﹨]+(?=boxed\b|fbox\b)")
+_LIVE = re.compile(
+    rf"[{_L}][{_BAR}]/?[^\s{_L}{_R}{_BAR}]{{1,60}}[{_BAR}][{_R}]|[{_L}]/?(?=｜)|(?<=｜)[{_R}]"
+    rf"|[{_L}]\s*(?:begin|end)_\w+_(?:call|subtask|link|query|result)\s*[{_R}]"
+    rf"|[{_L}](?:start|end|begin)_of_\w+[{_R}]"
+    rf"|(?-i:[{_L}]/?(?:s|bos|eos|pad|unk|sop|eot_id|im_start|im_end|think|thinking|tool_calls?|tool_responses?)[{_R}])",
+    re.IGNORECASE,
 )
-_BROKEN = str.maketrans("<>", "‹›")
+_LIVE_BRACKETED = re.compile(
+    r"\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS))\]|<<(/?SYS)>>"
+)
+_BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
+
+# Code as Markdown has it for certain: a fence that begins a line, a span within a line and outside a row of a table.
+_CODE = re.compile(
+    r"^(`{3,})[^`\n]*\n.*?^ {0,3}\1`*[ \t]*$|(?<![\\`])(`+)(?!`)[^|\n]*?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE
+)
+_KEPT = re.compile("\x00(\\d+)\x00")
+_TITLE = r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*"""
+_TARGET = rf"\(\s*<?((?:[^\s()<>]|\([^()]*\))*)>?{_TITLE}\)"
+_IMAGE = re.compile(rf"!\[([^\[\]]*)\]{_TARGET}")
+_LINK = re.compile(rf"\[([^\[\]]*)\]{_TARGET}")
+_LINKING = re.compile(r"\](?=\(\s*<?([^\s<>]*))")
+_DEFINED = re.compile(r"\[([^\[\]\n]*)\]:(?=\s*<?([^\s<>]*))")
+_DEFINING = re.compile(r"\]:(?=\s*<?([^\s<>]*))")
+_AUTOLINK = re.compile(r"<([a-z][a-z0-9+.-]{1,31}:(?!:)[^\s<>]*)>", re.IGNORECASE)
+_OUTWARD = re.compile(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
+_ID = re.compile(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
+_SWALLOWING = "iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg|template|textarea|title|xmp"
+_LOADING = "|".join(
+    """a applet area audio base body button details embed form frame frameset html image img input link meta object
+    picture source track video""".split()
+)
+_ACTING = r"(?:on\w+|\w*src\w*|\w*href|style|\w*action|background|poster|data|ping|is)"
+_HTML = re.compile(
+    rf"<(?=[!?]|/?(?:{_SWALLOWING})(?:[\s/>]|\Z)|(?:{_LOADING})[\s/][^<>]*="
+    rf"""|[a-z][\w:.-]*[\s/](?:[^<>"']|"[^"<]*"|'[^'<]*')*?(?:\b{_ACTING}\s*=|"[^"<]*(?:<|\Z)|'[^'<]*(?:<|\Z)))"""
+    r"([^<>]*)(>?)",
+    re.IGNORECASE,
+)
 
 
 def clean(text: str) -> str:
-    """The text without escapes and invisible characters, every control token broken. Idempotent."""
+    """The text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
     text = _INVISIBLE.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
-    if "<" in text or "[" in text or "\\" in text or "|" in text:
-        for pattern in (_PIPED, _NAMED, _HALF):
-            text = pattern.sub(lambda token: token[0].translate(_BROKEN), text)
-        text = _BRACKETED.sub(lambda token: f"‹{token[1] or token[2]}›", text)
-        text = _BOXED.sub("", text)
-    return text
+    for pattern in (_PIPED, _NAMED, _HALF):
+        text = pattern.sub(_look_alike, text)
+    text = _BRACKETED.sub(_unbracketed, text)
+    return _BOXED.sub("", text)
+
+
+def said(text: str) -> Filled:
+    """Words of the user or of a role of this run, ready for a prompt: as they are, but for tokens that act anywhere.
+
+    Those are the tokens of the dialects and of chat templates. Tags, types and LaTeX stay, since nobody reads calls or
+    answers out of such a text. Idempotent.
+    """
+    return Filled(_LIVE_BRACKETED.sub(_unbracketed, _LIVE.sub(_look_alike, text)))
+
+
+def _look_alike(token: re.Match[str]) -> str:
+    return token[0].translate(_BROKEN)
+
+
+def _unbracketed(token: re.Match[str]) -> str:
+    return f"‹{token[1] or token[2]}›"
 
 
 def presentable(text: str, read: Container[str]) -> str:
-    """A model's answer without anything that loads or leads elsewhere when it is rendered.
+    """A model's answer without anything that loads or leads elsewhere when it is rendered as Markdown or HTML.
 
-    Pictures and HTML that loads or runs something go, and links stay only where they lead to something that was `read`; their words stay.
-    Code between backticks is shown as it is.
+    Of a picture its words stay, and of a link that leads to something that nobody `read`. HTML that loads, runs or
+    hides something is broken by look-alikes. Code between backticks is shown as it is.
     """
-    parts = re.split(r"(```.*?```|`[^`\n]*`)", text, flags=re.DOTALL)
-    for at in range(0, len(parts), 2):
-        part = _IMAGE.sub(r"\1", parts[at])
-        part = _LINK.sub(lambda link: link[0] if link[2] in read else link[1], part)
-        part = _AUTOLINK.sub(lambda link: link[1] if link[1] in read else "", part)
-        parts[at] = _HTML.sub("", part)
-    return "".join(parts)
+    code: list[str] = []
+
+    def put_by(match: re.Match[str]) -> str:
+        code.append(match[0])
+        return f"\x00{len(code) - 1}\x00"
+
+    def kept(target: str) -> bool:
+        return target in read or not _leads_out(target)
+
+    def worded(link: re.Match[str]) -> str:
+        if kept(link[2]):
+            return link[0]
+        return f"[{link[1]}]" if _ID.fullmatch(link[1]) else link[1]
+
+    text = _CODE.sub(put_by, text.replace("\x00", ""))
+    text = _LINK.sub(worded, _IMAGE.sub(r"\1", text))
+    text = _LINKING.sub(lambda end: end[0] if kept(end[1].rstrip(")")) else "] ", text)
+    text = _DEFINED.sub(lambda name: name[0] if kept(name[2]) else f"‹{name[1]}›:", text)
+    text = _DEFINING.sub(lambda end: end[0] if kept(end[1]) else "›:", text)
+    text = _AUTOLINK.sub(lambda link: link[1] if link[1] in read else f"‹{link[1]}›", text)
+    text = _HTML.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", text)
+    return _KEPT.sub(lambda place: code[int(place[1])], text)
+
+
+def _leads_out(target: str) -> bool:
+    """Whether a link's target is an address, as a browser reads it, rather than a place in the same text."""
+    plain = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
+    return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))

@@ -31,6 +31,7 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     record.question, record.workflow = question, workflow.name
     if team.log:
         team.log.describe(question, workflow.name)
+        await team.log.settle()  # from here on it can be resumed
     models = {role: part.policy.model for role, part in team.cast.items()}
     team.events(RunStarted(record.run, question, workflow.name, models, team.budget.limits))
     try:
@@ -57,7 +58,8 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
 def settle(record: Rollout, team: Team) -> None:
     """Drop links and citations of what nobody read, check the others, and say whether the answer rests on evidence."""
     read = {source.location for source in record.sources.read.values()}
-    record.answer, unknown = drop_unknown(presentable(record.answer, read), record.sources)
+    answer, unknown = drop_unknown(record.answer, record.sources)
+    record.answer = presentable(answer, read)  # last, since words on both sides of a dropped mark may make a tag
     if unknown:
         team.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
     record.citations = verify(record.answer, record.sources, record.question)

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from hira.evidence import OUTPUT, Source
+from hira.evidence import OUTPUT, Source, unmarked
 from hira.messages import Filled
 from hira.prompts import Prompt
 from hira.tools.python.layers import Mode
@@ -39,7 +39,7 @@ def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation
     """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
     written = "".join(f"\nwrote {path}" for path in outcome.files)
     if outcome.status != "ok":
-        return Observation(Filled(clean(f"{outcome.text}{written}")))
+        return Observation(Filled(clean(unmarked(f"{outcome.text}{written}"))), ok=False)
     first = next((line.strip() for line in code.splitlines() if line.strip()), "")
     place = f"{sandbox.label}.{outcome.number}" if sandbox.label else str(outcome.number)
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
