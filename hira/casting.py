@@ -6,6 +6,7 @@ import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
 from pathlib import Path
@@ -69,7 +70,8 @@ class Crew:
 
         What the run does goes into `log`, what that holds already is not done again.
         """
-        events = Events(*readers)
+        secrets = self.settings.secrets
+        events = Events(*readers, secrets=secrets)
         if log:
             events.readers.append(logged(log))
         if self.settings.max_cost is not None:
@@ -78,7 +80,6 @@ class Crew:
             budget = budget_of(self.settings)
             record = Rollout(run, question, self.workflow.name)
             record.sources.reserved.update(log.sources if log else {})
-            secrets = self.settings.secrets
             if log:
                 log.tools(await told(tools))
             cast = with_fresh_fallbacks(self.cast)
@@ -185,7 +186,8 @@ def logged(log: Log) -> Reader:
     return heard
 
 
-def versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
     """What a run was made with: hira, Python, and the packages that speak to models."""
     found = {"python": platform.python_version()}
     for package in ("hira", "openai", "httpx", "litellm"):

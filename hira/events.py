@@ -123,6 +123,15 @@ class Notice(Event):
     important: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Error(Event):
+    """What a command tells of a failure, after the run's events or in their place; `where` and `fix` may be empty."""
+
+    what: str
+    where: str = ""
+    fix: str = ""
+
+
 Reader = Callable[[Event], None]
 KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -10,7 +11,7 @@ MASK = "[secret]"
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@(?!https?://)")
 
 
-def redacted(value: Any, secrets: Collection[str]) -> Any:
+def redacted(value: Any, secrets: frozenset[str]) -> Any:
     """A JSON value with every secret in its texts masked, also where it is written as in a URL or in JSON.
 
     The value itself comes back if it holds none.
@@ -18,7 +19,7 @@ def redacted(value: Any, secrets: Collection[str]) -> Any:
     if not secrets:
         return value
     if isinstance(value, str):
-        return _masked(value, secrets)
+        return _masked(value, _forms(secrets))
     if isinstance(value, Mapping):
         masked = {redacted(key, secrets): redacted(one, secrets) for key, one in value.items()}
         return value if masked == value else masked
@@ -28,12 +29,18 @@ def redacted(value: Any, secrets: Collection[str]) -> Any:
     return value
 
 
-def _masked(text: str, secrets: Collection[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1]):
-            if form in text:
-                text = text.replace(form, MASK)
+def _masked(text: str, forms: Iterable[str]) -> str:
+    for form in forms:
+        if form in text:
+            text = text.replace(form, MASK)
     return text
+
+
+@lru_cache(maxsize=8)
+def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
+    """How the secrets may be written, the longest first; kept because each text of a run is held against them."""
+    forms = {form for one in secrets for form in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
+    return tuple(sorted(forms, key=len, reverse=True))
 
 
 def without_userinfo(text: str) -> str:

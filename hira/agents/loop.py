@@ -6,10 +6,9 @@ read, or when the run has to stop, the model is told so once, after the last res
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from hira.agents.recorded import recorded
 from hira.dialects import Call, Parsed
@@ -20,6 +19,7 @@ from hira.evidence import unmarked
 from hira.messages import Filled, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
+from hira.redaction import redacted
 from hira.team import Conversation, together
 from hira.tools import Observation, Tool
 from hira.untrusted import clean
@@ -256,10 +256,11 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     team = conversation.team
     team.called += 1
     number = team.called
-    team.events(ToolStarted(conversation.name, tool.name, arguments, number))
+    told = redacted(arguments, team.secrets)
+    team.events(ToolStarted(conversation.name, tool.name, told, number))
     began = time.monotonic()
     try:
-        _check_secrets(arguments, team.secrets)
+        _check_unmasked(arguments, told)
         key = f"{tool.name} {_spelled(arguments)}" if tool.pure else ""
         call = team.once(key, lambda: recorded(conversation, tool, arguments), _went_well)
         observation = await team.unless_stopped(call)
@@ -275,15 +276,14 @@ def _went_well(observation: Observation) -> bool:
     return observation.ok
 
 
-def _check_secrets(arguments: Mapping[str, Any], secrets: Collection[str]) -> None:
+def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """Keys and passwords of this machine leave it in no argument, however a page talked the model into it."""
-    spelled = json.dumps(dict(arguments), ensure_ascii=False, default=str)
-    if any(secret in spelled or quote(secret, safe="") in spelled for secret in secrets):
+    if told != arguments:
         raise ToolError("an argument holds a secret of this machine, so the call was not made; leave it out")
 
 
 def _shown(observation: Observation, conversation: Conversation) -> Filled:
-    shown = [clean(observation.text)] if observation.text else []
+    shown = [unmarked(clean(observation.text))] if observation.text else []
     for passage in observation.passages:
         source = conversation.team.read(passage.source)
         title, location = (" ".join(unmarked(told).split()) for told in (source.title, source.location))

@@ -1,7 +1,10 @@
-"""A tool's call and the journal: what is recorded is not called again, and what state needs is called again unseen."""
+"""A tool's call and the journal: what is recorded is not called again, and what state needs is called again unseen.
+
+What a tool brings passes here before anything else sees it, so that keys and passwords of this machine end here.
+"""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from hira.errors import ToolError
@@ -9,23 +12,24 @@ from hira.events import Notice
 from hira.evidence import Source
 from hira.journal import Asked
 from hira.journal.digest import digest_of_tool
+from hira.redaction import redacted
 from hira.team import Conversation
 from hira.tools import Observation, Passage, Tool
 
 
 async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
     """What the call brings, or what the journal holds of it. A failure that the model is told of is an observation."""
-    log = conversation.team.log
+    log, secrets = conversation.team.log, conversation.team.secrets
     if log is None:
-        return await _made(tool, arguments)
+        return await _made(tool, arguments, secrets)
     live = False
 
     async def make() -> Observation:
         nonlocal live
         live = True
         for earlier in conversation.unmade.pop(tool.name, ()):
-            await _made(tool, earlier)
-        return await _made(tool, arguments)
+            await _made(tool, earlier, secrets)
+        return await _made(tool, arguments, secrets)
 
     asked = Asked(
         "tool",
@@ -46,11 +50,18 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
     return observation
 
 
-async def _made(tool: Tool, arguments: Mapping[str, Any]) -> Observation:
+async def _made(tool: Tool, arguments: Mapping[str, Any], secrets: frozenset[str]) -> Observation:
     try:
-        return await tool.call(arguments)
+        observation = await tool.call(arguments)
     except ToolError as error:
-        return Observation(f"{tool.name} failed: {error}", ok=False)
+        observation = Observation(f"{tool.name} failed: {error}", ok=False)
+    passages = tuple(_masked(passage, secrets) for passage in observation.passages)
+    return replace(observation, text=redacted(observation.text, secrets), passages=passages)
+
+
+def _masked(passage: Passage, secrets: frozenset[str]) -> Passage:
+    told = {name: redacted(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
+    return Passage(replace(passage.source, **told), redacted(passage.text, secrets))
 
 
 def _observation(record: Mapping[str, Any]) -> Observation:

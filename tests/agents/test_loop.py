@@ -3,6 +3,7 @@
 import asyncio
 import time
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from hira.agents.loop import Loop, use
 from hira.budget import Budget
 from hira.errors import ToolError
-from hira.events import Events, Notice, ToolEnded
+from hira.events import Event, Events, Notice, ToolEnded, ToolStarted
 from hira.evidence import Source
+from hira.journal import Journal
 from hira.messages import ToolCall, user
 from hira.policy import Completion
 from hira.testing import ScriptedPolicy, calling
@@ -284,6 +286,41 @@ async def test_a_secret_of_this_machine_leaves_it_in_no_argument() -> None:
     await loop.run()
     assert "holds a secret of this machine, so the call was not made" in policy.requests[1].messages[-1].text
     assert len(loop.conversation.team.rollout.sources) == 0
+
+
+@both
+async def test_a_secret_of_this_machine_is_masked_in_all_that_is_seen_of_a_run(dialect: str, tmp_path: Path) -> None:
+    @tool
+    async def told(path: str) -> Observation:
+        "Read a page."
+        passage = Passage(Source(path, "key sk-123/456", "the key is sk-123/456"), "the key is sk-123/456")
+        return Observation("seen: sk-123%2F456", passages=(passage,))
+
+    @tool
+    def fails(n: int) -> str:
+        "Never works."
+        raise ToolError("refused the key sk-123/456")
+
+    replies = [call(dialect, "told", path="a"), call(dialect, "fails", n=1), call(dialect, "told", path="sk-123/456")]
+    policy = ScriptedPolicy([*replies, "done"])
+    heard: list[Event] = []
+    journal = Journal(tmp_path / "journal.sqlite")
+    team = team_of(policy, dialect=dialect)
+    team.secrets = frozenset({"sk-123/456"})
+    team.events = Events(heard.append, secrets=team.secrets)
+    team.log = journal.begin("r", settings={}, files=(), versions={})
+    conversation = team.conversation("worker")
+    conversation.say(user("Begin."))
+    await Loop(conversation, [told, fails]).run()
+    await team.log.settle()
+    said = [message.text for message in conversation.messages if message.role != "assistant"]
+    assert "sk-123" not in str([said, team.rollout.sources, heard])
+    assert "[secret]" in str(said)
+    assert [event.arguments for event in heard if isinstance(event, ToolStarted)][2] == {"path": "[secret]"}
+    tools = [made for made in journal.calls("r") if made.kind == "tool"]
+    assert len(tools) == 2
+    assert "sk-123" not in str([tools, journal.sources("r")])
+    journal.close()
 
 
 async def test_every_call_of_a_turn_is_answered_also_those_that_were_not_made() -> None:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hira.agents.loop import use
 from hira.errors import ToolError
+from hira.events import ToolEnded
+from hira.testing.team import team_of
 from hira.tools.python import PythonSandbox, open_python, python_tool, refusal, sandbox_layers, seccomp
 from hira.tools.python.layers import readable_paths
 from hira.tools.python.syscalls import MISSING, NUMBERS, PRETENDED, REFUSED
@@ -204,6 +207,15 @@ async def test_an_error_is_text_for_the_model_and_no_source(sandbox: PythonSandb
     assert "ZeroDivisionError" in seen.text
     assert seen.text.startswith("a ")
     assert "<|begin" not in seen.text
+
+
+async def test_who_watches_a_run_is_told_that_a_program_failed(sandbox: PythonSandbox) -> None:
+    team = team_of([])
+    ended: list[bool] = []
+    team.events.readers.append(lambda event: ended.append(event.ok) if isinstance(event, ToolEnded) else None)
+    for code in ("1 / 0", "6 * 7"):
+        await use(team.conversation("code"), python_tool(sandbox), {"code": code})
+    assert ended == [False, True]
 
 
 async def test_written_files_are_named_with_their_paths(sandbox: PythonSandbox) -> None:
