@@ -24,10 +24,10 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
             view(event_of(record))
     if path:
         output.write(answer, path)
-    if again.same:
-        return told(answer, args, shell)
-    output.tell(answer, args, shell)
     run = again.entry.id
+    if again.same:
+        return told(answer, args, shell, again=f"to go on: hira resume {run}")
+    output.tell(answer, args, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} broke off here", fix=f"to go on: hira resume {run}"), shell)
         return INTERRUPTED

@@ -1,0 +1,116 @@
+"""What the tests of killed runs share: a scripted model whose reply hangs on the request alone, and real commands."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from hira.messages import ToolCall
+from hira.policy import Completion, Request
+from hira.testing.endpoint import Endpoint
+
+QUESTION = "How long are the rivers Kama, Oka and Ufa?"
+LENGTHS = {"Kama": 1805, "Oka": 1500, "Ufa": 918}
+ANSWER = " ".join(f"The river {name} is {length} kilometres long [s{at}]." for at, (name, length) in enumerate(LENGTHS.items(), 1))  # fmt: skip
+
+
+def replies(at_once: int) -> object:
+    """A model that knows what to say by the request alone; `at_once` subtasks stand in one turn."""
+
+    def reply(request: Request) -> Completion:
+        text = "\n".join(message.text for message in request.messages)
+        if request.tools:
+            return _planner(request, at_once)
+        shape = (request.schema or {}).get("properties", {})
+        river = next(name for name in LENGTHS if f"the river {name}?" in text)
+        said = f"The river {river} is {LENGTHS[river]} kilometres long"
+        cited = next((f" [s{at}]" for at in range(1, 9) if f"[s{at}] {river.lower()}" in text.lower()), "")
+        if "expert" in shape:
+            return Completion('{"reason": "a page states it", "expert": "simple_search"}')
+        if "queries" in shape:
+            return Completion(json.dumps({"queries": [f"length river {river}"]}))
+        if "conclusion" in shape:
+            return Completion(
+                json.dumps({"reasoning": "", "conclusion": said, "facts": [{"text": said, "sources": []}]})
+            )
+        return Completion(said + cited + ".")
+
+    return reply
+
+
+def _planner(request: Request, at_once: int) -> Completion:
+    done = sum(message.role == "tool" for message in request.messages)
+    names = list(LENGTHS)[done : done + at_once]
+    if not names:
+        return Completion(rf"\boxed{{{ANSWER}}}")
+    calls = tuple(
+        ToolCall(f"call_{name}", "subtask", json.dumps({"task": f"How long is the river {name}?"})) for name in names
+    )
+    return Completion("", calls=calls, finish="calls")
+
+
+@dataclass(frozen=True)
+class Place:
+    folder: Path
+
+    def __post_init__(self) -> None:
+        (self.folder / "docs").mkdir(parents=True)
+        for name, length in LENGTHS.items():
+            text = f"The river {name} is {length} kilometres long.\n"
+            (self.folder / "docs" / f"{name.lower()}.txt").write_text(text, encoding="utf-8")
+
+    def start(self, *argv: str) -> "subprocess.Popen[str]":
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
+        return subprocess.Popen(
+            [sys.executable, "-m", "hira", *argv],
+            cwd=self.folder,
+            env={**kept, "HOME": str(self.folder / "home")},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def ask(self, endpoint: Endpoint, parallel: int) -> "subprocess.Popen[str]":
+        where = ("--docs", "docs", "--model", endpoint.model, "--base-url", endpoint.base_url)
+        return self.start("ask", QUESTION, *where, "--parallel", str(parallel), "--quiet")
+
+    def resume(self) -> tuple[int, str, str]:
+        with self.start("resume", "last", "--quiet") as process:
+            out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def completed(self) -> int:
+        """How many model calls stand in the journal with their result."""
+        path = self.folder / "home" / ".local" / "state" / "hira" / "journal.sqlite"
+        if not path.exists():
+            return 0
+        with sqlite3.connect(path) as other:
+            query = "select count(*) from calls where kind = 'policy' and result is not null"
+            (count,) = other.execute(query).fetchone()
+        other.close()
+        return int(count)
+
+
+def killed_and_resumed(folder: Path, parallel: int, random: Random, total: int) -> None:
+    """Kill a run at a random point, resume it, and hold the two together."""
+    place = Place(folder)
+    with Endpoint(replies(parallel), delay=0.02) as endpoint:  # type: ignore[arg-type]
+        asked, wait = random.randint(1, total), random.uniform(0, 0.04)
+        with place.ask(endpoint, parallel) as process:
+            while len(endpoint.calls) < asked and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(wait)
+            process.kill()
+            process.communicate()
+        completed, sent = place.completed(), len(endpoint.calls)
+        assert sent - completed <= parallel, "more calls were lost than were in flight"
+        code, out, err = place.resume()
+        assert (code, out.partition("\n\n")[0]) == (0, ANSWER), (asked, wait, err)
+        assert len(endpoint.calls) - sent == total - completed, "a completed call was made again, or one was left out"

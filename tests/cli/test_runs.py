@@ -1,0 +1,258 @@
+"""The commands about recorded runs: listed, shown, replayed without network, verified, exported, deleted, reused."""
+
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killed import ANSWER, QUESTION, Place, replies
+
+from hira.cli import main
+from hira.cli.shell import Shell
+from hira.testing.endpoint import Endpoint
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Command:
+    place: Path
+
+    def __call__(self, *argv: str, **environ: str) -> Said:
+        out, err = io.StringIO(), io.StringIO()
+        code = main(argv, Shell(io.StringIO(), out, err, environ, self.place, self.place / "home"))
+        return Said(code, out.getvalue(), err.getvalue())
+
+    @property
+    def journal(self) -> Path:
+        return self.place / "home" / ".local" / "state" / "hira" / "journal.sqlite"
+
+
+@pytest.fixture
+def hira(tmp_path: Path) -> Command:
+    return Command(Place(tmp_path / "place").folder)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint(replies(3)) as served:  # type: ignore[arg-type]
+        yield served
+
+
+def at(endpoint: Endpoint) -> tuple[str, ...]:
+    return ("--docs", "docs", "--model", endpoint.model, "--base-url", endpoint.base_url, "--parallel", "3")
+
+
+def test_runs_lists_what_was_asked_with_status_and_cost(hira: Command, endpoint: Endpoint) -> None:
+    assert "no runs are recorded yet" in hira("runs").err
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    (listed,) = json.loads(hira("runs", "--json").out)
+    assert (listed["question"], listed["status"]) == (QUESTION, "answered")
+    assert listed["usage"]["calls"] == len(endpoint.calls)
+    (line,) = hira("runs").out.splitlines()
+    assert line.startswith(listed["run_id"])
+    assert QUESTION in line
+
+
+def test_a_run_whose_process_is_gone_is_interrupted(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    with sqlite3.connect(hira.journal) as other:
+        other.execute("update runs set status = 'running', pid = 1, heard = began - 1000")
+    other.close()
+    (listed,) = json.loads(hira("runs", "--json").out)
+    assert listed["status"] == "interrupted"
+
+
+def test_show_tells_subtasks_experts_costs_answer_and_verdicts(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    out = hira("show", "last").out
+    for told in ("2. How long is the river Oka?", "simple_search", "tokens", ANSWER, "supported", "[s1] kama"):
+        assert told in out
+    shown = json.loads(hira("show", "last", "--json").out)
+    assert [one["expert"] for one in shown["subtasks"]] == ["simple_search"] * 3
+    assert {one["verdict"] for one in shown["citations"]} == {"supported"}
+    assert len(shown["turns"]) == len(endpoint.calls)
+    assert {tool["tool"] for tool in shown["tools"]} == {"search"}
+
+
+FORBIDDEN = """
+import sys
+from hira.cli import main
+def heard(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.bind"):
+        raise RuntimeError(f"the network was used: {event} {args}")
+sys.addaudithook(heard)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("form", [["--events"], ["--json", "--quiet"], ["--quiet"]])
+def test_a_replay_is_byte_identical_with_the_network_forbidden(
+    hira: Command, endpoint: Endpoint, form: list[str]
+) -> None:
+    first = hira("ask", QUESTION, *at(endpoint), *form)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
+    for path in (hira.place / "docs").iterdir():
+        path.unlink()  # nor does it need the documents
+    again = subprocess.run(
+        [sys.executable, "-c", FORBIDDEN, "replay", "last", *form],
+        cwd=hira.place,
+        env={**kept, "HOME": str(hira.place / "home")},
+        capture_output=True,
+        check=False,
+    )
+    assert (again.returncode, again.stdout.decode(), again.stderr.decode()) == (0, first.out, first.err)
+
+
+def test_a_replay_says_where_the_record_ends_when_prompts_have_changed(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    with sqlite3.connect(hira.journal) as other:
+        other.execute("update calls set digest = 'other' where conversation = '2/assign/coordinator'")
+    other.close()
+    said = hira("replay", "last", "--quiet")
+    assert (said.code, said.out.partition("\n")[0]) == (2, ANSWER)
+    assert "the record ends before call 1 of '2/assign/coordinator'" in said.err
+    assert "code or prompts have changed" in said.err
+    assert len(said.err.splitlines()) <= 3
+
+
+def test_a_run_that_its_budget_ended_says_how_to_resume_and_goes_on_with_a_larger_one(
+    hira: Command, endpoint: Endpoint
+) -> None:
+    said = hira("ask", QUESTION, *at(endpoint), "--max-tokens", "2500", "--quiet")
+    run = json.loads(hira("runs", "--json").out)[0]["run_id"]
+    assert said.code == 5
+    assert f"to go on: hira resume {run}" in said.err
+    again = hira("replay", run, "--quiet")
+    assert (again.code, again.out, again.err) == (said.code, said.out, said.err)
+    before = len(endpoint.calls)
+    more = hira("resume", run[:15], "--max-tokens", "100000", "--quiet")
+    assert (more.code, more.out.partition("\n\n")[0]) == (0, ANSWER)
+    assert len(endpoint.calls) > before
+
+
+def test_resuming_an_answered_run_prints_its_answer_and_asks_nothing(hira: Command, endpoint: Endpoint) -> None:
+    first = hira("ask", QUESTION, *at(endpoint), "--quiet")
+    before = len(endpoint.calls)
+    again = hira("resume", "last")
+    assert (again.code, again.out, len(endpoint.calls)) == (0, first.out, before), again.err
+    assert "had ended; this is its answer" in again.err
+
+
+def test_an_endpoint_that_was_down_is_tried_again_by_resume_with_the_key_of_today(hira: Command) -> None:
+    with Endpoint(replies(3), faults=["401"]) as endpoint:  # type: ignore[arg-type]
+        failed = hira("ask", QUESTION, *at(endpoint), "--quiet", OPENAI_API_KEY="sk-old-and-wrong")
+        assert failed.code == 3
+        assert len(failed.err.splitlines()) <= 3
+        again = hira("resume", "last", "--quiet", OPENAI_API_KEY="sk-new-and-right")
+        assert (again.code, again.out.partition("\n\n")[0]) == (0, ANSWER)
+        assert endpoint.calls[-1].headers["authorization"] == "Bearer sk-new-and-right"
+    assert b"sk-old" not in hira.journal.read_bytes()
+    assert b"sk-new" not in hira.journal.read_bytes()
+
+
+def test_verify_checks_citations_against_the_stored_sources(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    said = hira("verify", "last")
+    assert (said.code, said.out.count("supported ")) == (0, 3)
+    with sqlite3.connect(hira.journal) as other:
+        other.execute("update runs set answer = replace(answer, '1500', '1600')")
+    other.close()
+    changed = hira("verify", "last", "--json")
+    verdicts = [one["verdict"] for one in json.loads(changed.out)["citations"]]
+    assert (changed.code, verdicts) == (4, ["supported", "contradicted", "supported"])
+
+
+def test_a_model_may_judge_citations_and_one_that_fails_leaves_them_unchecked(
+    hira: Command, endpoint: Endpoint
+) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+
+    def judge(request: Any) -> str:
+        text = request.messages[0].text
+        if "Oka" in text:
+            return "I cannot say."
+        return json.dumps({"reason": "it says so", "verdict": "contradicted" if "Ufa" in text else "supported"})
+
+    with Endpoint(judge) as other:
+        said = hira("verify", "last", "--json", "--model", other.model, "--base-url", other.base_url)
+    judged = [one["by_model"] for one in json.loads(said.out)["citations"]]
+    assert (said.code, judged) == (4, ["supported", "unchecked", "contradicted"])
+
+
+def test_export_writes_one_line_a_conversation_with_what_was_said(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    said = hira("runs", "export", "-o", "data.jsonl")
+    assert said.code == 0
+    lines = [json.loads(line) for line in (hira.place / "data.jsonl").read_text(encoding="utf-8").splitlines()]
+    planner = next(line for line in lines if line["role"] == "planner")
+    assert (planner["status"], planner["question"]) == ("answered", QUESTION)
+    assert sum(len(line["turns"]) for line in lines) == len(endpoint.calls)
+    sent = [call.body["messages"] for call in endpoint.calls]
+    assert planner["messages"] in sent
+    assert planner["turns"][-1]["completion"]["text"] == rf"\boxed{{{ANSWER}}}"
+
+
+def test_deleted_runs_leave_nothing_behind(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    assert hira("runs", "delete").code == 2
+    assert "0 runs deleted" in hira("runs", "delete", "--older", "1").err
+    assert "1 run deleted" in hira("runs", "delete", "last").err
+    assert json.loads(hira("runs", "--json").out) == []
+    assert b"Kama" not in hira.journal.read_bytes()
+
+
+def test_with_cache_a_question_that_was_asked_before_costs_no_call(hira: Command, endpoint: Endpoint) -> None:
+    first = hira("ask", QUESTION, *at(endpoint), "--quiet")
+    before = len(endpoint.calls)
+    again = hira("ask", QUESTION, *at(endpoint), "--quiet", "--cache", "--json")
+    assert len(endpoint.calls) == before
+    said = json.loads(again.out)
+    assert first.out.startswith(said["answer"])
+    assert (said["usage"]["calls"], said["usage"]["prompt_tokens"]) == (0, 0)
+
+
+def test_journal_off_records_nothing_and_another_file_is_taken(hira: Command, endpoint: Endpoint) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet", "--journal", "off")
+    assert not hira.journal.exists()
+    hira("ask", QUESTION, *at(endpoint), "--quiet", "--journal", "here.sqlite")
+    assert len(json.loads(hira("runs", "--json", "--journal", "here.sqlite").out)) == 1
+    assert (hira.place / "here.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_a_journal_that_cannot_be_written_is_one_line_and_the_run_goes_on(hira: Command, endpoint: Endpoint) -> None:
+    (hira.place / "home").mkdir()
+    (hira.place / "home" / ".local").write_text("in the way")
+    said = hira("ask", QUESTION, *at(endpoint))
+    assert (said.code, said.out.partition("\n\n")[0]) == (0, ANSWER)
+    (line,) = [line for line in said.err.splitlines() if "the journal cannot be opened" in line]
+    assert "not recorded" in line
+
+
+@pytest.mark.parametrize(
+    ("argv", "what"),
+    [
+        (["show", "nothing-like-it"], "no run 'nothing-like-it'"),
+        (["runs", "delete", "nothing-like-it"], "no run 'nothing-like-it'"),
+        (["trace", "last", "-o", "none/t.html"], "there is no folder"),
+        (["runs", "export", "-o", "none/t.jsonl"], "could not be written"),
+    ],
+)
+def test_a_mistake_ends_with_2(hira: Command, endpoint: Endpoint, argv: list[str], what: str) -> None:
+    hira("ask", QUESTION, *at(endpoint), "--quiet")
+    said = hira(*argv)
+    assert (said.code, said.out) == (2, "")
+    assert what in said.err
+    assert len(said.err.splitlines()) <= 3
