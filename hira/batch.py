@@ -4,9 +4,10 @@
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,14 @@ CONCURRENCY = 8
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. `run` names a run of the journal that is gone on with, if it is there and asks the same."""
+    """What is asked. `run` names a run of the journal that is gone on with, if it is there and asks the same;
+    `begin_as` is how a new one is named, if that is to be known before."""
 
     text: str
     id: str = ""
     files: tuple[Path, ...] = ()
     run: str = ""
+    begin_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +86,15 @@ class Batch:
     async def each(self) -> AsyncGenerator[Done, None]:
         """The questions with their answers, as they finish. Raises what is wrong with the settings before any work."""
         await self._hira.opened()
-        running: set[asyncio.Task[Done]] = set()
-        try:
-            while True:
-                while not self._stopped and len(running) < self._concurrency and (one := next(self._questions, None)):
-                    running.add(asyncio.create_task(self._done(one)))
-                if not running:
-                    return
-                finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in finished:
-                    yield task.result()
-        finally:
-            for task in running:
-                task.cancel()
-            if running:
-                await asyncio.wait(running)
+        taken = takewhile(lambda _: not self._stopped, self._questions)
+        async with aclosing(flowing(taken, self._concurrency, self.answer)) as finished:
+            async for done in finished:
+                if hopeless(done):
+                    self.failure = self.failure or done.answer.rollout.failure
+                    self._stopped = True
+                yield done
 
-    async def _done(self, question: Question) -> Done:
+    async def answer(self, question: Question) -> Done:
         """The question, answered. A fault of one question is told in its answer and leaves the others alone."""
         run = await self._run(question)
         self._runs.add(run)
@@ -113,19 +108,11 @@ class Batch:
         except Exception as error:  # noqa: BLE001 - a fault of hira's own in one question must not end the others
             failure = HiraError(f"a fault in hira: {type(error).__name__}: {error}")
         else:
-            self._notice(run.failure)
             return Done(question, run.answer)
         finally:
             self._runs.discard(run)
-        self._notice(failure)
         crew = await self._hira.opened()
-        record = Rollout(run.id, question.text, crew.workflow.name, status="failed", failure=failure)
-        return Done(question, Answer("", "failed", (), (), record, crew.model, str(failure)))
-
-    def _notice(self, failure: HiraError | None) -> None:
-        if isinstance(failure, AccessDenied | UsageError):
-            self.failure = self.failure or failure
-            self._stopped = True
+        return failed(replace(question, run=run.id), failure, workflow=crew.workflow.name, model=crew.model)
 
     async def _run(self, question: Question) -> "Run":
         from hira.api import Run
@@ -138,4 +125,37 @@ class Batch:
             else:
                 if run.question == question.text:
                     return run
-        return Run(self._hira, question.text, question.files)
+        return Run(self._hira, question.text, question.files, run=question.begin_as)
+
+
+async def flowing(
+    questions: Iterable[Question], most: int, answer: Callable[[Question], Awaitable[Done]]
+) -> AsyncGenerator[Done, None]:
+    """What `answer` brings for each question, as it comes, with `most` of them under way; none when it is left."""
+    waiting = iter(questions)
+    running: set[asyncio.Task[Done]] = set()
+    try:
+        while True:
+            while len(running) < most and (one := next(waiting, None)):
+                running.add(asyncio.ensure_future(answer(one)))
+            if not running:
+                return
+            finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in finished:
+                yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+
+def failed(question: Question, failure: HiraError, *, workflow: str, model: str) -> Done:
+    """A question whose run did not even come to an answer of its own."""
+    record = Rollout(question.run, question.text, workflow, status="failed", failure=failure)
+    return Done(question, Answer("", "failed", (), (), record, model, str(failure)))
+
+
+def hopeless(done: Done) -> bool:
+    """Whether no other question would fare better: a refused key, settings that do not do."""
+    return isinstance(done.answer.rollout.failure, AccessDenied | UsageError)

@@ -5,7 +5,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 from hira.api import Hira
@@ -19,6 +19,7 @@ from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.events import Event, Reader, record
 from hira.settings import Settings
+from hira.spread import Spread
 from hira.trajectory import Status
 
 # The worst of what happened is the exit code, in this order.
@@ -35,10 +36,9 @@ def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
     with Answers((shell.folder / args.out).absolute(), questions) as answers:
         left = list(answers.left())
         if not left:
-            shell.tell(f"hira: all {len(questions)} questions are answered in {args.out} already")
+            shell.remark(f"all {len(questions)} questions are answered in {args.out} already")
             return CODES[worst(answers.statuses())]
-        hira = Hira(settings=settings)
-        return asyncio.run(_asked(hira, left, answers, args, shell))
+        return asyncio.run(_asked(settings, left, answers, args, shell))
 
 
 def check(args: argparse.Namespace) -> None:
@@ -48,10 +48,12 @@ def check(args: argparse.Namespace) -> None:
     for flag in ("json", "dry_run"):
         if getattr(args, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is for one question", fix="leave it out")
+    if args.ray and args.events:
+        raise UsageError("--events and --ray do not go together", fix="leave one of them out")
 
 
 async def _asked(
-    hira: Hira, questions: Sequence[Question], answers: Answers, args: argparse.Namespace, shell: Shell
+    settings: Settings, questions: Sequence[Question], answers: Answers, args: argparse.Namespace, shell: Shell
 ) -> int:
     working = asyncio.current_task()
     assert working is not None  # noqa: S101 - asyncio.run has made it
@@ -61,32 +63,37 @@ async def _asked(
             answers.begin(question, run)
             return [_told(question, run, shell)] if args.events else []
 
-        many = Batch(hira, questions, concurrency=CONCURRENCY if args.concurrency is None else args.concurrency,
-                     begins=begins)  # fmt: skip
+        most = CONCURRENCY if args.concurrency is None else args.concurrency
         try:
-            async with hira:
-                if line := announced(await hira.opened()):
-                    progress.say(line)
+            async with AsyncExitStack() as stack:
+                many: Batch | Spread
+                if args.ray:
+                    many = Spread(settings, questions, address=args.ray, concurrency=most, begins=begins)
+                else:
+                    hira = await stack.enter_async_context(Hira(settings=settings))
+                    many = Batch(hira, questions, concurrency=most, begins=begins)
+                    if line := announced(await hira.opened()):
+                        progress.say(line)
                 with interruptible(many, working, progress.say):
                     async for done in many.each():
                         answers.keep(done)
                         progress.done(done)
         except asyncio.CancelledError:
-            shell.tell(f"hira: {_again(args)}")
+            shell.remark(_again(args))
             return INTERRUPTED
     return _end(many, answers, args, shell)
 
 
-def _end(many: Batch, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
+def _end(many: Batch | Spread, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
     """Say how many were answered; what was not is asked again by the same command."""
     statuses = answers.statuses()
     told = Counter(statuses)
     unasked = len(answers.questions) - len(statuses)
     parts = [f"{told[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if told[status]]
     parts += [f"{unasked} not asked"] if unasked else []
-    shell.tell(f"hira: of {len(answers.questions)} questions {', '.join(parts)}")
+    shell.remark(f"of {len(answers.questions)} questions {', '.join(parts)}")
     if unasked or set(told) - {"answered", "insufficient_evidence"}:
-        shell.tell(f"hira: {_again(args)}")
+        shell.remark(_again(args))
     if many.failure:
         explain(many.failure, shell)
         return code_of(many.failure)
@@ -120,7 +127,7 @@ def _told(question: Question, run: str, shell: Shell) -> Reader:
 def _shown(args: argparse.Namespace, shell: Shell, total: int) -> Iterator[Progress]:
     """What shows the progress: a bar on a terminal, plain lines elsewhere, nothing beside events or if told so."""
     if args.quiet or args.events:
-        yield Progress(shell.tell, total)
+        yield Progress(lambda text: shell.remark(text.removeprefix("hira: ")), total)
     elif shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
         with Bar(shell.stderr, total) as bar:
             yield bar

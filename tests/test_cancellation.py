@@ -1,0 +1,216 @@
+"""Whoever cancels the task leaves no connection, no process and no half-written record; the run can go on later."""
+
+import asyncio
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.api import Run
+from hira.events import ToolStarted, TurnStarted, TurnText
+from hira.journal import Journal
+from hira.testing import calling
+from hira.testing.endpoint import Endpoint
+from hira.tools.python import refusal
+
+QUESTION = "When was ASEAN founded?"
+ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
+DISTILLED = '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}'
+SUBTASK = calling("subtask", task=QUESTION)
+SEARCH: list[Any] = [
+    SUBTASK,
+    '{"reason": "", "expert": "simple_search"}',
+    '{"queries": ["ASEAN"]}',
+    ANSWER,
+    DISTILLED,
+    ANSWER,
+]
+SLEEP = "import time; open('begun', 'w').close(); time.sleep(60)"
+CODE: list[Any] = [SUBTASK, '{"reason": "", "expert": "code"}', calling("python", code=SLEEP)]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    return tmp_path
+
+
+def hira_at(endpoint: Endpoint, place: Path) -> Hira:
+    settings = Settings(
+        model=endpoint.model, base_url=endpoint.base_url, docs=(place / "docs",), journal=place / "j.sqlite"
+    )
+    return Hira(settings=settings)
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+async def cancelled(task: "asyncio.Task[Any]") -> None:
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=10)
+    assert done, "the task does not end"
+    assert task.cancelled()
+
+
+def rows(place: Path, query: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(place / "j.sqlite")
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def record(place: Path) -> tuple[list[tuple[Any, ...]], int, int]:
+    """How the runs ended, how many calls are recorded whole, and how many that are not."""
+    runs = rows(place, "select status from runs")
+    ((whole, all_),) = rows(place, "select count(result), count(*) from calls")
+    return runs, whole, all_ - whole
+
+
+def children() -> set[int]:
+    """All processes that descend from this one."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            _, _, rest = stat.read_text(encoding="utf-8", errors="replace").rpartition(") ")
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(rest.split()[1])
+    found = {os.getpid()}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {os.getpid()}
+
+
+def work_folder(run: Run) -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"hira-{run.id}-*"))
+
+
+def begun(run: Run) -> bool:
+    """Whether the Python code is running."""
+    return any(found for folder in work_folder(run) for found in folder.rglob("begun"))
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4, 6])
+async def test_a_call_in_flight_is_dropped_with_its_connection_and_what_was_paid_for_is_kept(
+    place: Path, calls: int
+) -> None:
+    with Endpoint(SEARCH, faults=lambda number: "silent" if number == calls else "") as endpoint:
+        async with hira_at(endpoint, place) as hira:
+            asked = asyncio.create_task(hira.ask(QUESTION))
+            await until(lambda: len(endpoint.calls) == calls and endpoint.in_flight)
+            await cancelled(asked)
+            await until(lambda: not endpoint.in_flight)
+        await until(lambda: not endpoint.connections)
+    runs, whole, half = record(place)
+    assert (runs, half) == ([("interrupted",)], 0)
+    assert whole >= calls - 1
+
+
+async def test_a_run_that_was_cancelled_goes_on_without_asking_again(place: Path) -> None:
+    with Endpoint(SEARCH, faults=lambda number: "silent" if number == 4 else "") as endpoint:
+        async with hira_at(endpoint, place) as hira:
+            run = hira.stream(QUESTION)
+            working = asyncio.create_task(run.work())
+            await until(lambda: len(endpoint.calls) == 4 and endpoint.in_flight)
+            await cancelled(working)
+            again = await hira.resume(run.id)
+            await again.work()
+        assert again.answer.text == ANSWER
+        assert len(endpoint.calls) == 4 + 3
+    assert record(place)[0] == [("answered",)]
+
+
+async def left_at(run: Run, kind: type[Any]) -> None:
+    async for event in run:
+        if isinstance(event, kind):
+            break
+
+
+async def test_a_stream_that_is_left_in_the_middle_of_a_reply_drops_it(place: Path) -> None:
+    with Endpoint(SEARCH, faults=lambda number: "s-stall" if number == 1 else "") as endpoint:
+        async with hira_at(endpoint, place) as hira:
+            await left_at(hira.stream(QUESTION), TurnText)
+            await until(lambda: not endpoint.in_flight)
+        await until(lambda: not endpoint.connections)
+    assert record(place) == ([("interrupted",)], 0, 0)
+
+
+async def test_a_stream_whose_task_is_cancelled_between_events_ends_its_run(place: Path) -> None:
+    with Endpoint(SEARCH, faults=lambda number: "silent" if number == 1 else "") as endpoint:
+        async with hira_at(endpoint, place) as hira:
+            seen = asyncio.Event()
+
+            async def watch() -> None:
+                async for event in hira.stream(QUESTION):
+                    if isinstance(event, TurnStarted):
+                        seen.set()
+
+            watching = asyncio.create_task(watch())
+            await seen.wait()
+            await until(lambda: endpoint.in_flight)
+            await cancelled(watching)
+            await until(lambda: not endpoint.in_flight)
+
+
+@pytest.mark.skipif(bool(refusal()), reason="nothing would hold Python code back here")
+@pytest.mark.parametrize("way", ["cancel", "leave", "stop"])
+async def test_a_python_call_under_way_ends_with_its_processes_and_its_folder(place: Path, way: str) -> None:
+    with Endpoint([*CODE, "Nothing is known."]) as endpoint:  # the last is asked for where the run is only stopped
+        async with hira_at(endpoint, place) as hira:
+            run, before = hira.stream(QUESTION), children()
+            started = asyncio.Event()
+
+            async def work() -> None:
+                async for event in run:
+                    if isinstance(event, ToolStarted):
+                        started.set()
+                        await until(lambda: begun(run))
+                        if way == "leave":
+                            return
+
+            working = asyncio.create_task(work())
+            await started.wait()
+            await until(lambda: begun(run))
+            assert children() - before
+            if way == "cancel":
+                await cancelled(working)
+            else:
+                if way == "stop":
+                    run.stop()
+                await asyncio.wait_for(working, 20)
+            await until(lambda: not children() - before)
+            assert not work_folder(run)
+        await until(lambda: not endpoint.connections)
+    runs, _, _ = record(place)
+    assert runs == [("interrupted",)]
+
+
+async def test_a_cancelled_batch_leaves_nothing_and_records_every_run(place: Path) -> None:
+    with Endpoint(SEARCH, faults=lambda _: "silent") as endpoint:
+        async with hira_at(endpoint, place) as hira:
+
+            async def ask() -> None:
+                async for _ in hira.batch([f"{QUESTION} {at}" for at in range(40)], concurrency=16):
+                    pass
+
+            asked = asyncio.create_task(ask())
+            await until(lambda: endpoint.in_flight == 16)
+            await cancelled(asked)
+            await until(lambda: not endpoint.in_flight)
+        await until(lambda: not endpoint.connections)
+    runs, whole, half = record(place)
+    assert (runs, whole, half) == ([("interrupted",)] * 16, 0, 0)
+    journal = Journal(place / "j.sqlite")
+    for entry in journal.runs():
+        assert [event["event"] for event in journal.events(entry.id)][-1] == "TurnStarted"
+    journal.close()
