@@ -115,7 +115,7 @@ def test_the_size_of_messages_counts_text_calls_and_media() -> None:
 
 
 def echo() -> Tool:
-    @tool
+    @tool(pure=True)
     def echo(text: str) -> str:
         """Say it back."""
         return text
@@ -188,7 +188,8 @@ async def test_the_reserve_pays_for_the_answer_whatever_the_experts_spend() -> N
     team = team_of(policy, dialect="native", budget=Budget(tokens=20_000))
     loop = Loop(team.conversation("planner"), [echo()], final=True)
     loop.conversation.say(user("What is it?"))
-    assert (await loop.think()).calls
+    step = await loop.think()
+    loop.observe([(step.calls[0], "one")])
     with suppress(OutOfBudget):
         while True:
             await team.conversation("worker").reply(user("word " * 2_000))
