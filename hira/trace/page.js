@@ -266,7 +266,7 @@
     const at = all.indexOf(here), box = here.parentElement;
     if (event.key === "ArrowDown") all[at + 1]?.focus();
     else if (event.key === "ArrowUp") all[at - 1]?.focus();
-    else if (event.key === "ArrowRight") box.open ? all[at + 1]?.focus() : (box.open = true);
+    else if (event.key === "ArrowRight") box.open ? all[at + 1]?.focus() : (box.fill?.(), (box.open = true));
     else if (event.key === "ArrowLeft") box.open ? (box.open = false) : box.parentElement.closest("details")?.firstElementChild.focus();
     else return;
     event.preventDefault();

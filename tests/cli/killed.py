@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hira.testing.endpoint import Endpoint
 
 QUESTION = "How long are the rivers Kama, Oka and Ufa?"
 LENGTHS = {"Kama": 1805, "Oka": 1500, "Ufa": 918}
-ANSWER = " ".join(f"The river {name} is {length} kilometres long [s{at}]." for at, (name, length) in enumerate(LENGTHS.items(), 1))  # fmt: skip
+ANSWER = " ".join(f"The river {name} is {length} kilometres long." for name, length in LENGTHS.items())
 
 
 def replies(at_once: int) -> object:
@@ -35,9 +36,8 @@ def replies(at_once: int) -> object:
         if "queries" in shape:
             return Completion(json.dumps({"queries": [f"length river {river}"]}))
         if "conclusion" in shape:
-            return Completion(
-                json.dumps({"reasoning": "", "conclusion": said, "facts": [{"text": said, "sources": []}]})
-            )
+            fact = {"text": said, "sources": []}
+            return Completion(json.dumps({"reasoning": "", "conclusion": f"{said}{cited}.", "facts": [fact]}))
         return Completion(said + cited + ".")
 
     return reply
@@ -47,7 +47,9 @@ def _planner(request: Request, at_once: int) -> Completion:
     done = sum(message.role == "tool" for message in request.messages)
     names = list(LENGTHS)[done : done + at_once]
     if not names:
-        return Completion(rf"\boxed{{{ANSWER}}}")
+        text = "\n".join(message.text for message in request.messages)
+        found = (re.search(rf"The river {name} is \d+ kilometres long \[s\d+\]\.", text) for name in LENGTHS)
+        return Completion(rf"\boxed{{{' '.join(one[0] for one in found if one)}}}")
     calls = tuple(
         ToolCall(f"call_{name}", "subtask", json.dumps({"task": f"How long is the river {name}?"})) for name in names
     )
@@ -98,6 +100,11 @@ class Place:
         return int(count)
 
 
+def plain(out: str) -> str:
+    """The answer without its citations: which id a source has hangs on which subtask reads first."""
+    return re.sub(r" \[s\d+\]", "", out.partition("\n\n")[0])
+
+
 def killed_and_resumed(folder: Path, parallel: int, random: Random, total: int) -> None:
     """Kill a run at a random point, resume it, and hold the two together."""
     place = Place(folder)
@@ -112,5 +119,5 @@ def killed_and_resumed(folder: Path, parallel: int, random: Random, total: int) 
         completed, sent = place.completed(), len(endpoint.calls)
         assert sent - completed <= parallel, "more calls were lost than were in flight"
         code, out, err = place.resume()
-        assert (code, out.partition("\n\n")[0]) == (0, ANSWER), (asked, wait, err)
+        assert (code, plain(out)) == (0, ANSWER), (asked, wait, err)
         assert len(endpoint.calls) - sent == total - completed, "a completed call was made again, or one was left out"

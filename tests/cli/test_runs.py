@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed import ANSWER, QUESTION, Place, replies
+from killed import ANSWER, QUESTION, Place, plain, replies
 
 from hira.cli import main
 from hira.cli.shell import Shell
@@ -78,7 +78,14 @@ def test_a_run_whose_process_is_gone_is_interrupted(hira: Command, endpoint: End
 def test_show_tells_subtasks_experts_costs_answer_and_verdicts(hira: Command, endpoint: Endpoint) -> None:
     hira("ask", QUESTION, *at(endpoint), "--quiet")
     out = hira("show", "last").out
-    for told in ("2. How long is the river Oka?", "simple_search", "tokens", ANSWER, "supported", "[s1] kama"):
+    for told in (
+        "2. How long is the river Oka?",
+        "simple_search",
+        "tokens",
+        "The river Oka is 1500 kilometres long",
+        "supported",
+        "[s1] ",
+    ):
         assert told in out
     shown = json.loads(hira("show", "last", "--json").out)
     assert [one["expert"] for one in shown["subtasks"]] == ["simple_search"] * 3
@@ -122,7 +129,7 @@ def test_a_replay_says_where_the_record_ends_when_prompts_have_changed(hira: Com
         other.execute("update calls set digest = 'other' where conversation = '2/assign/coordinator'")
     other.close()
     said = hira("replay", "last", "--quiet")
-    assert (said.code, said.out.partition("\n")[0]) == (2, ANSWER)
+    assert (said.code, plain(said.out)) == (2, ANSWER)
     assert "the record ends before call 1 of '2/assign/coordinator'" in said.err
     assert "code or prompts have changed" in said.err
     assert len(said.err.splitlines()) <= 3
@@ -139,7 +146,7 @@ def test_a_run_that_its_budget_ended_says_how_to_resume_and_goes_on_with_a_large
     assert (again.code, again.out, again.err) == (said.code, said.out, said.err)
     before = len(endpoint.calls)
     more = hira("resume", run[:15], "--max-tokens", "100000", "--quiet")
-    assert (more.code, more.out.partition("\n\n")[0]) == (0, ANSWER)
+    assert (more.code, plain(more.out)) == (0, ANSWER)
     assert len(endpoint.calls) > before
 
 
@@ -157,7 +164,7 @@ def test_an_endpoint_that_was_down_is_tried_again_by_resume_with_the_key_of_toda
         assert failed.code == 3
         assert len(failed.err.splitlines()) <= 3
         again = hira("resume", "last", "--quiet", OPENAI_API_KEY="sk-new-and-right")
-        assert (again.code, again.out.partition("\n\n")[0]) == (0, ANSWER)
+        assert (again.code, plain(again.out)) == (0, ANSWER)
         assert endpoint.calls[-1].headers["authorization"] == "Bearer sk-new-and-right"
     assert b"sk-old" not in hira.journal.read_bytes()
     assert b"sk-new" not in hira.journal.read_bytes()
@@ -202,7 +209,7 @@ def test_export_writes_one_line_a_conversation_with_what_was_said(hira: Command,
     assert sum(len(line["turns"]) for line in lines) == len(endpoint.calls)
     sent = [call.body["messages"] for call in endpoint.calls]
     assert planner["messages"] in sent
-    assert planner["turns"][-1]["completion"]["text"] == rf"\boxed{{{ANSWER}}}"
+    assert planner["turns"][-1]["completion"]["text"].startswith(r"\boxed{The river Kama is 1805")
 
 
 def test_deleted_runs_leave_nothing_behind(hira: Command, endpoint: Endpoint) -> None:
@@ -236,7 +243,7 @@ def test_a_journal_that_cannot_be_written_is_one_line_and_the_run_goes_on(hira: 
     (hira.place / "home").mkdir()
     (hira.place / "home" / ".local").write_text("in the way")
     said = hira("ask", QUESTION, *at(endpoint))
-    assert (said.code, said.out.partition("\n\n")[0]) == (0, ANSWER)
+    assert (said.code, plain(said.out)) == (0, ANSWER)
     (line,) = [line for line in said.err.splitlines() if "the journal cannot be opened" in line]
     assert "not recorded" in line
 

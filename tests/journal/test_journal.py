@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 
 from hira.agents.loop import use
-from hira.errors import UsageError
+from hira.errors import Interrupted, RateLimited, UsageError
 from hira.evidence import Source
 from hira.journal import Asked, Journal, Log, NotRecorded
+from hira.journal.calls import described
+from hira.journal.digest import digest_of
+from hira.journal.store import VERSION, packed
 from hira.messages import ToolCall, assistant, user
 from hira.policy import Completion, Request, Sampling, Tokens, Usage
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
+from hira.trace import read
 from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
@@ -139,6 +143,167 @@ def test_a_file_of_a_newer_hira_and_one_that_is_no_journal_are_refused_with_the_
         with pytest.raises(UsageError, match="the journal cannot be opened") as caught:
             Journal(path)
         assert str(path) in caught.value.where
+
+
+FORM_1 = """
+create table runs (
+  id text primary key, question text not null, workflow text not null, status text not null, answer text not null,
+  error text not null, settings text not null, files text not null, versions text not null,
+  began real not null, ended real, pid integer not null, host text not null
+);
+create table calls (
+  run text not null, kind text not null, conversation text not null, position integer not null, digest text not null,
+  name text not null, request blob not null, result blob, began real not null, seconds real,
+  primary key (run, kind, conversation, position, digest)
+) without rowid;
+create index calls_by_digest on calls (digest);
+create table sources (run text not null, location text not null, id text not null, primary key (run, location));
+create table events (run text not null, number integer not null, event blob not null, primary key (run, number));
+pragma user_version = 1;
+"""
+
+
+async def test_a_file_of_the_first_form_is_brought_to_todays_and_its_runs_resume(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    request = Request((user("hello"),), conversation="planner")
+    with sqlite3.connect(path) as old:
+        old.executescript(FORM_1)
+        old.execute(
+            "insert into runs values ('r1', 'q', 'hira', 'running', '', '', '{}', '[]', '{}', 1.0, null, 1, 'x')"
+        )
+        call = ("r1", "policy", "planner", 1, digest_of("m", request), "m", packed({}), packed(described(COMPLETION)))
+        old.execute("insert into calls values (?, ?, ?, ?, ?, ?, ?, ?, 1.0, 0.5)", call)
+        old.execute("insert into events values ('r1', 1, ?)", (packed({"event": "Notice", "at": 0.0, "text": "x"}),))
+    old.close()
+
+    async def never() -> Completion:
+        raise AssertionError("asked again")
+
+    journal = Journal(path)
+    entry = journal.entry("r1")
+    assert (entry.question, entry.state, entry.tools, entry.usage) == ("q", "interrupted", {}, {})
+    assert [event["text"] for event in journal.events("r1")] == ["x"]
+    assert await journal.resume("r1").policy("m", request, never) == COMPLETION
+    journal.close()
+    with sqlite3.connect(path) as new:
+        assert new.execute("pragma user_version").fetchone() == (VERSION,)
+    new.close()
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as made:
+        made.execute("create table bookmarks (url text)")
+    made.close()
+    with pytest.raises(UsageError, match="the database of another program"):
+        Journal(path)
+    with sqlite3.connect(path) as other:
+        assert other.execute("select name from sqlite_master").fetchall() == [("bookmarks",)]
+    other.close()
+
+
+async def test_a_failure_that_the_run_went_on_after_is_kept_and_the_one_that_ended_it_is_tried_again(
+    journal: Journal,
+) -> None:
+    first, second, third = (Request((user(text),), conversation=text) for text in ("assign", "expert", "planner"))
+
+    async def fails() -> Completion:
+        raise RateLimited("too many", where="at x", fix="wait", status=429, retryable=True, retry_after=2.0)
+
+    async def works() -> Completion:
+        return COMPLETION
+
+    async def never() -> Completion:
+        raise AssertionError("asked again")
+
+    log = begun(journal)
+    with pytest.raises(RateLimited):
+        await log.policy("m", first, fails)
+    await log.policy("m", second, works)
+    with pytest.raises(RateLimited):
+        await log.policy("m", third, fails)
+    log.end("failed", "", "too many")
+    again = journal.resume("r1")
+    with pytest.raises(RateLimited) as caught:
+        await again.policy("m", first, never)
+    assert (caught.value.where, caught.value.status, caught.value.retry_after) == ("at x", 429, 2.0)
+    assert await again.policy("m", third, works) == COMPLETION
+
+
+async def test_a_stopped_call_leaves_no_gap_in_its_conversation(journal: Journal) -> None:
+    async def works() -> Completion:
+        return COMPLETION
+
+    async def stops() -> Completion:
+        raise Interrupted("stop")
+
+    log, hello, more = begun(journal), user("hello"), user("more")
+    await log.policy("m", Request((hello,), conversation="p"), works)
+    with pytest.raises(Interrupted):
+        await log.policy("m", Request((hello, more), conversation="p"), stops)
+    await log.policy("m", Request((hello, more, user("conclude")), conversation="p"), works)
+    last = read(journal, "r1").turns[-1]
+    assert [message.text for message in last.request.messages] == ["hello", "more", "conclude"]
+    assert last.position == 2
+
+
+def test_a_run_without_a_sign_of_life_is_gone_though_its_number_is_in_use(journal: Journal) -> None:
+    begun(journal).describe("q", "hira")
+    assert journal.entry("r1").alive
+    with sqlite3.connect(journal.path) as other:
+        other.execute("update runs set heard = heard - 3600")
+    other.close()
+    entry = journal.entry("r1")
+    assert (entry.alive, entry.state) == (False, "interrupted")
+
+
+async def test_what_another_run_asked_is_reused_and_costs_nothing(journal: Journal) -> None:
+    request = Request((user("hello"),), conversation="planner")
+
+    async def ask() -> Completion:
+        return COMPLETION
+
+    async def never() -> Completion:
+        raise AssertionError("asked again")
+
+    await begun(journal).policy("m", request, ask)
+    log = journal.begin("r2", settings={}, files=(), versions={}, reuse=60)
+    assert await log.policy("m", request, never) == replace(COMPLETION, usage=Usage())
+    assert await journal.replay("r2").policy("m", request, never) == replace(COMPLETION, usage=Usage())
+
+
+async def test_results_of_tools_are_reused_within_their_age_where_tools_see_the_same(journal: Journal) -> None:
+    asked = Asked("tool", "*", "d", "search", dict, anywhere=True)
+
+    async def found() -> dict[str, Any]:
+        return {"text": "old", "ok": True}
+
+    async def anew() -> dict[str, Any]:
+        return {"text": "new", "ok": True}
+
+    async def said(run: str, scope: str, reuse: float) -> str:
+        log = journal.begin(run, settings={}, files=(), versions={}, scope=scope, reuse=reuse)
+        return (await log.call(asked, anew, dict, dict))["text"]
+
+    first = journal.begin("r1", settings={}, files=(), versions={}, scope="web")
+    await first.call(asked, found, dict, dict)
+    assert await said("r2", "web", 60) == "old"
+    assert await said("r3", "documents", 60) == "new"
+    assert await said("r4", "", 60) == "new"
+
+
+async def test_names_of_files_that_are_no_text_do_not_end_recording(journal: Journal) -> None:
+    log = begun(journal)
+    log.describe("what is in caf\udce9?", "hira")
+    log.read("caf\udce9.txt", "s1")
+    log.end("answered", "caf\udce9", "")
+    await log.settle()
+    assert (log.trouble, journal.entry("r1").status) == ("", "answered")
+
+
+def test_only_the_user_may_read_the_file(journal: Journal) -> None:
+    begun(journal)
+    assert journal.path.stat().st_mode & 0o077 == 0
 
 
 def test_many_processes_write_into_one_file(tmp_path: Path) -> None:
