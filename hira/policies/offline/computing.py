@@ -11,6 +11,10 @@ from hira.relevance import words
 
 COMPUTE = "Compute"
 TABLE_FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv)\b", re.IGNORECASE)
+"""What Python opens by itself."""
+SHEET_FILE = re.compile(r"[\w./\\~-]+\.(?:xlsx|xlsm|xls|ods|numbers|parquet)\b", re.IGNORECASE)
+"""Tables that are computed only from what a document tool shows of them."""
+_TITLE = re.compile(r"^The table (.*):$", re.MULTILINE)
 
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
@@ -89,7 +93,7 @@ def arithmetic(task: str) -> str:
     if rest or not _safe(expression):
         return ""
     return (
-        f"# {_line(task)}\nfrom math import factorial, sqrt\n\nvalue = {expression}\n"
+        f"# {expression}\nfrom math import factorial, sqrt\n\nvalue = {expression}\n"
         f'print({json.dumps(expression + " =")}, f"{{value:.12g}}" if isinstance(value, float) else value)'
     )
 
@@ -152,7 +156,8 @@ def dates(task: str) -> str:
         for match in form.finditer(text)
     )
     days = [f"date({year}, {month}, {day})" for _, year, month, day in found]
-    head = f"# {_line(task)}\nfrom datetime import date, timedelta\n\n"
+    told = " and ".join(f"{year:04}-{month:02}-{day:02}" for _, year, month, day in found)
+    head = f"# days: {told}\nfrom datetime import date, timedelta\n\n"
     if len(days) == 2 and (unit := re.search(r"\b(day|week|year)s?\b", text)):
         size = {"day": "", "week": " / 7", "year": " / 365.2425"}[unit[1]]
         figure = f"abs(({days[1]} - {days[0]}).days){size}"
@@ -174,27 +179,28 @@ def tabular(task: str, files: Sequence[str], notes: Sequence[str], roots: Sequen
     """A program that reads a table and aggregates the column that the task names."""
     if not table.operation(task):
         return ""
-    named = [match[0] for text in (task, *files, *notes) for match in TABLE_FILE.finditer(text[:LONGEST])]
+    if SHEET_FILE.search(task):
+        named = []
+    else:
+        named = [match[0] for text in (task, *files, *notes) for match in TABLE_FILE.finditer(text[:LONGEST])]
     rows = table.from_lines(re.sub(r" \(source: [^()]*\)$", "", note) for note in notes)
     if not (named or rows):
         return ""
     question = task.partition(": ")[2] if task.startswith(COMPUTE) else task
-    for name in named:
-        question = question.replace(name, " ")
+    question = SHEET_FILE.sub(" ", TABLE_FILE.sub(" ", question))
+    titles = " ".join(_TITLE.findall("\n".join(notes)))
+    file, about = (named[0], Path(named[0]).stem) if named else (titles or "the table", titles)
     source = Path(table.__file__).read_text(encoding="utf-8")
     load = f"from_file(located({named[0]!r}, {list(roots)!r}))" if named else f"{rows!r}"
     return (
-        f"# {_line(task)}\n{source}\n\nprint(answer({' '.join(question.split())!r}, {load})"
+        f"# {table.operation(task)}, {file}\n{source}\n\n"
+        f"print(answer({' '.join(question.split())!r}, {load}, {about!r})"
         ' or "no column of the table fits the question")'
     )
 
 
 def is_tabular(question: str, files: Sequence[str]) -> bool:
     """Whether a question asks for a figure over a column of a table."""
-    mentions = any(TABLE_FILE.search(text[:LONGEST]) for text in (question, *files))
+    mentions = any(form.search(text[:LONGEST]) for text in (question, *files) for form in (TABLE_FILE, SHEET_FILE))
     told = bool(re.search(r"\b(?:column|table|rows?|spreadsheet|csv)\b", question.lower()))
     return bool(table.operation(question)) and (mentions or told)
-
-
-def _line(task: str) -> str:
-    return " ".join(task.split())

@@ -12,11 +12,10 @@ from hira.policies.offline import computing, questions
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.program import Calls, Program, advance
 from hira.policies.offline.reading import ROW
-from hira.policies.offline.roles import FURTHER, MEDIA, OPEN_TABLE, boxed, failed, other_words
+from hira.policies.offline.roles import FURTHER, MEDIA, OPEN_TABLE, PARTIAL, boxed, failed, other_words
 from hira.policies.offline.table import operation
 from hira.untrusted import clean
 
-_PARTIAL = "A part of the table"
 _HOPS = 4
 
 
@@ -52,9 +51,8 @@ def solve(question: str, files: list[str], hops: int) -> Plan:
     if computing.arithmetic(question) or computing.dates(question):
         result = Result((yield from _try(question)), question)
     elif computing.is_tabular(question, files):
-        named = [
-            name[0] for text in (question, *files) for name in computing.TABLE_FILE.finditer(text[: computing.LONGEST])
-        ]
+        places = [question] if computing.SHEET_FILE.search(question[: computing.LONGEST]) else [question, *files]
+        named = [name[0] for text in places for name in computing.TABLE_FILE.finditer(text[: computing.LONGEST])]
         result = yield from _over_table(question, named)
     elif compared:
         result = yield from _compare(question, compared)
@@ -130,7 +128,7 @@ def _over_table(question: str, named: list[str]) -> Plan:
     """Open the table, unless a file is named, and compute over all of its rows."""
     if not named:
         rows = yield from _try(f"{OPEN_TABLE}: {question}")
-        if not rows or rows.startswith(_PARTIAL):
+        if not rows or rows.startswith(PARTIAL):
             return Result("", question)
     where = f" {named[0]}" if named and named[0] not in question else ""
     return Result((yield from _try(f"{computing.COMPUTE} from the table{where}: {question}")), question)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 from hira.dialects.answer import final
@@ -25,10 +26,12 @@ _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
 _KNOWN = frozenset({"simple_search", "deep_search", "code", "multimodal"})
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _FAILED = re.compile(r"nothing (?:valid )?was found|could not|cannot|failed|no conclusion|not found", re.IGNORECASE)
-_UNFOUND = re.compile(r"found nothing|not found|no result", re.IGNORECASE)
 _QUESTION = re.compile(r"^.*[?？]", re.DOTALL)
 _ROOT = re.compile(r"^- (\S.*[/\\].*)$", re.MULTILINE)
 _LEFT_OUT = "[… "
+_COLUMNS = re.compile(r"^columns: |^\|[ :|-]*-[ :|-]*\|$", re.MULTILINE)
+"""What begins a table: the columns of a sheet, the line below the header of a table in Markdown."""
+PARTIAL = "A part of the table"
 _BRACES = str.maketrans("{}", "()")
 
 
@@ -48,7 +51,7 @@ def nothing(question: str) -> str:
 
 def question_of(task: str) -> str:
     """The question in a task: up to its last question mark, or all of it."""
-    task = task.removeprefix(f"{OPEN_TABLE}: ")
+    task = task.removeprefix(f"{OPEN_TABLE}: ").partition(f" {FURTHER}")[0]
     asked = _QUESTION.match(task)
     return (asked[0] if asked else task).strip()
 
@@ -70,10 +73,10 @@ def queries(task: str) -> list[str]:
     question = question_of(task)
     kept = [word for word in re.findall(r"[^\W_](?:[\w’'.,/-]*\w)?", question) if wording.keywords(word)]
     found = [" ".join(kept[:LONGEST])]
-    if _UNFOUND.search(task):
+    if FURTHER in task:
         named = [word for word in kept if set(words(word)) & wording.names(question)]
         found += [" ".join([*named, *other_words(question)]), " ".join(named)]
-    return list(dict.fromkeys(query for query in found if query)) or [task]
+    return list(dict.fromkeys(query for query in found if query.strip())) or [question]
 
 
 def assign(asked: Asked) -> Act:
@@ -84,7 +87,7 @@ def assign(asked: Asked) -> Act:
         wanted, why = "multimodal", "It is about a picture, a sound or a video."
     elif task.startswith(f"{computing.COMPUTE} ") or computing.program_for(task, asked.files):
         wanted, why = "code", "It has to be computed exactly."
-    elif _UNFOUND.search(task) or task.startswith(OPEN_TABLE) or asked.files:
+    elif FURTHER in task or task.startswith(OPEN_TABLE) or asked.files:
         wanted, why = "deep_search", "Looking it up is not enough; documents have to be opened."
     about = set(words(task))
     if own := [name for name, told in offered.items() if name not in _KNOWN and len(about & set(words(told))) > 1]:
@@ -118,6 +121,8 @@ def _explore(asked: Asked) -> Program:
     """Search, open the best hit, search again with other words as long as nothing covers the question."""
     task = asked.value("task")
     question = question_of(task)
+    if task.startswith(OPEN_TABLE):
+        return boxed((yield from _table(asked, task)) or nothing(question))
     read = reading.noted(asked.notes) + (yield from _attached(asked, question))
     opened = {""}
     if asked.files and (found := reading.find(question, read)):
@@ -132,8 +137,6 @@ def _explore(asked: Asked) -> Program:
             opened.add(fresh)
             (brought,) = yield [("browse", {"url": fresh, "intent": question})]
             read += reading.passages(brought)
-        if task.startswith(OPEN_TABLE) and (rows := table_in(question, read)):
-            return boxed(rows)
         if found := reading.find(question, read):
             return boxed(found.text)
     return boxed(nothing(question))
@@ -150,17 +153,50 @@ def _attached(asked: Asked, question: str) -> Generator[Calls, list[str], list[r
     return read
 
 
-def table_in(question: str, read: list[reading.Passage]) -> str:
-    """The rows of the table that shares most words with the question, with its id; empty if there is none."""
+def _table(asked: Asked, task: str) -> Program:
+    """The rows of the table that the task names, or of the one nearest to it, from a document opened as a whole."""
+    question = question_of(task)
+    named = [Path(match[0]).name.lower() for match in computing.SHEET_FILE.finditer(question[: computing.LONGEST])]
+    if rows := table_in(question, _called(named, (yield from _attached(asked, question)))):
+        return rows
+    opened = {""}
+    for query in queries(task) if {"search", "browse"} <= asked.tools else ():
+        (brought,) = yield [("search", {"query": query})]
+        near = _nearest_table(question, _called(named, reading.passages(brought)))
+        if near and near.location not in opened:
+            opened.add(near.location)
+            (brought,) = yield [("browse", {"url": near.location, "intent": question})]
+            if rows := table_in(question, reading.passages(brought)):
+                return rows
+    return ""
+
+
+def _called(named: list[str], read: list[reading.Passage]) -> list[reading.Passage]:
+    """The passages of the files with these names; all if there are none."""
+    return [one for one in read if not named or Path(one.location).name.lower() in named]
+
+
+def _nearest_table(question: str, read: list[reading.Passage]) -> reading.Passage | None:
+    """Among passages with rows the one that shares most words with the question."""
     wanted = set(words(question))
     tables = [passage for passage in read if sum(reading.ROW in line for line in passage.text.splitlines()) > 1]
-    if not tables:
-        return ""
-    one = max(
-        tables, key=lambda passage: (len(wanted & set(words(f"{passage.title} {passage.text}"))), len(passage.text))
+    return max(
+        tables,
+        key=lambda one: (len(wanted & set(words(f"{one.title} {one.text}"))), len(one.text)),
+        default=None,
     )
+
+
+def table_in(question: str, read: list[reading.Passage]) -> str:
+    """The rows of the table that shares most words with the question, with its id; empty if there is none.
+
+    A document with several tables gives none: their rows could not be told apart.
+    """
+    one = _nearest_table(question, read)
+    if not one or len(_COLUMNS.findall(one.text)) > 1:
+        return ""
     rows = [line.strip() for line in one.text.splitlines() if reading.ROW in line]
-    part = "A part of the table" if _LEFT_OUT in one.text else "The table"
+    part = PARTIAL if _LEFT_OUT in one.text else "The table"
     return "\n".join([f"{part} {one.title}:", *rows]) + f" [{one.id}]"
 
 

@@ -40,7 +40,7 @@ def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation
     written = "".join(f"\nwrote {path}" for path in outcome.files)
     if outcome.status != "ok":
         return Observation(Filled(clean(unmarked(f"{outcome.text}{written}"))), ok=False)
-    first = next((line.strip() for line in code.splitlines() if line.strip()), "")
+    first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
     place = f"{sandbox.label}.{outcome.number}" if sandbox.label else str(outcome.number)
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
     text = f"{code.strip()}{OUTPUT}{shown}{written}"
