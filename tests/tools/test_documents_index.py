@@ -296,6 +296,21 @@ async def test_hidden_folders_dependencies_and_loops_of_links_are_left_out(folde
     assert len(await index.names()) == 7
 
 
+async def test_files_that_usually_hold_keys_are_left_out_and_told_unless_they_are_named_themselves(folder):
+    keys = ["hira.toml", ".env", "prod.env", "id_rsa", "server.PEM", "credentials", ".netrc", ".npmrc", ".pypirc"]
+    for name in keys:
+        (folder / "notes" / name).write_text("api_key = quitesecret")
+    (folder / "looks harmless.txt").symlink_to(folder / "notes" / "hira.toml")
+    (folder / "credentials of a speaker.md").write_text("She studied in Bern.")
+    index = Index([folder])
+    assert await found(index, "quitesecret") == []
+    assert await found(index, "studied in Bern") == ["credentials of a speaker.md"]
+    (told,) = index.warnings
+    assert told.startswith("left out, because files of such names hold keys: ")
+    assert all(name in told for name in keys)
+    assert await found(Index([folder / "notes" / "hira.toml"]), "quitesecret") == ["hira.toml"]
+
+
 async def test_a_link_that_leads_out_of_the_folder_is_not_followed_but_told(folder, tmp_path):
     (tmp_path / "private.txt").write_text("walrus")
     (folder / "innocent.txt").symlink_to(tmp_path / "private.txt")

@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.errors import UsageError
 from hira.tools.documents.read import MEDIA
+from hira.tools.left_out import FOLDERS, holds_keys
 
 _SKIPPED = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -51,17 +52,22 @@ def printable(name: str) -> str:
 def walk(paths: Sequence[Path]) -> Found:
     """Every readable-looking file below the paths. A path that does not exist is a `UsageError`.
 
-    Hidden files and folders, dependencies, virtual environments and media are left out, except where they are named
-    themselves. A link is followed only to what lies inside the named paths, so that a folder from elsewhere cannot
-    bring in files that nobody named.
+    Hidden files and folders, dependencies, virtual environments, media, and files that usually hold keys are left out,
+    except where they are named themselves. A link is followed only to what lies inside the named paths, so that a
+    folder from elsewhere cannot bring in files that nobody named.
     """
     real = roots_of(paths)
-    found, seen = Found(), set[Path]()
+    found, seen, keys = Found(), set[Path](), list[str]()
     for root in real:
-        for path in [root] if root.is_file() else _below(root, real, found.warnings):
+        for path in [root] if root.is_file() else _below(root, real, found.warnings, keys):
             if path not in seen:
                 seen.add(path)
                 found.files[_shown(path, root, real, found.files)] = path
+    if keys:
+        named = ", ".join(dict.fromkeys(keys))
+        found.warnings.append(
+            f"left out, because files of such names hold keys: {named}; name one itself to have it read"
+        )
     return found
 
 
@@ -72,7 +78,7 @@ def _shown(path: Path, root: Path, roots: Sequence[Path], taken: dict[str, Path]
     return path.as_posix() if name in taken else name
 
 
-def _below(root: Path, roots: Sequence[Path], warnings: list[str]) -> Iterator[Path]:
+def _below(root: Path, roots: Sequence[Path], warnings: list[str], keys: list[str]) -> Iterator[Path]:
     waiting = [root]
     entered = {root}
     while waiting:
@@ -85,9 +91,7 @@ def _below(root: Path, roots: Sequence[Path], warnings: list[str]) -> Iterator[P
         if folder != root and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         below: list[Path] = []
-        for entry in entries:
-            if entry.name.startswith((".", "~$")) or entry.name in _SKIPPED:
-                continue
+        for entry in _without_keys(entries, keys):
             try:
                 path, is_folder, is_file = _followed(entry)
             except PermissionError:
@@ -98,7 +102,7 @@ def _below(root: Path, roots: Sequence[Path], warnings: list[str]) -> Iterator[P
             elif is_folder and path not in entered:
                 entered.add(path)
                 below.append(path)
-            elif is_file and path.suffix.lower() not in MEDIA:
+            elif is_file and path.suffix.lower() not in MEDIA and not holds_keys(path.name):
                 yield path
         waiting += reversed(below)
 
@@ -110,6 +114,15 @@ def _left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str
     if entry.is_symlink() and not any(path == one or one in path.parents for one in roots):
         return "links to outside of the documents; name its target to have it read"
     return ""
+
+
+def _without_keys(entries: Iterable[os.DirEntry[str]], keys: list[str]) -> Iterator[os.DirEntry[str]]:
+    """The entries without hidden ones, dependencies, and files of keys, whose names are added to `keys`."""
+    for entry in entries:
+        if holds_keys(entry.name) and entry.is_file():
+            keys.append(entry.name)
+        elif not entry.name.startswith((".", "~$")) and entry.name not in FOLDERS:
+            yield entry
 
 
 def _followed(entry: os.DirEntry[str]) -> tuple[Path, bool, bool]:

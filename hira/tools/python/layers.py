@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hira.tools.left_out import FOLDERS, holds_keys
 from hira.tools.python import landlock, seccomp
 
 Mode = Literal["auto", "process", "off"]
@@ -48,24 +49,37 @@ def refusal(mode: Mode = "auto") -> str:
 
 
 def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """What to open and what only to list, so that these files and folders can be read without their hidden parts.
+    """What to open and what only to list, so that these files and folders can be read without what is private in them.
 
-    A folder with hidden entries (`.env`, `.git`), and any that holds the home folder, is opened entry by entry, and
-    then no link in it is followed: who made the folder would choose what is opened.
+    A folder that holds hidden entries (`.env`, `.git`), files of keys, dependencies or the home folder, however deep,
+    is opened entry by entry, and then no link in it is followed: who made the folder would choose what is opened.
     """
     opened: list[str] = []
     listed: list[str] = []
-    home, pending = _home(), list(paths)
-    while pending:
-        path = pending.pop()
-        inside = _inside(path)
-        if home.is_relative_to(path) or any(_hidden(entry) for entry in inside):
-            listed.append(str(path))
-            pending += [entry for entry in inside if home.is_relative_to(entry)]
-            opened += [str(entry) for entry in inside if not (_hidden(entry) or home.is_relative_to(entry))]
-        else:
-            opened.append(str(path))
+    home = _home()
+    for path in paths:
+        divided = _divided(path, home)
+        pending = [path]
+        while pending:
+            place = pending.pop()
+            if place not in divided:
+                opened.append(str(place))
+                continue
+            listed.append(str(place))
+            pending += [place / entry.name for entry in _inside(place) if not _private(entry)]
     return opened, listed
+
+
+def _divided(path: Path, home: Path) -> set[Path]:
+    """The folders from `path` on down that cannot be opened as a whole."""
+    divided: set[Path] = set()
+    folders = [path]
+    for folder in folders:  # grows while it is walked through: parents come before what is in them
+        entries = _inside(folder)
+        if home.is_relative_to(folder) or any(map(_private, entries)):
+            divided.update(one for one in (folder, *folder.parents) if one.is_relative_to(path))
+        folders += [folder / entry.name for entry in entries if _is_folder(entry) and not _private(entry)]
+    return divided
 
 
 def _home() -> Path:
@@ -75,13 +89,22 @@ def _home() -> Path:
         return Path("/nonexistent")
 
 
-def _hidden(entry: Path) -> bool:
-    return entry.name.startswith(".") or entry.is_symlink()
+def _private(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry of a folder stays closed: it is hidden, a link, dependencies, or usually holds keys."""
+    if entry.name.startswith(".") or entry.is_symlink():
+        return True
+    return entry.name in FOLDERS if _is_folder(entry) else holds_keys(entry.name)
 
 
-def _inside(path: Path) -> list[Path]:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _inside(path: Path) -> list[os.DirEntry[str]]:
+    """The entries of a folder, none for what cannot be listed."""
     try:
-        return list(path.iterdir())
+        with os.scandir(path) as entries:
+            return list(entries)
     except OSError:
         return []
 

@@ -54,7 +54,7 @@ class PythonSandbox:
     ...     outcome = await sandbox.run("6 * 7")
 
     `folder` belongs to the code: it may change everything in it. `readable` files and folders lie open to it besides;
-    what is hidden (`.env`, `.git`) at the top of a readable folder does not. The interpreter starts with the first
+    what is hidden in such a folder (`.env`, `.git`), and files of keys, do not. The interpreter starts with the first
     call, lasts as long as the session, and is started anew after a call that had to be killed. One call runs at a time.
     """
 

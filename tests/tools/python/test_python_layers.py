@@ -191,11 +191,29 @@ def test_hidden_parts_links_and_the_home_folder_are_not_opened(tmp_path: Path, m
     assert readable_paths([home / "missing"]) == ([str(home / "missing")], [])
 
 
+async def test_a_program_reads_documents_and_no_keys_that_lie_among_them(tmp_path: Path, able: None) -> None:
+    docs = tmp_path / "docs"
+    (docs / "a" / "b").mkdir(parents=True)
+    (docs / "c" / "node_modules").mkdir(parents=True)
+    private = ["hira.toml", "a/b/.env", "a/b/server.pem", "a/id_rsa", "c/node_modules/x.js", "a/link.csv"]
+    public = ["sales.csv", "a/sales.csv", "a/b/sales.csv", "c/sales.csv"]
+    for name in [*public, *private[:-1]]:
+        (docs / name).write_text("1")
+    (docs / "a" / "link.csv").symlink_to("id_rsa")
+    async with PythonSandbox(tmp_path / "work", readable=(docs,)) as sandbox:
+        for name in public:
+            assert (await sandbox.run(f"open({str(docs / name)!r}).read()")).status == "ok", name
+        for name in private:
+            assert "PermissionError" in (await sandbox.run(f"open({str(docs / name)!r}).read()")).error, name
+        listed = await sandbox.run(f"import os; sorted(os.listdir({str(docs)!r}))")
+    assert "sales.csv" in listed.value
+
+
 async def test_a_computation_is_a_source_with_code_and_output(sandbox: PythonSandbox) -> None:
     seen = await python_tool(sandbox).call({"code": "\n# area\nprint('area')\n6 * 7"})
     assert seen.text == ""
     source = seen.passages[0].source
-    assert (source.kind, source.location, source.title) == ("computation", "python:t.1", "# area")
+    assert (source.kind, source.location, source.title) == ("computation", "python:t.1", "area")
     assert source.text == "# area\nprint('area')\n6 * 7\n\nOutput:\narea\n42"
     again = await python_tool(sandbox).call({"code": "1"})
     assert again.passages[0].source.location == "python:t.2"

@@ -1,0 +1,24 @@
+"""What lies in folders of documents and is none: neither indexed nor open to programs, unless it is named itself."""
+
+import re
+from fnmatch import translate
+
+# dependencies and caches
+FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
+# by the customs of the programs that write them, in small letters
+_KEY_FILES = (
+    *("hira.toml", "credentials", "credentials.*", "application_default_credentials.json", "secrets.*", "*.env"),
+    *(".env", ".env.*", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd"),
+    *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),
+)
+_KEY_FILE = re.compile("|".join(map(translate, _KEY_FILES)))
+
+
+def holds_keys(name: str) -> bool:
+    """Whether a file of this name is one that usually holds keys or passwords.
+
+    >>> holds_keys("hira.toml"), holds_keys("server.PEM"), holds_keys("id_rsa.pub")
+    (True, True, False)
+    """
+    return _KEY_FILE.match(name.lower()) is not None
