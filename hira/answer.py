@@ -41,6 +41,7 @@ class Answer:
             "question": record.question,
             "answer": self.text,
             "status": self.status,
+            "error": self.error,
             "citations": [
                 {"id": one.source, "source": where[one.source].location, "quote": one.quote, "verdict": one.verdict}
                 for one in self.citations

@@ -20,7 +20,7 @@ QUESTION = "When was ASEAN founded?"
 OFFLINE = Settings(model="offline")
 CONTRACT = {
     "question", "answer", "status", "citations", "sources", "facts", "resources", "subtasks", "usage", "workflow",
-    "model", "run_id",
+    "model", "run_id", "error",
 }  # fmt: skip
 
 

@@ -3,26 +3,28 @@
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 
 import hira
 from hira.cli.parser import parser
 from hira.cli.shell import Shell, of_this_process
 from hira.errors import EndpointError, HiraError, UsageError
+from hira.events import Error
 
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is where it runs, this process by default."""
-    shell = shell or of_this_process()
     arguments = list(sys.argv[1:] if argv is None else argv)
+    shell = replace(shell or of_this_process(), events="--events" in arguments)
     try:
         return _run(arguments, shell)
     except SystemExit as done:  # --help and --version end this way
         return int(done.code or OK)
     except KeyboardInterrupt:
-        shell.tell("hira: interrupted")
+        shell.remark("interrupted")
         return INTERRUPTED
     except HiraError as error:
         explain(error, shell)
@@ -35,7 +37,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
         code = BUG
         trace = traceback.format_exc()
     if "--debug" in arguments:
-        shell.tell(trace)
+        (shell.remark if shell.events else shell.tell)(trace)
     return code
 
 
@@ -52,6 +54,9 @@ def code_of(error: HiraError) -> int:
 
 
 def explain(error: HiraError, shell: Shell) -> None:
-    """The error in at most three lines: what failed, where, what to do."""
+    """The error in at most three lines: what failed, where, what to do; among events as one more of them."""
+    if shell.events:
+        shell.event(Error(error.what, error.where, error.fix))
+        return
     first, *rest = [line for line in (error.what, error.where, error.fix) if line]
     shell.tell("\n".join([f"hira: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]))

@@ -124,7 +124,7 @@ async def _worked(
                     await _watched(run, view, stream=args.events, said=said)
     except asyncio.CancelledError:
         if run and run.resumable:
-            shell.tell(f"hira: to go on: hira resume {run.id}")
+            shell.remark(f"to go on: hira resume {run.id}")
         return None
     return run
 
@@ -159,7 +159,7 @@ async def _watched(run: Run, view: View, *, stream: bool, said: str) -> None:
 def shown(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
     """What shows the progress: JSON lines, nothing, a live tree on a terminal, plain lines elsewhere."""
     if args.events:
-        yield JsonLines(shell.tell)
+        yield JsonLines(shell)
     elif args.quiet:
         yield Silent(shell.tell)
     elif shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":

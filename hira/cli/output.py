@@ -61,7 +61,7 @@ def markdown(answer: Answer) -> str:
 def checked(name: str, folder: Path) -> Path:
     """The path of `--output`, before any work is done for it."""
     path = (folder / name).absolute()
-    if path.suffix not in SUFFIXES:
+    if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
         raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="make it, or name another")
@@ -69,8 +69,10 @@ def checked(name: str, folder: Path) -> Path:
 
 
 def write(answer: Answer, path: Path) -> None:
-    """Write the answer as its file's suffix says."""
-    replaced(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix](answer) + "\n")
+    """Write the answer as its file's suffix says; nothing where there is no text."""
+    if not answer.text:
+        return
+    replaced(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
 
 
 def replaced(path: Path, written: str) -> None:

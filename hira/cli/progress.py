@@ -1,14 +1,13 @@
 """Progress in plain lines: one a notable event, and a heartbeat while nothing comes."""
 
 import asyncio
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import singledispatchmethod
 from typing import Protocol
 
-from hira.cli.shell import visible
+from hira.cli.shell import Shell, visible
 from hira.events import (
     Event,
     Notice,
@@ -23,7 +22,6 @@ from hira.events import (
     ToolStarted,
     TurnEnded,
     TurnStarted,
-    record,
 )
 from hira.policy import Usage
 
@@ -65,14 +63,14 @@ class Silent:
 class JsonLines:
     """Each event as one line of JSON."""
 
-    def __init__(self, tell: Tell) -> None:
-        self.tell = tell
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
 
     def __call__(self, event: Event) -> None:
-        self.tell(json.dumps(record(event), ensure_ascii=False, default=str))
+        self.shell.event(event)
 
     def say(self, text: str) -> None:
-        self(Notice(text))
+        self.shell.remark(text)
 
     async def keep(self) -> None:
         pass

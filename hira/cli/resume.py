@@ -29,7 +29,7 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
         if entry.status in DONE:
             answer = read(journal, entry.id).answer
             if not args.quiet:
-                shell.tell(f"hira: run {entry.id} had ended; this is its answer")
+                shell.remark(f"run {entry.id} had ended; this is its answer")
             if path:
                 output.write(answer, path)
             return told(answer, args, shell)

@@ -1,6 +1,7 @@
 """Where a command runs: its streams, its environment, its folder. Made once, at the very edge."""
 
 import io
+import json
 import os
 import re
 import sys
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from hira.events import Event, Notice, record
+
 _CONTROLS = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 )
@@ -16,12 +19,15 @@ _CONTROLS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shell:
+    """`events` says that stderr is read by a program: one JSON object a line, and nothing else."""
+
     stdin: TextIO
     stdout: TextIO
     stderr: TextIO
     environ: Mapping[str, str]
     folder: Path
     home: Path
+    events: bool = False
 
     def say(self, text: str) -> None:
         """The result, on stdout. A reader that has gone away (`| head`) is no error."""
@@ -38,6 +44,16 @@ class Shell:
             self.stderr.flush()
         except BrokenPipeError:
             return
+
+    def remark(self, text: str) -> None:
+        """What the command itself has to say to the person."""
+        if self.events:
+            self.event(Notice(text))
+        else:
+            self.tell(f"hira: {text}")
+
+    def event(self, event: Event) -> None:
+        self.tell(json.dumps(record(event), ensure_ascii=False, default=str))
 
     def _close_pipe(self) -> None:
         """Let the interpreter's own flush at its end go nowhere instead of failing."""

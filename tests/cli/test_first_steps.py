@@ -134,3 +134,38 @@ def test_an_empty_path_is_never_the_current_folder(hira: Hira) -> None:
         said = hira("ask", QUESTION, flag, "")
         assert said.code == 2
         assert said.err.startswith(f"hira: {what}\n")
+
+
+def test_every_line_beside_events_is_an_event(hira: Hira, docs: Path) -> None:
+    (docs / "empty.txt").touch()
+    for argv, last in (
+        (["--docs", "docs"], "RunEnded"),
+        (["--docs", "docs", "--max-tokens", "10"], "Error"),
+        (["--docs", "nowhere"], "Error"),
+        (["--zzzzzzzz"], "Error"),
+    ):
+        events = [json.loads(line) for line in hira("ask", QUESTION, *argv, "--events", "--debug").err.splitlines()]
+        kinds = [event["event"] for event in events if event["event"] != "Notice"]
+        assert kinds[-1] == last
+    assert events[0] == {
+        "event": "Error",
+        "at": 0.0,
+        "what": "unrecognized arguments: --zzzzzzzz",
+        "where": "",
+        "fix": "hira --help lists the flags",
+    }
+
+
+def test_json_says_what_ended_a_run_and_a_file_is_only_written_for_an_answer(
+    hira: Hira, docs: Path, tmp_path: Path
+) -> None:
+    nowhere = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-time", "1")
+    said = hira("ask", QUESTION, *nowhere, "--json", "--output", "answer.MD")
+    assert said.code != 0
+    told = json.loads(said.out)
+    assert told["answer"] == ""
+    assert told["error"]
+    assert not (tmp_path / "answer.MD").exists()
+    said = hira("ask", QUESTION, "--docs", str(docs), "--json", "--output", "answer.MD")
+    assert json.loads(said.out)["error"] == ""
+    assert (tmp_path / "answer.MD").read_text(encoding="utf-8").startswith(f"# {QUESTION}")

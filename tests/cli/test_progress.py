@@ -1,9 +1,12 @@
 """What a person reads while a run goes on."""
 
 import asyncio
+import io
 import json
+from pathlib import Path
 
 from hira.cli.progress import JsonLines, Lines, brief
+from hira.cli.shell import Shell
 from hira.events import (
     Event,
     Notice,
@@ -81,10 +84,11 @@ async def test_a_silence_is_told_with_what_is_waited_for() -> None:
 
 
 def test_events_as_json_are_one_object_a_line_with_their_kind_first() -> None:
-    told: list[str] = []
-    view = JsonLines(told.append)
+    err = io.StringIO()
+    view = JsonLines(Shell(io.StringIO(), io.StringIO(), err, {}, Path(), Path(), events=True))
     for event in RUN:
         view(event)
+    told = err.getvalue().splitlines()
     assert len(told) == len(RUN)
     assert json.loads(told[0]) == {
         "event": "RunStarted",
