@@ -164,7 +164,10 @@ class Events:
 
 def record(event: Event) -> dict[str, Any]:
     """The event as one JSON object: its kind first, then its fields."""
-    return {"event": type(event).__name__, **asdict(event)}
+    values = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
+    if "usage" in values:
+        values["usage"] = asdict(values["usage"])
+    return {"event": type(event).__name__, **values}
 
 
 def event_of(record: Mapping[str, Any]) -> Event:

@@ -182,7 +182,7 @@ def _work(command: Parser) -> None:
     group.add_argument("--parallel", type=int, metavar="N", help="subtasks handed out at once (1)")
 
 
-LIMITS = ("max_tokens", "max_cost", "max_time")
+LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
 
 def _limits(command: Parser) -> None:

@@ -125,26 +125,29 @@ class Journal:
         """Open the record of a new run. With `reuse`, what other runs brought for the same is not asked for again:
         completions of any age, results of tools of runs with the same `scope` that are younger than `reuse` seconds.
         """
+        began = time.time()
         row = {
             "id": run,
             "settings": json.dumps(dict(settings)),
             "files": json.dumps([str(path) for path in files]),
             "versions": json.dumps(dict(versions)),
-            "began": time.time(),
+            "began": began,
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "scope": scope,
         }
         self._writer.alive.add(run)
         self._writer.put([(_BEGIN, row)])
-        return Log(run, self._writer, reuse=None if reuse is None else self._reuse(scope, reuse))
+        reused = None if reuse is None else self._reuse(scope, reuse)
+        return Log(run, self._writer, reuse=reused, began=began)
 
     def resume(self, run: str) -> Log:
         """Open the record of a run that ended early; what it holds is not asked for again.
 
         A failure that nothing came after is what ended it, and is tried again.
         """
-        run = self.entry(run).id
+        entry = self.entry(run)
+        run = entry.id
         claim = "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?"
         known, sources = self._known(run)
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
@@ -156,14 +159,15 @@ class Journal:
                 ("delete from events where run = ?", (run,)),
             ]
         )
-        return Log(run, self._writer, known, sources)
+        return Log(run, self._writer, known, sources, began=entry.began)
 
     def replay(self, run: str) -> Log:
         """The record as it is: nothing is written, and a call that it does not hold raises `NotRecorded`, or what ended
         the run, if it ended early with an answer."""
         entry = self.entry(run)
         stop = _STOPS.get(entry.status) if entry.answer else None
-        return Log(entry.id, None, *self._known(entry.id), ended=stop(entry.error.partition("\n")[0]) if stop else None)
+        ended = stop(entry.error.partition("\n")[0]) if stop else None
+        return Log(entry.id, None, *self._known(entry.id), ended=ended, began=entry.began)
 
     def runs(self, limit: int = 50) -> list[Entry]:
         """The newest runs, newest first."""

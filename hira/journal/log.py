@@ -74,7 +74,8 @@ Reuse = Callable[[Kind, str], Awaitable[Any]]
 
 @dataclass(slots=True)
 class Log:
-    """One run's record. `known` are the calls it holds already, `sources` the ids given to what was read.
+    """One run's record. `known` are the calls it holds already, `sources` the ids given to what was read, `began` is
+    when the run began, in seconds since the epoch.
 
     `ended` is what ended a run that is replayed: a call that was not made because of it raises it again. `reuse` finds
     calls of other runs.
@@ -86,11 +87,13 @@ class Log:
     sources: dict[str, str] = field(default_factory=dict)
     ended: Stop | None = None
     reuse: Reuse | None = None
+    began: float = field(default_factory=time.time)
     unfinished: list[Call] = field(default_factory=list)
     missed: bool = False
     _positions: dict[tuple[str, str], int] = field(default_factory=dict)
     _digests: Digests = field(default_factory=Digests)
     _events: list[Mapping[str, Any]] = field(default_factory=list)
+    _rows: list[Statement] = field(default_factory=list)
     _told: int = 0
 
     @property
@@ -170,7 +173,7 @@ class Log:
         if self._writer and location not in self.sources:
             self.sources[location] = source
             row = (self.run, storable(location), source)
-            self._writer.put([("insert or replace into sources values (?, ?, ?)", row)])
+            self._rows.append(("insert or replace into sources values (?, ?, ?)", row))
 
     def event(self, record: Mapping[str, Any]) -> None:
         """Keep an event; it is written together with the next call."""
@@ -179,13 +182,13 @@ class Log:
             self._writer.put(self._flushed())
 
     def _flushed(self) -> list[Statement]:
-        """What writes the events that wait, as one row."""
-        if not self._events:
-            return []
-        waiting, self._events = self._events, []
-        row = (self.run, self._told + 1, packed(waiting))
-        self._told += len(waiting)
-        return [(INSERT_EVENTS, row)]
+        """What writes the ids and the events that wait, the events as one row."""
+        rows, self._rows = self._rows, []
+        if self._events:
+            waiting, self._events = self._events, []
+            rows.append((INSERT_EVENTS, (self.run, self._told + 1, packed(waiting))))
+            self._told += len(waiting)
+        return rows
 
     def describe(self, question: str, workflow: str) -> None:
         if self._writer:

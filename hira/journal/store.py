@@ -20,7 +20,7 @@ Statement = tuple[str, Sequence[Any] | dict[str, Any]]
 
 BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
-COMPRESSED = 1024
+COMPRESSED = 8192
 """Bytes from which on a value is compressed."""
 
 VERSION = 2
@@ -148,7 +148,8 @@ def connected(path: Path) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
         connection.execute("pragma journal_mode = wal")
-    connection.execute("pragma synchronous = full")
+    # what is committed survives the end of the process; only a power failure may take the last moments with it
+    connection.execute("pragma synchronous = normal")
     return connection
 
 
@@ -181,8 +182,11 @@ def _form(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"), default=str)
+
+
 def packed(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+    text = _JSON.encode(value).encode("utf-8", "surrogatepass")
     return zlib.compress(text, 1) if len(text) > COMPRESSED else text
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-
 from killed import killed_and_resumed
 
 IN_ORDER = 16

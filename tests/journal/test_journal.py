@@ -27,7 +27,7 @@ from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """Ends a run the way nothing in hira expects."""
 
 

@@ -1,0 +1,146 @@
+"""What recording costs: CPU of a model call and the lag of the loop, with and without the journal in the same run.
+
+    python benchmarks/journal.py [--rounds 15] [--write]
+
+HiRA's flow with three deep-search subtasks against a scripted endpoint without latency, in a process of its own; the
+two ways take turns. CPU is that of the whole process, the writing thread included. The lag is how late a timer of one
+millisecond is while 32 questions run at once.
+"""
+
+import argparse
+import asyncio
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from flow import Quick, tool
+
+from hira.agents.experts import DeepSearch
+from hira.casting import logged
+from hira.dialects import TAGS
+from hira.events import Events
+from hira.journal import Journal
+from hira.policies import open_policy
+from hira.team import Part, Team
+from hira.tools import Toolbox
+from hira.trajectory import Rollout
+from hira.workflows import HiRA, rollout
+
+QUESTION = "When was the mill of Varn built?"
+AT_ONCE = 32
+
+
+class Asking:
+    """Asks the question, recorded in the journal or not."""
+
+    def __init__(self, base_url: str, journal: Journal | None) -> None:
+        roles = ("planner", "coordinator", "deep_search")
+        self.cast = {role: Part(open_policy(role, base_url=base_url), dialect=TAGS) for role in roles}
+        self.tools = Toolbox(search=tool("search", "query"), browse=tool("browse", "url"))
+        self.journal = journal
+        self.asked = 0
+
+    async def ask(self) -> int:
+        """The number of model calls that it took."""
+        self.asked += 1
+        run = f"{'with' if self.journal else 'without'}-{self.asked}"
+        log = self.journal.begin(run, settings={}, files=(), versions={}) if self.journal else None
+        events = Events(*([logged(log)] if log else [lambda _: None]))
+        team = Team(self.cast, rollout=Rollout(run, "", ""), events=events, tools=self.tools, log=log)
+        record = await rollout(HiRA(experts=(DeepSearch(), Quick())), QUESTION, team)
+        assert record.status == "answered", record.error
+        return record.usage.calls
+
+    async def close(self) -> None:
+        for part in self.cast.values():
+            await part.policy.aclose()
+
+
+async def cpu(asking: Asking) -> tuple[float, float]:
+    """Milliseconds of CPU and of wall time for each model call of one question."""
+    began, wall = time.process_time(), time.perf_counter()
+    calls = await asking.ask()
+    return (time.process_time() - began) * 1000 / calls, (time.perf_counter() - wall) * 1000 / calls
+
+
+async def lags(asking: Asking) -> list[float]:
+    """How late a timer was, in milliseconds, while questions run at once."""
+    late: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.001)
+            late.append((time.perf_counter() - began - 0.001) * 1000)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.gather(*(asking.ask() for _ in range(AT_ONCE)))
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+    return late
+
+
+async def run(base_url: str, rounds: int, folder: Path) -> str:
+    journal = Journal(folder / "journal.sqlite")
+    ways = {"without": Asking(base_url, None), "with": Asking(base_url, journal)}
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    late: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds + 2):
+        for name, asking in ways.items():
+            spent[name].append(await cpu(asking))
+    for _ in range(3):
+        for name, asking in ways.items():
+            late[name] += await lags(asking)
+    for asking in ways.values():
+        await asking.close()
+    journal.close()
+    size = journal.path.stat().st_size / 1024 / ways["with"].asked
+    times = {name: statistics.median(one[0] for one in found[2:]) for name, found in spent.items()}
+    walls = {name: statistics.median(one[1] for one in found[2:]) for name, found in spent.items()}
+    share = (times["with"] - times["without"]) / times["with"]
+    cut = {name: statistics.quantiles(found, n=100) for name, found in late.items()}
+    about = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    return f"""# The journal
+
+Made by `python benchmarks/journal.py --write`: {about}.
+HiRA's flow with three deep-search subtasks a question, a scripted endpoint without latency in a process of its own;
+{rounds} questions each way, taking turns. CPU is the whole process's, with the writing thread; medians.
+
+| measure | without | with | goal |
+|---|---|---|---|
+| CPU a model call | {times["without"]:.2f} ms | {times["with"]:.2f} ms | |
+| the journal's share of it | | {share:.0%} | 15 % |
+| wall time a model call, one question at a time | {walls["without"]:.2f} ms | {walls["with"]:.2f} ms | |
+| lag of the loop, {AT_ONCE} questions at once, median | {cut["without"][49]:.1f} ms | {cut["with"][49]:.1f} ms | |
+| the same, 99th percentile | {cut["without"][98]:.1f} ms | {cut["with"][98]:.1f} ms | |
+| size of the file for a question | | {size:.0f} kB | |
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--write", action="store_true", help="keep the figures in benchmarks/results/journal.md")
+    chosen = parser.parse_args()
+    command = [sys.executable, str(Path(__file__).with_name("flow.py")), "--serve"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
+    ):
+        assert server.stdout
+        told = asyncio.run(run(server.stdout.readline().strip(), chosen.rounds, Path(folder)))
+        server.kill()
+    print(told)
+    if chosen.write:
+        Path(__file__).with_name("results").joinpath("journal.md").write_text(told, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
