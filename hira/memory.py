@@ -29,7 +29,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something worth opening again: what it is, and its URL, path or variable name."""
+    """Something worth opening again: what it is, and its URL or path."""
 
     description: str
     path: str

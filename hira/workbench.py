@@ -14,12 +14,13 @@ from hira.events import Events, Notice
 from hira.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, listed, search_documents
-from hira.tools.documents.walk import walk
+from hira.tools.documents.walk import beginnings, walk
 from hira.tools.files import files_tool
 from hira.tools.mcp import Server, mcp_tools
 from hira.tools.media import media_reader
 from hira.tools.python import open_python, refusal
 from hira.tools.search import BACKENDS, Backend
+from hira.tools.toolbox import OpenPython
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
 PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
@@ -56,18 +57,21 @@ class Workbench:
         while self.notices:
             events(Notice(self.notices.pop(0)))
         search, browse = self._found(question, events)
-        mode = self.settings.sandbox
         readable = tuple(path.expanduser().resolve() for path in (*self.settings.docs, *files))
         with tempfile.TemporaryDirectory(prefix=f"hira-{run}-", ignore_cleanup_errors=True) as folder:
             yield Toolbox(
                 search=search,
                 browse=browse,
                 files=files_tool(files) if files else None,
-                python=open_python(Path(folder), readable=readable, sandbox=mode) if self.python else None,
+                python=self._python(Path(folder), readable) if self.python else None,
                 media=media_reader((*readable, Path(folder))),
                 extra=self.extra,
                 scoped=self.scoped,
             )
+
+    def _python(self, folder: Path, readable: tuple[Path, ...]) -> OpenPython:
+        named = beginnings(self.settings.docs)
+        return open_python(folder, readable=readable, named=named, sandbox=self.settings.sandbox)
 
     async def aclose(self) -> None:
         await self.stack.aclose()
@@ -177,7 +181,7 @@ def check_searches(names: Sequence[str], settings: Settings) -> None:
     for name in names:
         if name not in BACKENDS and not name.startswith("litellm:"):
             fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])
-            raise UsageError(f"there is no search service {name!r}", where="named by --search", fix=fix)
+            raise UsageError(f"there is no search service {name!r}", where=f"named by {settings.origin('search')}", fix=fix)
         keyed = SAME_KEY.get(name, name)
         if keyed in PREFERRED and keyed not in settings.search_keys:
             raise UsageError(f"the search service {name!r} needs a key", fix=f"set {SEARCH_KEYS[keyed]}")

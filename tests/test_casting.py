@@ -1,5 +1,6 @@
 """From settings to who speaks and to what is at hand."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint
 from hira.testing.web import FakeWeb
 from hira.tools import Toolbox
+from hira.tools.python import refusal
 
 NO_PORTS: tuple[int, ...] = ()
 
@@ -196,6 +198,26 @@ async def test_documents_alone_give_no_way_to_the_web(docs: Path) -> None:
             await tools.browse.call({"url": "https://example.org/"})
 
 
+@pytest.mark.skipif(bool(refusal()), reason=refusal())
+@pytest.mark.parametrize("several", [False, True])
+async def test_code_opens_what_the_search_named(docs: Path, tmp_path: Path, several: bool) -> None:
+    (docs / "2026").mkdir()
+    (docs / "2026" / "sales.csv").write_text("month,sales\nMay,4242\n", encoding="utf-8")
+    (tmp_path / "more").mkdir()
+    settings = Settings(model="offline", docs=(docs, tmp_path / "more") if several else (docs,))
+    async with toolbox(settings, []) as tools:
+        assert tools.search
+        assert tools.python
+        name = (await tools.search.call({"query": "sales in May"})).passages[0].source.location
+        assert name == ("docs/2026/sales.csv" if several else "2026/sales.csv")
+        async with tools.python("1") as python:
+            told = dict(re.findall(r"what the search calls `(.*)NAME` is `(.*)/NAME`", python.description))
+            begins = next(one for one in told if name.startswith(one))
+            path = f"{told[begins]}/{name.removeprefix(begins)}"
+            seen = await python.call({"code": f"open({path!r}).read()"})
+    assert "4242" in seen.passages[0].text
+
+
 async def test_documents_and_a_web_search_are_asked_by_one_tool(docs: Path, tmp_path: Path) -> None:
     pages = {"/kama": "<title>Kama</title><p>The river Kama is a tributary, and long.</p>"}
     with FakeWeb(pages) as web:
@@ -268,8 +290,10 @@ async def test_a_limit_of_money_without_prices_is_told_once() -> None:
             await team.conversation("planner").reply(user("well?"))
     await made.aclose()
     assert [event.text for event in heard if isinstance(event, Notice)] == [
-        "the price of planner's model is unknown, so the limit of US dollars does not hold; give it: "
-        + '[prices."MODEL"] in hira.toml'
+        (
+            "the price of planner's model is unknown, so the limit of US dollars does not hold; give it: "
+            '[prices."MODEL"] in hira.toml'
+        )
     ]
 
 

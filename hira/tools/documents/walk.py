@@ -73,9 +73,20 @@ def walk(paths: Sequence[Path]) -> Found:
 
 def _shown(path: Path, root: Path, roots: Sequence[Path], taken: dict[str, Path]) -> str:
     """Relative to its folder; with several roots below the folder's name; absolute if that is taken already."""
-    base = root if len(roots) == 1 and root != path else root.parent
-    name = path.relative_to(base).as_posix()
+    name = path.relative_to(_base(root, roots) if root != path else root.parent).as_posix()
     return path.as_posix() if name in taken else name
+
+
+def _base(root: Path, roots: Sequence[Path]) -> Path:
+    """The folder that the names of what is in a root start from."""
+    return root if len(roots) == 1 else root.parent
+
+
+def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
+    """How the names begin by which `walk` shows what is in each of the folders: "" or the folder's name and a slash."""
+    roots = roots_of(paths)
+    folders = [root for root in roots if root.is_dir()]
+    return {root: "" if _base(root, roots) == root else f"{root.name}/" for root in folders}
 
 
 def _below(root: Path, roots: Sequence[Path], warnings: list[str], keys: list[str]) -> Iterator[Path]:

@@ -53,9 +53,10 @@ class PythonSandbox:
     >>> async with PythonSandbox(folder, readable=(table,), label="2") as sandbox:
     ...     outcome = await sandbox.run("6 * 7")
 
-    `folder` belongs to the code: it may change everything in it. `readable` files and folders lie open to it besides;
-    what is hidden in such a folder (`.env`, `.git`), and files of keys, do not. The interpreter starts with the first
-    call, lasts as long as the session, and is started anew after a call that had to be killed. One call runs at a time.
+    `folder` belongs to the code: it may change everything in it. `readable` files and folders lie open to it besides,
+    and so do the folders of `earlier` sessions; what is hidden in them (`.env`, `.git`), and files of keys, do not. The
+    interpreter starts with the first call, lasts as long as the session, and is started anew after a call that had to
+    be killed. One call runs at a time.
     """
 
     def __init__(
@@ -63,12 +64,14 @@ class PythonSandbox:
         folder: Path | str,
         *,
         readable: tuple[Path | str, ...] = (),
+        earlier: tuple[Path, ...] = (),
         label: str = "",
         sandbox: Mode = "auto",
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.folder = Path(folder).resolve()
         self.readable = tuple(Path(path).resolve() for path in readable)
+        self.earlier = tuple(path.resolve() for path in earlier)
         self.label = label
         self.mode: Mode = sandbox
         self.limits = limits
@@ -146,7 +149,7 @@ class PythonSandbox:
     async def _start(self) -> None:
         await asyncio.to_thread(self.workplace.make)
         interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
-        opened, listed = await asyncio.to_thread(readable_paths, self.readable)
+        opened, listed = await asyncio.to_thread(readable_paths, (*self.readable, *self.earlier))
         setup = {
             "id": secrets.token_hex(8),
             "mode": self.mode,

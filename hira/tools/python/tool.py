@@ -1,9 +1,10 @@
 """The tool `python`: a computed number becomes a source that can be cited and checked."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from hira.evidence import OUTPUT, Source, unmarked
 from hira.messages import Filled
@@ -15,29 +16,46 @@ from hira.tools.tool import Observation, Passage, Tool, tool
 from hira.untrusted import clean
 
 DESCRIPTION = Prompt(__file__, "description")
+NAMED = Prompt(__file__, "named")
+BESIDE = Prompt(__file__, "beside")
 _TITLE = 80
 _QUEUE = 5
 """How many calls of one turn may wait for each other before the tool's own time is over."""
 
 
-def python_tool(sandbox: PythonSandbox) -> Tool:
-    """The tool of one session. What the code does wrong is told to the model, which repairs it."""
+def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxyType({})) -> Tool:
+    """The tool of one session. What the code does wrong is told to the model, which repairs it.
+
+    `named` says for folders how the names begin by which a search shows what is in them, such as "papers/".
+    """
 
     async def python(code: str) -> Observation:
         return observed(await sandbox.run(code), code, sandbox)
 
     made: Tool = tool(python, seconds=_QUEUE * (sandbox.limits.seconds + 30))
-    attached = "".join(f"\n- {clean(str(path))}" for path in sandbox.readable)
+    attached = "".join(_listed(path, named.get(path)) for path in sandbox.readable)
     described = DESCRIPTION.fill(
         seconds=f"{sandbox.limits.seconds:g}",
+        beside=BESIDE.fill() if _among_others(sandbox) else Filled(""),
         attached=Filled(f" Files and folders that it can read:{attached}" if attached else ""),
     )
     return replace(made, description=str(described), stateful=True)
 
 
+def _listed(path: Path, begins: str | None) -> str:
+    place = clean(str(path))
+    return f"\n- {place}" + (NAMED.fill(begins=begins, place=place) if begins is not None else "")
+
+
+def _among_others(sandbox: PythonSandbox) -> bool:
+    """Whether the session's folder stands beside those of other sessions, each named by its label."""
+    return bool(sandbox.label) and sandbox.folder.name == sandbox.label
+
+
 def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
     """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
-    written = "".join(f"\nwrote {path}" for path in outcome.files)
+    base = Path("..") / sandbox.label if _among_others(sandbox) else sandbox.folder
+    written = "".join(f"\nwrote {base / path.relative_to(sandbox.folder)}" for path in outcome.files)
     if outcome.status != "ok":
         return Observation(Filled(clean(unmarked(f"{outcome.text}{written}"))), ok=False)
     first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
@@ -52,15 +70,26 @@ def open_python(
     folder: Path,
     *,
     readable: tuple[Path | str, ...] = (),
+    named: Mapping[Path, str] = MappingProxyType({}),
     sandbox: Mode = "auto",
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Callable[[str], AbstractAsyncContextManager[Tool]]:
-    """What opens a session for a subtask: each works in its own folder below `folder`, under the subtask's id."""
+    """What opens a session for a subtask: each works in its own folder below `folder`, under the subtask's id.
+
+    It can read the folders of sessions that ended before it began. A file is told by its path from any of these
+    folders, because the path of `folder` is another one when a run is resumed.
+    """
+    ended: list[Path] = []
 
     @asynccontextmanager
     async def opened(label: str) -> AsyncIterator[Tool]:
-        inner = PythonSandbox(folder / label, readable=readable, label=label, sandbox=sandbox, limits=limits)
-        async with inner:
-            yield python_tool(inner)
+        place = folder / label
+        earlier = tuple(path for path in ended if path != place)
+        inner = PythonSandbox(place, readable=readable, earlier=earlier, label=label, sandbox=sandbox, limits=limits)
+        try:
+            async with inner:
+                yield python_tool(inner, named)
+        finally:
+            ended.append(place)
 
     return opened

@@ -262,3 +262,17 @@ async def test_each_subtask_has_its_own_folder_and_variables(tmp_path: Path, abl
         assert "NameError" in seen.text
         assert (await second.call({"code": "5"})).passages[0].source.location == "python:2.2"
     assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}
+
+
+async def test_what_an_earlier_session_wrote_is_read_under_the_path_that_was_told(tmp_path: Path, able: None) -> None:
+    opened = open_python(tmp_path)
+    async with opened("1") as first:
+        wrote = await first.call({"code": "open('table.csv', 'w').write('6,7')"})
+        assert "wrote ../1/table.csv" in wrote.passages[0].text
+        assert "6,7" in (await first.call({"code": "open('../1/table.csv').read()"})).passages[0].text
+    async with opened("2") as second:
+        assert "../1/table.csv" in second.description
+        assert "6,7" in (await second.call({"code": "open('../1/table.csv').read()"})).passages[0].text
+        assert "PermissionError" in (await second.call({"code": "open('../1/table.csv', 'a')"})).text
+        async with opened("3") as third:
+            assert not (await third.call({"code": "open('../3/x', 'w').close(); open('../2/x').read()"})).ok

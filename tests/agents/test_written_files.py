@@ -1,0 +1,45 @@
+"""What one subtask wrote is there for the next."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.agents.coordinator import Coordinator
+from hira.agents.experts import Code
+from hira.testing import ScriptedPolicy
+from hira.testing.team import team_of
+from hira.tools import Toolbox
+from hira.tools.python import open_python, refusal
+from hira.trajectory import Subtask
+
+
+def distilled(conclusion: str, resources: Sequence[Any] = ()) -> str:
+    return json.dumps({"reasoning": "It was done.", "conclusion": conclusion, "resources": list(resources)})
+
+
+@pytest.mark.skipif(bool(refusal()), reason=refusal())
+async def test_a_file_that_one_subtask_wrote_is_remembered_and_opened_by_the_next(tmp_path: Path) -> None:
+    def program(code: str) -> str:
+        return f"<|begin_code_call|>{code}<|end_code_call|>"
+
+    table = {"description": "sales by month", "path": "../1/sales.csv"}
+    script: dict[str, Any] = {
+        "1/code": [program("open('sales.csv', 'w').write('May,4242')"), "It is written."],
+        "2/code": [program("open('../1/sales.csv').read()"), "4242 were sold in May."],
+        "coordinator": [distilled("It is written.", [table]), distilled("4242")],
+    }
+    policy = ScriptedPolicy(script)
+    team = team_of(policy, tools=Toolbox(python=open_python(tmp_path)))
+    coord, memory = Coordinator(team, [Code()]), team.rollout.memory
+    await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
+    await coord.delegate([Subtask("2", "How much was sold in May, by the sales by month?")], memory)
+    first = next(
+        request for request in policy.requests if request.conversation == "1/code" and len(request.messages) > 1
+    )
+    assert "wrote ../1/sales.csv" in first.messages[-1].text
+    begun, seen = [request for request in policy.requests if request.conversation == "2/code"]
+    assert "../1/sales.csv" in begun.messages[0].text
+    assert "May,4242" in seen.messages[-1].text
