@@ -36,7 +36,8 @@ from hira.agents.experts.simple_search import QUERIES
 from hira.agents.loop import REPEATS
 from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
-from hira.evidence import ENOUGH
+from hira.evidence.check import MANY
+from hira.evidence.holding import SHORT
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import LOCAL_SECONDS
 from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, McpSettings, PriceSettings, RoleSettings, Settings, load
@@ -342,7 +343,7 @@ LIMITS = {
     "security.md": ["the ports {}, {}, {} and {}".format(*sorted(PORTS))],
     "policies.md": ["the ports {}, {}, {}, {} and {}, for".format(*LOCAL_PORTS), f"for {LOCAL_SECONDS * 1000:.0f} ms"],
     "quickstart.md": [f"| {port} |" for port in LOCAL_PORTS],
-    "evidence.md": ["at least six in ten of its words" if ENOUGH == 0.6 else "the share has changed"],
+    "evidence.md": [f"{SHORT} content words or fewer", f"answer of {MANY} cited claims or more"],
 }
 
 

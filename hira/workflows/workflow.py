@@ -5,7 +5,7 @@ from typing import Protocol
 
 from hira.errors import HiraError, Interrupted, OutOfBudget
 from hira.events import Notice, RunEnded, RunStarted
-from hira.evidence import accepted, drop_unknown, verify
+from hira.evidence import accepted, doubts, drop_unknown, shortened, uncited, verify
 from hira.team import Team
 from hira.trajectory import Rollout, Status
 from hira.untrusted import presentable
@@ -45,7 +45,7 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
         raise
     record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
     record.answer = record.answer or known(record)
-    settle(record, team)
+    await settle(record, team)
     if record.failure:
         record.status = _ended(record.failure)
     team.events(RunEnded(record.run, record.status, record.answer, record.usage))
@@ -55,14 +55,21 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     return record
 
 
-def settle(record: Rollout, team: Team) -> None:
-    """Drop links and citations of what nobody read, check the others, and say whether the answer rests on evidence."""
+async def settle(record: Rollout, team: Team) -> None:
+    """Drop links and citations of what nobody read, check the others, and say whether the answer rests on evidence.
+
+    The check runs in a thread: sources may be long, and other runs go on meanwhile.
+    """
     read = {source.location for source in record.sources.read.values()}
     answer, unknown = drop_unknown(record.answer, record.sources)
     record.answer = presentable(answer, read)  # last, since words on both sides of a dropped mark may make a tag
     if unknown:
         team.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
-    record.citations = verify(record.answer, record.sources, record.question)
+    record.citations = await asyncio.to_thread(verify, record.answer, record.sources, record.question)
+    for doubt in doubts(record.citations):
+        team.events(Notice(doubt))
+    if record.citations and (bare := uncited(record.answer)):
+        team.events(Notice(f"sentences of the answer that cite nothing: {len(bare)}, the first: {shortened(bare[0])}"))
     record.status = "answered" if accepted(record.citations) else "insufficient_evidence"
 
 

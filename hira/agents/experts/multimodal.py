@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from hira.agents.expert import Account, Task, reason
-from hira.evidence import Source
+from hira.evidence import Source, told
 from hira.messages import user
 from hira.prompts import Prompt
 from hira.team import Team
@@ -36,9 +36,9 @@ def look(team: Team, subtask: str) -> Tool:
         assert read is not None  # noqa: S101 - `needs` says so
         path, question = str(arguments["data"]), str(arguments["question"])
         media = await asyncio.to_thread(read, path)
-        told = await team.conversation("look", subtask).reply(user(LOOK.fill(question=question), media))
-        source = Source(path, PurePath(path).name, f"{question}\n{told}", kind="media")
-        return Observation(passages=(Passage(source, told),))
+        answer = await team.conversation("look", subtask).reply(user(LOOK.fill(question=question), media))
+        source = Source(path, PurePath(path).name, told(question, answer), kind="media")
+        return Observation(passages=(Passage(source, answer),))
 
     parameters = {
         "type": "object",
