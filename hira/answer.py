@@ -1,6 +1,6 @@
 """What a question is answered with, for Python and as JSON."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hira.evidence import Citation, Source, cited
@@ -18,8 +18,8 @@ class Answer:
     text: str
     status: Status
     citations: tuple[Citation, ...]
-    sources: tuple[Source, ...]
-    rollout: Rollout
+    sources: tuple[Source, ...] = field(repr=False)
+    rollout: Rollout = field(repr=False)
     model: str
     error: str = ""
 

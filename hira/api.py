@@ -22,6 +22,7 @@ from hira.casting import Crew, crew, present
 from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
 from hira.events import record as recorded
+from hira.given import check, paths_of, question_of
 from hira.journal import Log
 from hira.policy import Policy
 from hira.settings import Settings, load
@@ -51,7 +52,7 @@ class Run:
     ) -> None:
         self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log
-        self.question = question
+        self.question = question_of(question)
         self.files = tuple(files)
         self.failure: HiraError | None = None
         self._hira = hira
@@ -145,21 +146,22 @@ class Hira:
     _thread: "_LoopThread | None" = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        docs = [self.docs] if isinstance(self.docs, str | Path) else list(self.docs)
+        check(vars(self))
+        docs = paths_of(self.docs, "docs")
         given: dict[str, Any] = {"model": self.model, "base_url": self.base_url, "docs": docs, "search": self.search}
         if isinstance(self.workflow, str):
             given["workflow"] = self.workflow
         given["roles"] = {role: {"model": model} for role, model in self.roles.items()}
         given = {name: value for name, value in given.items() if value}
         if self.settings is None:
-            loaded = load(given, os.environ, Path.cwd(), Path.home())
-            self.settings = loaded.told({name: f"Hira({name}=…)" for name in given})
+            origins = {name: f"Hira({name}=…)" for name in given}
+            self.settings = load(given, os.environ, Path.cwd(), Path.home(), origins)
         elif given:
             self.settings = self.settings.changed(given, "Hira(…)")
 
     async def ask(self, question: str, *, files: Paths = ()) -> Answer:
         """The answer. Raises `HiraError` only where there is nothing to answer from, such as a key that is refused."""
-        run = Run(self, question, present(files))
+        run = self.stream(question, files=files)
         await run.work()
         if run.failure and not run.answer.text:
             raise run.failure
@@ -173,7 +175,7 @@ class Hira:
 
     def stream(self, question: str, *, files: Paths = ()) -> Run:
         """The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there."""
-        return Run(self, question, present(files))
+        return Run(self, question, present(paths_of(files, "files")))
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
         """Many questions, `concurrency` at a time, to be iterated for their answers, which come as they finish.

@@ -274,13 +274,21 @@ class _Layer:
     origins: Mapping[str, str]
 
 
-def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, home: Path) -> Settings:
+def load(
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    folder: Path,
+    home: Path,
+    names: Mapping[str, str] | None = None,
+) -> Settings:
     """The settings of one run. `flags` are named as the fields are; `folder` may hold a hira.toml, and so may the
     user's configuration under `home`. Raises `UsageError` that names the value's origin, never a key itself.
+
+    `names` says what the flags are called in such errors, if they are none of the command line.
     """
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
     layers = [
-        _Layer("flags", _placed(flags, folder), {key: f"--{key.replace('_', '-')}" for key in flags}),
+        _Layer("flags", _placed(flags, folder), _named(flags, names or {})),
         _environment(environ, folder),
         _file("project", folder / FILE),
         _file("user", config),
@@ -305,6 +313,10 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, hom
         raise _invalid(error, origins) from None
     secrets = [value for name, value in environ.items() if _SECRET.search(name)]
     return settings.told(origins, withheld, secrets)
+
+
+def _named(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    return {key: names.get(key) or f"--{key.replace('_', '-')}" for key in flags}
 
 
 def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:

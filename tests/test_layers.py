@@ -13,7 +13,20 @@ LAYERS: list[set[str]] = [
     {"evidence", "memory", "trajectory", "team", "tools", "dialects", "policies", "prompts", "testing"},
     {"agents", "rewards"},
     {"workflows"},
-    {"settings", "workbench", "casting", "answer", "trace", "replay", "api", "batch", "spread", "evaluation", "trainers"},
+    {
+        "settings",
+        "workbench",
+        "casting",
+        "answer",
+        "given",
+        "trace",
+        "replay",
+        "api",
+        "batch",
+        "spread",
+        "evaluation",
+        "trainers",
+    },
     {"cli", "__init__", "__main__"},
 ]
 RANK = {name: at for at, names in enumerate(LAYERS) for name in names}

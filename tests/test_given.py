@@ -1,0 +1,135 @@
+"""What a program may get wrong when it makes a `Hira` or asks it; each mistake is told with the argument's name."""
+
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings, tool
+from hira.agents.expert import Account, Task
+from hira.errors import UsageError
+from hira.given import TAKEN
+from hira.team import Team
+from hira.testing.team import team_of
+from hira.tools import Toolbox
+
+OFFLINE = Settings(model="offline")
+
+
+@tool
+def tide(harbour: str) -> str:
+    """When the tide is high."""
+    return f"{harbour}: noon"
+
+
+@tool
+def search(query: str) -> str:
+    """One's own search."""
+    return query
+
+
+class Harbour:
+    name: Any = "harbour"
+    description: Any = "knows the harbours"
+    ability: Any = "timetables"
+    cost: Any = 1
+    needs: Any = frozenset[str]()
+
+    def __init__(self, **changed: Any) -> None:
+        vars(self).update(changed)
+
+    async def work(self, task: Task, team: Team) -> Account:
+        return Account(task.text, team.rollout.run)
+
+
+class Echo:
+    name: Any = "echo"
+
+    async def run(self, question: str, team: Team) -> str:
+        return f"{question} {team.rollout.run}"
+
+
+class Blocking:
+    name = "blocking"
+
+    def run(self, question: str, team: Team) -> str:
+        return f"{question} {team.rollout.run}"
+
+
+def nameless() -> Echo:
+    made = Echo()
+    made.name = None
+    return made
+
+
+@pytest.mark.parametrize(
+    ("given", "what", "fix"),
+    [
+        ({"tools": [print]}, "tools holds what is no tool", "@tool"),
+        ({"tools": tide}, "tools is no list", "tools=[…]"),
+        ({"tools": [tide, tide]}, "tools hold two of the name 'tide'", "another name"),
+        ({"tools": [search]}, "a tool of hira's own", "@tool(name="),
+        ({"experts": [object()]}, "the expert 'object' has no name", "docs/experts.md"),
+        ({"experts": [Harbour]}, "experts: Harbour is a class", "Harbour()"),
+        ({"experts": [Harbour(ability=None)]}, "the expert 'harbour' has no ability", "docs/experts.md"),
+        ({"experts": [Harbour(work=len)]}, "the expert 'harbour' has no async method work", "docs/experts.md"),
+        ({"experts": [Harbour(needs="search")]}, "does not say what it needs", "frozenset"),
+        ({"experts": [Harbour(name="code")]}, "two of the name 'code'", "another name"),
+        ({"workflow": nameless()}, "workflow has no name", "docs/workflows.md"),
+        ({"workflow": Echo}, "workflow: Echo is a class", "Echo()"),
+        ({"workflow": Blocking()}, "workflow 'blocking' has no async method run", "docs/workflows.md"),
+        ({"docs": 3}, "docs is no path: 3", "docs="),
+        ({"docs": ["a", 3]}, "docs holds what is no path: 3", "pathlib.Path"),
+        ({"model": 3}, "model is no text: 3", "model="),
+        ({"roles": {"planner": 3}}, "roles does not map roles to models", "roles="),
+        ({"policies": {"*": object()}}, "policies['*'] is no policy", "docs/policies.md"),
+        ({"settings": {"model": "m"}}, "settings is no Settings", "Settings(…)"),
+    ],
+)
+def test_an_argument_that_is_not_what_it_should_be_is_told_by_its_name(
+    given: dict[str, Any], what: str, fix: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        Hira(**{"settings": OFFLINE, **given})
+    assert what in caught.value.what
+    assert fix in caught.value.fix
+
+
+def test_what_is_given_as_it_should_be_is_taken() -> None:
+    Hira(tools=[tide], experts=[Harbour()], workflow=Echo(), docs=("a", "b"), settings=OFFLINE).close()
+
+
+@pytest.mark.parametrize("question", ["", "  \n", None, 3])
+def test_a_question_that_says_nothing_is_not_asked(question: Any) -> None:
+    with Hira(settings=OFFLINE) as hira:
+        with pytest.raises(UsageError, match="the question is"):
+            hira.ask_sync(question)
+        with pytest.raises(UsageError, match="the question is"):
+            hira.stream(question)
+
+
+def test_a_file_that_is_no_path_is_told() -> None:
+    with Hira(settings=OFFLINE) as hira, pytest.raises(UsageError, match="files is no path: 3"):
+        hira.ask_sync("What is in it?", files=3)  # type: ignore[arg-type]
+
+
+def test_a_wrong_value_names_the_argument_and_no_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIRA_MODEL", raising=False)
+    with pytest.raises(UsageError, match="unknown workflow 'hira2'"), Hira("offline", workflow="hira2") as hira:
+        hira.ask_sync("Anything?")
+    with pytest.raises(UsageError) as caught, Hira("offline", search="nowhere") as hira:
+        hira.ask_sync("Anything?")
+    assert caught.value.where == "named by Hira(search=…)"
+
+
+def test_an_answer_prints_short() -> None:
+    with Hira(settings=OFFLINE) as hira:
+        told = repr(hira.ask_sync("What is 6 * 7?"))
+    assert told.startswith("Answer(text=")
+    assert "rollout" not in told
+    assert len(told) < 1000
+
+
+def test_the_names_of_the_tools_that_experts_are_given_are_taken() -> None:
+    tools = team_of([]).tools
+    assert isinstance(tools, Toolbox)
+    assert set(Toolbox.__dataclass_fields__) - {"extra", "scoped", "media"} <= TAKEN
