@@ -11,7 +11,7 @@ from hira.messages import Filled
 from hira.policies.offline import computing, questions
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.program import Calls, Program, advance
-from hira.policies.offline.reading import ROW
+from hira.policies.offline.reading import is_row
 from hira.policies.offline.roles import FURTHER, MEDIA, OPEN_TABLE, PARTIAL, boxed, failed, other_words
 from hira.policies.offline.table import operation
 from hira.untrusted import clean
@@ -40,9 +40,34 @@ def _answer(asked: Asked) -> Program:
     if seen := [file for file in files if MEDIA.search(file)]:
         (report,) = yield [("subtask", {"task": f"{question} It is about: {', '.join(seen)}"})]
         return boxed(concluded(report))
-    result = yield from solve(question, files, _HOPS)
-    first = "" if result.question == question else f", which has to be answered first: {result.question}"
-    return boxed(result.text or f"The documents do not hold the answer to this question: {question}{first}")
+    result = yield from _all(questions.parts(question), files)
+    first = "" if result.text or result.question == question else f", which has to be answered first: {result.question}"
+    return boxed(result.text or _without(asked, question, first))
+
+
+def _without(asked: Asked, question: str, first: str) -> str:
+    """Why there is no answer."""
+    offered = {line.partition(":")[0] for line in asked.listed("experts", "experts")}
+    if not asked.files and offered and not offered & {"simple_search", "deep_search"}:
+        return f"Nothing was given to search: name documents with --docs, or a file with --file. Asked was: {question}"
+    if sheet := computing.SHEET_FILE.search(question[: computing.LONGEST]):
+        return (
+            f"This was not computed from {sheet[0]}. Offline, tables are computed from CSV and TSV files, and from a"
+            f" sheet only where it can be shown as a whole. Asked was: {question}"
+        )
+    return f"The documents do not hold the answer to this question: {question}{first}"
+
+
+def _all(parts: list[str], files: list[str]) -> Plan:
+    """Answer every question of several asked at once; half an answer is none."""
+    results: list[Result] = []
+    for part in parts:
+        result = yield from solve(part, files, _HOPS)
+        if not result.text:
+            return result
+        results.append(result)
+    texts = dict.fromkeys(one.text for one in results)
+    return Result(" ".join(texts), results[0].question)
 
 
 def solve(question: str, files: list[str], hops: int) -> Plan:
@@ -136,9 +161,8 @@ def _over_table(question: str, named: list[str]) -> Plan:
 
 def _over_rows(question: str, text: str) -> Plan:
     """A look-up that brought a row of a table where a figure over rows is asked for: compute it over the table."""
-    if ROW in text and operation(question) not in ("", "number"):
-        result = yield from _over_table(question, [])
-        return result if result.text else Result(text, question)
+    if is_row(text) and operation(question) not in ("", "number"):
+        return (yield from _over_table(question, []))
     return Result(text, question)
 
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hira.policies.offline.wording import holds, keywords, kind, measured, names, numbers
-from hira.relevance import words
+from hira.policies.offline.wording import holds, keywords, kind, measured, names, numbers, words
 
 LONGEST = 1_000
 """Characters of a question whose form is looked at; a longer one is taken as it is."""
@@ -52,6 +51,41 @@ class Comparison:
     lookups: tuple[str, str]
     sign: int
     asks: str
+
+
+_WH = r"(?:who|whom|whose|what|which|when|where|why|how)"
+_JOINT = re.compile(rf"(?:;\s*|\?\s+|,?\s+and\s+(?:also\s+)?)(?=(?:(?:in|at|on|by|from|to) )?{_WH}\b)", re.IGNORECASE)
+_TWICE = re.compile(rf"^(?P<one>{_WH}) and (?P<other>{_WH}) (?P<rest>\S.*)$", re.IGNORECASE)
+_POINTS = re.compile(r"\b(?P<owned>its|his|her|their)\b|\b(?:it|he|she|they)\b", re.IGNORECASE)
+_TOPIC = re.compile(
+    rf"\b(?:is|was|are|were|did|does|do|has|had|can|founded|built|wrote|made)\s+(?P<topic>(?:the )?{_NAME}|the [a-z][\w-]*)"
+)
+
+
+def parts(question: str) -> list[str]:
+    """The questions that are asked at once, each made to stand alone: "When was it built; what did its roof cost?"."""
+    if len(question) > LONGEST:
+        return [question]
+    if twice := _TWICE.match(question):
+        return [f"{twice[word].capitalize()} {twice['rest']}" for word in ("one", "other")]
+    told = [part.strip(" ,.?") for part in _JOINT.split(question) if part.strip(" ,.?")]
+    if len(told) < 2 or not re.match(rf"\W*(?:\w+ )?{_WH}\b", told[0], re.IGNORECASE):
+        return [question]
+    topic = _TOPIC.search(told[0])
+    return [f"{told[0]}?", *(f"{_alone(part, told[0], topic['topic'] if topic else '')}?" for part in told[1:])]
+
+
+def _alone(part: str, first: str, topic: str) -> str:
+    """A later question with what it leaves out or points back to: "and why" asks for the first one's cause."""
+    if re.fullmatch(_WH, part, re.IGNORECASE):
+        return re.sub(rf"^\W*{_WH}\b", part.capitalize(), first, count=1, flags=re.IGNORECASE)
+    part = part[0].upper() + part[1:]
+    back = _POINTS.search(part)
+    if not back or not topic:
+        return part
+    if back["owned"]:
+        return f"{part[: back.start()]}the{part[back.end() :]} of {topic}"
+    return f"{part[: back.start()]}{topic}{part[back.end() :]}"
 
 
 def hop(question: str) -> Hop | None:

@@ -11,8 +11,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from hira.policies.offline.wording import category, exact, fits, holds, keywords, kind, measured, names, numbers
-from hira.relevance import BM25, words
+from hira.policies.offline import plain
+from hira.policies.offline.wording import (
+    category,
+    defines,
+    exact,
+    fits,
+    folded,
+    holds,
+    holds_office,
+    keywords,
+    kind,
+    measured,
+    names,
+    numbers,
+    sized,
+    term,
+    words,
+)
+from hira.relevance import BM25
 
 ENOUGH = 0.6
 """The least share of the question's weight that has to stand in a sentence and around it.
@@ -27,6 +44,8 @@ FARTHEST = 0.2
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
 ROW = " | "
+HARD = frozenset({"date", "number", "hours", "interval", "duration", "age", "person"})
+"""The kinds of answer without which a sentence answers nothing."""
 
 _HEADER = re.compile(r"^\[(s\d+)\] (.*) \(([^()\n]*)\)$", re.MULTILINE)
 _END = re.compile(r"(?<=[.!?])[\"”’)\]]*\s+(?=[\"“(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])")
@@ -42,6 +61,9 @@ _ENDED = re.compile(r"[.!?:;。！？；][\"”’)\]]*$")
 _SUBJECT = re.compile(r"((?:The |A |An )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*)")
 _STARTS = frozenset(words("However Both First Then Two Three Today Here Finally Additionally"))
 _BACK = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their)\b|[它他她]")
+_ASKS = re.compile(r"[?？][\"”’)\]`*]*$")
+_ARTICLE = re.compile(r"^\W*what(?: is|[’']s) an? |^\W*(?:define|what does)\b", re.IGNORECASE)
+_ROW_SHOWN = re.compile(r"[^\s:,.][^:,.]*: [^:]+(?:, [^:,.]+: [^:]+)+\. \[s\d+\]")
 _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 
 
@@ -64,6 +86,7 @@ class Sentence:
     """
 
     text: str
+    raw: str
     before: str
     passage: Passage
     paragraph: str
@@ -77,22 +100,29 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The sentence that answers, and the share of the question that it covers."""
+    """The sentence that answers, the share of the question that it covers, and the question's words."""
 
     sentence: Sentence
     coverage: float
+    wanted: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
         """The sentence with its id, as an answer cites it; with the one before it, if it points back there."""
         one = self.sentence
         lead = f"{one.before} [{one.passage.id}] " if points_back(one.text) and _ENDED.search(one.before) else ""
-        return f"{lead}{one.text} [{one.passage.id}]"
+        shown = plain.row(one.text, self.wanted) if ROW in one.text else one.text
+        return f"{lead}{shown} [{one.passage.id}]"
 
 
 def points_back(text: str) -> bool:
     """Whether a sentence begins with a word that stands for something said before it."""
     return bool(_BACK.match(text))
+
+
+def is_row(text: str) -> bool:
+    """Whether an answer shows a row of a table."""
+    return bool(_ROW_SHOWN.match(text))
 
 
 def passages(text: str) -> list[Passage]:
@@ -146,18 +176,22 @@ def _sentences(passage: Passage) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     title, around = frozenset(words(passage.title)), frozenset(words(passage.text))
     heading: frozenset[str] = frozenset()
-    for at, paragraph in enumerate(_BLANK.split(passage.text)):
-        texts = split(paragraph)
+    for at, paragraph in enumerate(_BLANK.split(plain.prose(passage.text))):
+        raws = split(paragraph)
+        texts = [plain.sentence(raw) for raw in raws]
         orders = [tuple(words(text)) for text in texts]
-        held = [frozenset(order) for order in orders]
+        held = [
+            frozenset() if _ASKS.search(text) else frozenset(order) for text, order in zip(texts, orders, strict=True)
+        ]
         if at == 0 and texts and not _ENDED.search(texts[0]):
             heading = held[0]
-        for place, (text, order) in enumerate(zip(texts, orders, strict=True)):
+        for place, (raw, text, order) in enumerate(zip(raws, texts, orders, strict=True)):
             beside = frozenset().union(heading, *held[max(0, place - 1) : place + 2])
             earlier = frozenset().union(heading, *held[:place])
             before = texts[place - 1] if place else ""
-            one = Sentence(text, before, passage, paragraph, order, held[place], beside, earlier, title, around)
-            found.append(one)
+            one = Sentence(text, raw, before, passage, paragraph, order, held[place], beside, earlier, title, around)
+            if held[place] or _ASKS.search(text):
+                found.append(one)
     return tuple(found)
 
 
@@ -172,6 +206,7 @@ class Query:
     rest: tuple[str, ...]
     measures: frozenset[str]
     category: frozenset[str]
+    term: str
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
 
@@ -180,8 +215,22 @@ class Query:
         near = {word: self.near(word, one) for word in self.weights}
         parts = [self._share(near, self.weights), self._share(near, self.rest) * ENOUGH / ENOUGH_REST]
         if self.measures:
-            parts.append(1.0 if self.measures & one.own else 0.5 if self.measures & one.beside else 0.0)
+            parts.append(
+                1.0
+                if self.measures & one.own or sized(self.text, one.text)
+                else 0.5
+                if self.measures & one.beside
+                else 0.0
+            )
         return min(parts)
+
+    def tells(self, one: Sentence) -> bool:
+        """Whether the sentence says anything: no question, no code, and not only what the question says itself."""
+        if _ASKS.search(one.text) or plain.is_code(one.raw) or not one.own - self.words:
+            return False
+        if self.term and _ARTICLE.search(self.text) and not defines(one.text, self.term):
+            return False
+        return self.kind != "person" or holds_office(one.text, self.text)
 
     def score(self, one: Sentence) -> float:
         back = 0.9 if points_back(one.text) else BESIDE
@@ -191,9 +240,10 @@ class Query:
         }
         score = 0.25 * self._share(inside, self.names) + 0.75 * self._share(inside, self.rest)
         score += 0.25 * fits(self.kind, one.text, self.text) if self.kind else 0.0
+        score += 0.4 * bool(self.term and defines(one.text, self.term))
         score += 0.2 * bool(self.measures & one.own) + 0.15 * bool(self.category & one.own)
         score += 0.06 * min(3, len(self.pairs & set(pairwise(one.order))))
-        bare = len(one.own) < 3 or one.text.startswith("#") or one.text.endswith(("?", ":"))
+        bare = len(one.own) < 3 or one.raw.startswith("#") or one.text.endswith(":")
         return score - 0.2 * bare - 0.1 * (len(one.own) > 60)
 
     def near(self, word: str, one: Sentence) -> float:
@@ -225,7 +275,7 @@ def query(question: str, candidates: Sequence[Sentence]) -> Query:
     """Rare words weigh more (BM25's weight), names and numbers half as much again, the noun of "which …" less."""
     asked, noun = keywords(question), category(question)
     marked = names(question) & set(asked)
-    collection = BM25([one.text for one in candidates])
+    collection = BM25([folded(one.text) for one in candidates])
     most = max(map(collection.weight, asked), default=1.0)
     lifted = marked | numbers(question)
     weights = {
@@ -241,6 +291,7 @@ def query(question: str, candidates: Sequence[Sentence]) -> Query:
         rest,
         measured(question),
         frozenset(noun),
+        term(question),
         frozenset(words(question)),
         frozenset(pairwise(words(question))),
     )
@@ -266,14 +317,15 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     def answers(one: Sentence) -> bool:
         named = all(asked.near(name, one) >= FARTHEST for name in asked.names)
         text = f"{one.passage.title}\n{one.paragraph}"
-        return named and figures <= numbers(text) and all(form.search(text.lower()) for form in literal)
+        about = named and figures <= numbers(text) and all(form.search(folded(text).lower()) for form in literal)
+        return about and asked.tells(one)
 
     ranked = [entry for entry in best(asked, candidates) if entry[1] >= enough and answers(entry[2])]
     fitting = [entry for entry in ranked if fits(asked.kind, entry[2].text, question)]
-    if not ranked or (asked.kind in ("date", "number") and not fitting):
+    if not ranked or (asked.kind in HARD and not fitting):
         return None
     _, coverage, top = (fitting or ranked)[0]
-    return Found(top, coverage)
+    return Found(top, coverage, asked.words)
 
 
 def ranked(question: str, read: Sequence[Passage]) -> list[Sentence]:

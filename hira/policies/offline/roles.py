@@ -11,7 +11,8 @@ from hira.evidence import CITED, cited, claims
 from hira.policies.offline import computing, reading, wording
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.program import Calls, Program, advance
-from hira.relevance import BM25, words
+from hira.policies.offline.wording import words
+from hira.relevance import BM25
 from hira.untrusted import clean
 
 NOTHING = "Nothing valid was found"
@@ -27,7 +28,7 @@ _KNOWN = frozenset({"simple_search", "deep_search", "code", "multimodal"})
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _FAILED = re.compile(r"nothing (?:valid )?was found|could not|cannot|failed|no conclusion|not found", re.IGNORECASE)
 _QUESTION = re.compile(r"^.*[?？]", re.DOTALL)
-_ROOT = re.compile(r"^- (\S.*[/\\].*)$", re.MULTILINE)
+_ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\]|\\\\).*)$", re.MULTILINE)
 _LEFT_OUT = "[… "
 _COLUMNS = re.compile(r"^columns: |^\|[ :|-]*-[ :|-]*\|$", re.MULTILINE)
 """What begins a table: the columns of a sheet, the line below the header of a table in Markdown."""
@@ -221,10 +222,11 @@ def _compute(asked: Asked) -> Program:
 
 
 def _roots(asked: Asked) -> list[str]:
-    """The places that the tool says Python can read; a dialect may write something behind the last one."""
+    """The places that the tool says Python can read; more may be told behind each, in brackets or after one."""
     told = [asked.value("tools"), *(str(tool["function"].get("description")) for tool in asked.request.tools)]
     lines = _ROOT.findall("\n".join(told))
-    return list(dict.fromkeys(place for line in lines for place in (line, line.rpartition(")")[0]) if place))
+    read = [(line, line.rpartition(")")[0], line.partition(" (")[0]) for line in lines]
+    return list(dict.fromkeys(place for places in read for place in places if place))
 
 
 def cannot_see(asked: Asked) -> Act:

@@ -1,8 +1,28 @@
 """What a question asks for, by its words: the kind of the answer, its names, the words that have to be covered."""
 
 import re
+import unicodedata
 
-from hira.relevance import words
+from hira import relevance
+
+
+def folded(text: str) -> str:
+    """Latin letters without their accents: "Café" is looked for as "Cafe" too."""
+    if text.isascii():
+        return text
+    plain = unicodedata.normalize("NFC", text).translate(_LETTERS)
+    return "".join(unicodedata.normalize("NFD", sign)[0] if "À" <= sign <= "ỿ" else sign for sign in plain)
+
+
+_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+)
+
+
+def words(text: str) -> list[str]:
+    """The content words of a text, stemmed, without accents."""
+    return relevance.words(folded(text))
+
 
 _NAME = r"[A-Z][\w’'-]*[\w]|[A-Z]"
 _NAMED = re.compile(rf"\b(?:{_NAME})\b|\b\w*[a-z][A-Z]\w*\b")
@@ -24,6 +44,26 @@ _BECAUSE = re.compile(
 _FIRST = r"^(?:(?!\b(?:wh(?:at|en|ere|y|ich|om?|ose)|how)\b).)*\b"  # no other question word before it
 # the form of a question, and what an answer of that form holds
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "hours",
+        re.compile(
+            r"\bopening (?:hours|times?)\b|\bwhen (?:is|are|does|do|can)\b.*\b(?:open|close|shut|visit(?:ed)?)\b"
+            r"|\bwhat time\b|几点|开放时间|营业时间"
+        ),
+    ),
+    ("interval", re.compile(r"\bhow (?:often|frequently)\b|\b(?:at )?what intervals?\b")),
+    (
+        "duration",
+        re.compile(
+            r"\bhow long (?:does|do|did|will|would|can|may|must|should|has|have|had)\b|\bfor how long\b"
+            r"|\bhow long (?:is|was|are|were) (?:the |a |an )?(?:\w+ )?(?:ride|journey|trip|flight|film|walk|tour"
+            r"|crossing|visit|concert|course|lecture|meeting|stay|break|way|play|drive|voyage|war|reign|term)\b"
+            r"|\bhow (?:many|much) (?:minutes|hours|time)\b.*\b(?:takes?|took|lasts?|lasted)\b"
+            r"|\b(?:ride|travel|journey|driving|walking|crossing|cooking|baking|flight|flying|waiting|running) time\b"
+            r"|\bduration\b|多久|多长时间"
+        ),
+    ),
+    ("age", re.compile(r"\b(?:at )?(?:what|which) age\b|\bhow old (?:was|were|is|are)\b.*\b(?:when|at|on)\b|几岁")),
     (
         "date",
         re.compile(
@@ -71,7 +111,10 @@ MEASURES = {
         ("long", "length km kilometre kilometer metre m mile second minute hour day week month year lasted long"),
         ("deep", "depth deepest"),
         ("wide", "width broad"),
-        ("large big", "area size surface population inhabitants hectare km² km square large"),
+        (
+            "large big",
+            "area size surface population inhabitants hectare km² km square large across diameter radius aperture acre",
+        ),
         ("heavy", "weight mass kg kilogram ton tonne weigh"),
         ("fast", "speed km/h mph kilometre mile second"),
         ("far", "distance km kilometre mile away"),
@@ -102,6 +145,9 @@ KIN = tuple(
         "sink sank",
         "run ran",
         "staff employees employs",
+        "open opens opening opened",
+        "close closes closing closed",
+        "ride journey travel trip",
     )
 )
 """Words that answer for each other."""
@@ -129,8 +175,61 @@ def measured(question: str) -> frozenset[str]:
     return MEASURES.get(match[1], frozenset()) if match else frozenset()
 
 
+def sized(question: str, text: str) -> bool:
+    """Whether a text gives a length as the size of a thing: "a lens of 20 cm", and not its depth or its height."""
+    other = re.search(r"\b(?:deep|depth|high|height|tall|long|length|away|altitude|elevation|above)\b", text.lower())
+    return bool(re.search(r"\bhow (?:large|big)\b", question.lower()) and not other and _LENGTH.search(text))
+
+
+_LENGTH = re.compile(
+    r"\d[ -]?(?:m|cm|mm|metres?|meters?|centimet(?:re|er)s?|millimet(?:re|er)s?|inch(?:es)?|feet|ft)\b"
+)
+_DEFINED = re.compile(
+    r"^\W*(?:what(?: is|[’']s) an? |what are |what does (?:an? |the )?|define (?:an? )?)"
+    r"(?P<term>[\w’'-]+(?: [\w’'-]+){0,2}?)(?: means?| stand for)?\s*\??$",
+    re.IGNORECASE,
+)
+
+
+def term(question: str) -> str:
+    """What a question wants defined: "What is a rollout?" asks for "rollout"; empty for other questions."""
+    match = _DEFINED.match(question)
+    return folded(match["term"]).lower() if match else ""
+
+
+def defines(text: str, wanted: str) -> bool:
+    """Whether a text says what the term is: "A rollout is …", "Rollout: …", "… is called a rollout"."""
+    one = rf"{re.escape(wanted.removesuffix('s') or wanted)}(?:s|es)?"
+    lead = rf"^\W*(?:(?:an?|the)\s+)?[\"“'*`]*{one}[\"”'*`]*"
+    says = r"(?:is|are|was|were|means?|denotes?|refers? to|describes?)\b"
+    form = rf"{lead}\s*(?:\([^)]*\)\s*)?(?:,[^,.]*,\s*)?(?:{says}|[:–—|]|- )"
+    called = rf"\b(?:called|known as|named)\s+(?:an?\s+)?[\"“'*`]*{one}\b"
+    return bool(re.search(f"{form}|{called}", folded(text), re.IGNORECASE))
+
+
+_SUBORDINATE = re.compile(r"\b(?:before|until|after|when|once|as soon as)\s+(?:s?he|they|it)\b[^,.;]*", re.IGNORECASE)
+_OFFICE = re.compile(r"^\W*who(?: is|[’']s| are) (?:the |its |an? )?(?P<office>[a-z][\w-]*)\b", re.IGNORECASE)
+_FORMER = re.compile(r"\b(?:former(?:ly)?|until \d{4}|retired|stepped down|resigned)\b", re.IGNORECASE)
+
+
+def holds_office(text: str, question: str) -> bool:
+    """For "who is the director": whether the text says so of someone, rather than what was before or is over."""
+    match = _OFFICE.match(question)
+    if not match:
+        return True
+    said = _SUBORDINATE.sub(" ", text)
+    return not _FORMER.search(said) and bool(
+        holds_any(words(match["office"]), said) or not holds_any(words(match["office"]), text)
+    )
+
+
+def holds_any(wanted: list[str], text: str) -> bool:
+    return any(holds(word, frozenset(words(text))) for word in wanted)
+
+
 def names(question: str) -> set[str]:
     """The stems of the names in a question: capitalised words but the first, and words written like iPhone."""
+    question = folded(question)
     first = re.match(r"\W*\w+", question)
     rest = question[first.end() :] if first else question
     lead = first[0].strip() if first else ""
@@ -141,7 +240,7 @@ def names(question: str) -> set[str]:
 
 def exact(question: str) -> list[str]:
     """Names with a digit or a hyphen in them, which have to stand as they are: "GPT-4" is not "GPT-4o"."""
-    tokens = [token.strip("?!.,;:()[]\"'“”’") for token in question.split()]
+    tokens = [token.strip("?!.,;:()[]\"'“”’") for token in folded(question).split()]
     return [token.lower() for token in tokens if re.search(r"[A-Z]", token) and re.search(r"\w[-\d]", token)]
 
 
@@ -151,27 +250,79 @@ def numbers(text: str) -> set[str]:
 
 
 def kind(question: str) -> str:
-    """What is asked for: "date", "number", "person", "place", "cause", or "" for anything else."""
+    """What is asked for: "date", "hours", "duration", "number", "person", …, or "" for anything else."""
     lowered = question.lower()
     return next((name for name, form in _KINDS if form.search(lowered)), "")
 
 
 def fits(wanted: str, text: str, question: str) -> bool:
     """Whether the text holds something of the wanted kind that the question does not itself hold."""
+    text, question = folded(text), folded(question)
     if wanted == "date":
         return any(match[0] not in question for match in _DATED.finditer(text))
     if wanted == "number":
         return _counts(_MARK.sub("", text), question)
     if wanted == "person":
-        known = set(words(question))
-        return any(not set(words(match[0])) <= known for match in _NAMED.finditer(text) if words(match[0]))
+        return _named_person(text, question)
     if wanted == "place":
         return bool(_PLACED.search(text))
-    return bool(_BECAUSE.search(text.lower())) if wanted == "cause" else True
+    form = _FORMS.get(wanted)
+    return any(match[0] not in question for match in form.finditer(text)) if form else True
+
+
+_NUMERAL = r"(?:\d[\d.,]*|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half an?|several))"
+_SPAN = r"(?:second|minute|min|hour|h|day|night|week|month|year|decade|centur(?:y|ie))s?"
+_FORMS = {
+    "hours": re.compile(
+        r"\b\d{1,2}(?:[:.]\d\d)? ?(?:am|pm|a\.m\.|p\.m\.|o[’']?clock|h\b|uhr)|\b\d{1,2}:\d\d\b|\d ?[点时]"
+        r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:daily|noon|midnight|dawn|dusk|sunset|sunrise|weekends?"
+        r"|weekdays?|every day|all day|summer|winter|spring|autumn)\b|星期|周[一二三四五六日末]|每天",
+        re.IGNORECASE,
+    ),
+    "interval": re.compile(
+        rf"\b(?:every|each)\b|\b(?:once|twice|thrice|{_NUMERAL} times) (?:a|an|per|every|each)\b"
+        r"|\b(?:hourly|daily|weekly|monthly|yearly|annually)\b|\binterval",
+        re.IGNORECASE,
+    ),
+    "duration": re.compile(
+        rf"(?<!every )(?<!each )(?<!\d){_NUMERAL}(?:[ -]?(?:to|or|and a half|–)? ?\d*)[ -]?{_SPAN}\b"
+        r"(?! (?:ago|old|late))"
+        r"|\b(?:from|until) (?:\d{4}|[A-Z]\w+ \d)|\d+ ?(?:分钟|小时|天|周|个月|年)",
+        re.IGNORECASE,
+    ),
+    "age": re.compile(
+        rf"\b(?:aged?(?: of)?|at the age of) {_NUMERAL}|{_NUMERAL} years? old|{_NUMERAL}-year-old|\d+ ?岁",
+        re.IGNORECASE,
+    ),
+    "cause": _BECAUSE,
+}
+_LEADING = re.compile(
+    r"(?:^|[.!?:;]\s+|\n)\W*([A-Z][\w’'-]*)(?=\s|$)(?!\s+(?:[A-Z]|(?:is|was|has|had|and|of|who)\b|[a-z]+ed\b))"
+)
+
+
+def _named_person(text: str, question: str) -> bool:
+    """Whether the text names someone new; a capital at the start of a sentence alone is no name."""
+    known = set(words(question))
+    inner = _LEADING.sub(lambda match: match[0].lower(), text)
+    return any(not set(words(match[0])) <= known for match in _NAMED.finditer(inner) if words(match[0])) or bool(
+        re.search(r"[\u3400-\u9fff]", text) and "谁" in question
+    )
+
+
+_MEASURED = re.compile(r"(?:多少|几)([册本件个人座条层间张只棵家次米里吨天元位名篇种所块台辆架艘])")
+_CHINESE_NUMBER = r"(?:\d[\d,.]*[万亿千百]?|[一二两三四五六七八九十百千万亿零]+)[多余来]?"
 
 
 def _counts(text: str, question: str) -> bool:
-    """Whether the text holds a number that the question does not; after "how many" near the thing that is counted."""
+    """Whether the text holds a number that the question does not; after "how many" near the thing that is counted.
+
+    In Chinese the number stands before the measure word that the question asks with.
+    """
+    if measure := _MEASURED.search(question):
+        return bool(re.search(rf"{_CHINESE_NUMBER}\s?{measure[1]}", text))
+    if "多少" in question:
+        text = re.sub(r"\d+ ?年", "", text)
     known = numbers(question)
     tokens = re.findall(r"[\d.,]*\d|[^\W\d]+", text.lower())
     figures = [at for at, token in enumerate(tokens) if _COUNTED.fullmatch(token) or numbers(token) - known]
