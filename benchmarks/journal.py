@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from flow import Quick, tool
@@ -42,7 +43,9 @@ class Asking:
     def __init__(self, base_url: str, journal: Journal | None) -> None:
         roles = ("planner", "coordinator", "deep_search")
         self.cast = {role: Part(open_policy(role, base_url=base_url), dialect=TAGS) for role in roles}
-        self.tools = Toolbox(search=tool("search", "query"), browse=tool("browse", "url"))
+        # pure, as the real ones are
+        search, browse = (replace(tool(*named), pure=True) for named in (("search", "query"), ("browse", "url")))
+        self.tools = Toolbox(search=search, browse=browse)
         self.journal = journal
         self.asked = 0
 
@@ -106,7 +109,8 @@ async def run(base_url: str, rounds: int, folder: Path) -> str:
     walls = {name: statistics.median(one[1] for one in found[2:]) for name, found in spent.items()}
     share = (times["with"] - times["without"]) / times["with"]
     cut = {name: statistics.quantiles(found, n=100) for name, found in late.items()}
-    about = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    about = f"Python {platform.python_version()}, {machine}"
     return f"""# The journal
 
 Made by `python benchmarks/journal.py --write`: {about}.
