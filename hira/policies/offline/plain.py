@@ -2,8 +2,6 @@
 
 import re
 
-from hira.policies.offline.wording import words
-
 _FENCE = re.compile(r"^\s*(?:```|~~~)(?P<language>\s*\w*)")
 _LEAD = re.compile(r"^\s*(?:>\s*)*(?:#{1,6}\s+|[-*+•‣▪]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?(?:>\s*)*")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^()]*\)")
@@ -14,7 +12,8 @@ _TICKS = re.compile(r"(`+)([^`]+)\1")
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{8,})[\"”»]")
 _CODE = re.compile(
     r"^\s*(?:[$%>#]\s+[\w./-]+ [-\w\"'./]|>>>|\.\.\. |#!|import \w|from [\w.]+ import |(?:async )?def \w+\("
-    r"|class \w+[:(]|(?:return|await|yield|const|let|var|print|export|sudo|pip|git|cd|npm|curl) ?[\w(\"'./$-]+[ (=].*[\"'(){}=;-]"
+    r"|class \w+[:(]|(?:return|await|yield|const|let|var|print|export|sudo|pip|git|cd|npm|curl)"
+    r" ?[\w(\"'./$-]+[ (=].*[\"'(){}=;-]"
     r"|[\w.\[\]]+ ?[-+*/]?= ?\S|[\w.]+\(.*\)\s*;?$|[{}\[\]();,\s]+$|</?\w+[^>]*>$)"
 )
 _COMMAND = re.compile(r"^\s*[a-z][\w.-]* (?:[a-z][\w-]* )*(?:[\"'].*[\"']|--?\w[\w-]*)(?:\s+--?\w.*|\s+\S+)*$")
@@ -47,13 +46,10 @@ def sentence(raw: str) -> str:
     return _QUOTED.sub(lambda quoted: quoted[0] if quoted[1] in raw else quoted[1], text) or raw
 
 
-def row(text: str, wanted: frozenset[str]) -> str:
-    """A row of a table as words: its first cell, and the cells whose column or content the question speaks of."""
+def row(text: str) -> str:
+    """A row of a table as words, all of it: a part of a row is not always told from another row's."""
     cells = [sentence(cell.strip()) for cell in re.sub(r"^row \d+: ", "", text).strip("| ").split(" | ")]
-    asked = [cell for cell in cells if set(words(cell)) & wanted]
-    named = all(": " in cell for cell in cells)
-    chosen = [cell for cell in cells if cell in asked or cell == cells[0]] if named and len(asked) > 1 else cells
-    return ", ".join(cell for cell in chosen if cell) + "."
+    return ", ".join(cell for cell in cells if cell) + "."
 
 
 def is_code(line: str) -> bool:

@@ -58,7 +58,8 @@ _JOINT = re.compile(rf"(?:;\s*|\?\s+|,?\s+and\s+(?:also\s+)?)(?=(?:(?:in|at|on|b
 _TWICE = re.compile(rf"^(?P<one>{_WH}) and (?P<other>{_WH}) (?P<rest>\S.*)$", re.IGNORECASE)
 _POINTS = re.compile(r"\b(?P<owned>its|his|her|their)\b|\b(?:it|he|she|they)\b", re.IGNORECASE)
 _TOPIC = re.compile(
-    rf"\b(?:is|was|are|were|did|does|do|has|had|can|founded|built|wrote|made)\s+(?P<topic>(?:the )?{_NAME}|the [a-z][\w-]*)"
+    r"\b(?:is|was|are|were|did|does|do|has|had|can|founded|built|wrote|made)\s+"
+    rf"(?P<topic>(?:the )?{_NAME}|the [a-z][\w-]*)"
 )
 
 
@@ -136,7 +137,10 @@ def _completed(name: str, before: str, after: str) -> tuple[str, str]:
     """A name with the noun behind it, "the Aare bridge"; the last word stays where the question needs a verb."""
     follows = re.match(r" ([a-z][\w-]+)(?=[ ?]|$)", after)
     verb = bool(_AUXILIARY.search(before)) and not re.match(r"(?:Who|What|Which)\b", before)
-    if not name.startswith("the ") or not follows or _PREPOSITION.match(follows[1]):
+    if not follows or _PREPOSITION.match(follows[1]):
+        return name, after
+    last = not after[follows.end() :].strip(" ?") and bool(re.fullmatch(r"(?:Who|What) (?:is|was) ", before))
+    if not name.startswith("the ") and not last:
         return name, after
     if verb and not after[follows.end() :].strip(" ?"):
         return name, after

@@ -100,18 +100,17 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The sentence that answers, the share of the question that it covers, and the question's words."""
+    """The sentence that answers, and the share of the question that it covers."""
 
     sentence: Sentence
     coverage: float
-    wanted: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
         """The sentence with its id, as an answer cites it; with the one before it, if it points back there."""
         one = self.sentence
         lead = f"{one.before} [{one.passage.id}] " if points_back(one.text) and _ENDED.search(one.before) else ""
-        shown = plain.row(one.text, self.wanted) if ROW in one.text else one.text
+        shown = plain.row(one.text) if ROW in one.text else one.text
         return f"{lead}{shown} [{one.passage.id}]"
 
 
@@ -325,7 +324,7 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     if not ranked or (asked.kind in HARD and not fitting):
         return None
     _, coverage, top = (fitting or ranked)[0]
-    return Found(top, coverage, asked.words)
+    return Found(top, coverage)
 
 
 def ranked(question: str, read: Sequence[Passage]) -> list[Sentence]:
