@@ -36,6 +36,7 @@ from hira.workbench import Workbench, web_searches, workbench
 from hira.workflows import WORKFLOWS, Workflow
 
 OFFLINE = "offline"
+WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
 
 
@@ -223,6 +224,37 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
 async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
     """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
     server found on this machine, else `offline`. Of several models for a role the first one decides."""
+    _check_base_urls(settings)
+    settings = await _placed(settings, ports)
+    _check_keys(settings)
+    return settings
+
+
+def _check_base_urls(settings: Settings) -> None:
+    """Raise `UsageError` for a base URL with the path of a request at its end."""
+    urls = {settings.origin("base_url"): settings.base_url}
+    urls |= {f"role {role}": own.base_url for role, own in settings.roles.items()}
+    for origin, url in urls.items():
+        bare = url.rstrip("/")
+        for path in ("/chat/completions", "/completions", "/models", "/responses"):
+            if bare.endswith(path):
+                what = f"the base URL {without_userinfo(url)!r} ends in {path}, which hira adds itself"
+                fix = f"write {without_userinfo(bare.removesuffix(path))}"
+                raise UsageError(what, where=f"set by {origin}", fix=fix)
+
+
+def _check_keys(settings: Settings) -> None:
+    """Raise `AccessDenied` for a role whose model would be asked at OpenAI without a key."""
+    for role, own in settings.roles.items():
+        for name in names_of(own.model):
+            place = _place(name, role, own, settings)
+            if not (place.base_url or place.secret or place.model == OFFLINE or place.model.startswith(LITELLM)):
+                what = f"there is no key for model {name!r} of role {role!r}"
+                where = f"at {OPENAI_URL}, no key, and no local server was found"
+                raise AccessDenied(what, where=where, fix="set OPENAI_API_KEY, or name an endpoint with --base-url")
+
+
+async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
     key = settings.api_key.get_secret_value()
     first = next(iter(names_of(settings.model)), "")
     if first == OFFLINE or first.startswith(LITELLM) or place_of(first)[1]:
@@ -231,14 +263,17 @@ async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> S
         return settings if settings.model else await _only_model(settings, key)
     from hira.policies.probe import find_local  # loads httpx
 
-    found = [one for one in await find_local(ports) if one.models] if ports else []
+    local = await find_local(ports) if ports else []
+    found = [one for one in local if one.models]
     if settings.model:
         served = next((one for one in found if first in one.models), None)
         if served is None:
             raise _no_key(settings)
         return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
     if not found:
-        return settings.changed({"model": OFFLINE}, "no endpoint, key or local server was found")
+        chosen = settings.changed({"model": OFFLINE}, "no endpoint, key or local server was found")
+        return chosen.told({}, [f"a server at {one.base_url} wants a key: set HIRA_API_KEY, and name it with --base-url"
+                                for one in local if one.status in WANTS_KEY])  # fmt: skip
     server = found[0]
     model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
     origin = f"{server.server or 'a server'} found on this machine"
@@ -259,7 +294,7 @@ async def _only_model(settings: Settings, key: str) -> Settings:
         shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
         has = f"{where}, which has {shown or 'none'}"
         raise UsageError("no model is named", where=has, fix="choose one with --model NAME or HIRA_MODEL")
-    refused = found.status in {401, 403}
+    refused = found.status in WANTS_KEY
     fix = "check the key" if refused else "name the model (--model) and check the base URL"
     raise (AccessDenied if refused else EndpointError)(
         f"no model is named and the endpoint lists none: {found.error}", where=where, fix=fix, status=found.status

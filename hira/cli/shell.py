@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from hira.errors import HiraError
 from hira.events import Event, Notice, record
 
 _CONTROLS = re.compile(
@@ -30,19 +31,22 @@ class Shell:
     events: bool = False
 
     def say(self, text: str) -> None:
-        """The result, on stdout. A reader that has gone away (`| head`) is no error."""
+        """The result, on stdout. A reader that has gone away (`| head`) is no error, a full disk is."""
         try:
             self.stdout.write(encodable(visible(text), self.stdout) + "\n")
             self.stdout.flush()
         except BrokenPipeError:
             self._close_pipe()
+        except OSError as error:
+            self._close_pipe()
+            raise HiraError(f"standard output cannot be written: {error.strerror or error}") from None
 
     def tell(self, text: str) -> None:
         """One line for the person, on stderr."""
         try:
             self.stderr.write(encodable(visible(text), self.stderr) + "\n")
             self.stderr.flush()
-        except BrokenPipeError:
+        except OSError:  # there is nobody left to tell
             return
 
     def remark(self, text: str) -> None:

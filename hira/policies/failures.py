@@ -30,9 +30,11 @@ _REFUSED = re.compile(
     r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)",
     re.IGNORECASE,
 )
+_NO_TOOLS = re.compile(r"enable-auto-tool-choice|tool-call-parser|does not support tools|--jinja", re.IGNORECASE)
 _SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+WITHOUT_TOOLS = "run with HIRA_DIALECT=tags, or start vLLM with --enable-auto-tool-choice --tool-call-parser PARSER"
 OPTIONAL = (
     "temperature",
     "top_p",
@@ -100,8 +102,9 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     if 300 <= status < 400:
         told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
         return EndpointError(told, fix="set the base URL to where the endpoint really is", **more)
-    retryable = status in RETRYABLE
-    fix = "the server is in trouble: try again later" if status >= 500 else ""
+    no_tools = bool(_NO_TOOLS.search(said))
+    retryable = status in RETRYABLE and not no_tools
+    fix = WITHOUT_TOOLS if no_tools else "the server is in trouble: try again later" if status >= 500 else ""
     return EndpointError(told, fix=fix, retryable=retryable, retry_after=retry_after(headers), **more)
 
 
@@ -158,6 +161,8 @@ def no_connection(error: BaseException, *, where: str, base_url: str) -> Endpoin
     """The error for a request that never got a response."""
     causes = list(_causes(error))
     said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
+    if "<class" in said or "h11" in said:  # what h11 says of its own states is for nobody
+        said = "the server closed the connection before it had answered"
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         fix = "if the certificate is your own, name its authority in SSL_CERT_FILE"
         return EndpointError(f"the endpoint's certificate is not trusted: {said}", where=where, fix=fix)

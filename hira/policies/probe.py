@@ -14,6 +14,7 @@ from hira.policies.transport import StreamTransport, transport_for
 
 LOCAL_SECONDS = 0.3
 PROBE_SECONDS = 5.0
+WANTS_KEY = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
 
 _OWNERS = {
     "llamacpp": "llama.cpp",
@@ -60,14 +61,16 @@ async def probe(base_url: str, api_key: str = "", *, seconds: float = PROBE_SECO
 
 
 async def find_local(ports: Sequence[int] = LOCAL_PORTS, *, seconds: float = LOCAL_SECONDS) -> list[Probe]:
-    """The model servers that answer on this machine's usual ports, asked all at once; no key is sent."""
+    """The model servers that answer on this machine's usual ports, asked all at once; no key is sent. One that wants a
+    key is among them, without models."""
     async with _client(StreamTransport(), "", seconds) as client:
         asked = [asyncio.ensure_future(_models(client, f"http://127.0.0.1:{port}/v1")) for port in ports]
         done, late = await asyncio.wait(asked, timeout=seconds)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-        return [task.result() for task in asked if task in done and task.result().ok]
+        answers = [task.result() for task in asked if task in done]
+        return [answer for answer in answers if answer.ok or answer.status in WANTS_KEY]
 
 
 async def missing(model: str, base_url: str, api_key: str) -> str:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -169,3 +170,20 @@ def test_json_says_what_ended_a_run_and_a_file_is_only_written_for_an_answer(
     said = hira("ask", QUESTION, "--docs", str(docs), "--json", "--output", "answer.MD")
     assert json.loads(said.out)["error"] == ""
     assert (tmp_path / "answer.MD").read_text(encoding="utf-8").startswith(f"# {QUESTION}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_an_answer_that_cannot_be_written_is_told_in_one_line(docs: Path, tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "hira", "ask", QUESTION, "--docs", str(docs), "--model", "offline", "--quiet"],
+            cwd=tmp_path,
+            env={**kept, "HOME": str(tmp_path)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[1:] == ["hira: standard output cannot be written: No space left on device"]
