@@ -17,7 +17,7 @@ from hira.tools.documents import Index, browse_documents, listed, search_documen
 from hira.tools.documents.walk import beginnings, walk
 from hira.tools.files import files_tool
 from hira.tools.mcp import Server, mcp_tools
-from hira.tools.media import media_reader
+from hira.tools.media import can_be_sent, media_reader
 from hira.tools.python import open_python, refusal
 from hira.tools.search import BACKENDS, Backend
 from hira.tools.toolbox import OpenPython
@@ -57,6 +57,7 @@ class Workbench:
         while self.notices:
             events(Notice(self.notices.pop(0)))
         search, browse = self._found(question, events)
+        shown = await asyncio.to_thread(_to_be_seen, self.settings.docs, files)
         readable = tuple(path.expanduser().resolve() for path in (*self.settings.docs, *files))
         with tempfile.TemporaryDirectory(prefix=f"hira-{run}-", ignore_cleanup_errors=True) as folder:
             yield Toolbox(
@@ -64,7 +65,8 @@ class Workbench:
                 browse=browse,
                 files=files_tool(files) if files else None,
                 python=self._python(Path(folder), readable) if self.python else None,
-                media=media_reader((*readable, Path(folder))),
+                media=media_reader((*readable, Path(folder)), shown) if shown else None,
+                visible=tuple(shown),
                 extra=self.extra,
                 scoped=self.scoped,
             )
@@ -181,7 +183,9 @@ def check_searches(names: Sequence[str], settings: Settings) -> None:
     for name in names:
         if name not in BACKENDS and not name.startswith("litellm:"):
             fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])
-            raise UsageError(f"there is no search service {name!r}", where=f"named by {settings.origin('search')}", fix=fix)
+            raise UsageError(
+                f"there is no search service {name!r}", where=f"named by {settings.origin('search')}", fix=fix
+            )
         keyed = SAME_KEY.get(name, name)
         if keyed in PREFERRED and keyed not in settings.search_keys:
             raise UsageError(f"the search service {name!r} needs a key", fix=f"set {SEARCH_KEYS[keyed]}")
@@ -252,6 +256,13 @@ def either(documents: Tool, web: Tool) -> Tool:
 
     description = "Open a local document by its path, or a web page by its URL. " + web.description
     return replace(web, run=run, description=description, seconds=max(web.seconds, documents.seconds))
+
+
+def _to_be_seen(docs: Sequence[Path], files: Sequence[Path]) -> dict[str, Path]:
+    """What there is to be seen and heard, by its name: attached files, then what lies among the documents."""
+    found = walk(docs)
+    named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
+    return {name: path for name, path in named.items() if can_be_sent(name)}
 
 
 def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:

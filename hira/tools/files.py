@@ -16,6 +16,7 @@ from hira.tools.documents.passages import Piece, cut
 from hira.tools.documents.read import check_readable, read_file
 from hira.tools.documents.search import LONG, nearest, within
 from hira.tools.documents.walk import is_text, printable
+from hira.tools.media import how_to_see
 from hira.tools.tool import Observation, Passage, Tool, tool
 
 _LISTED = 80
@@ -93,7 +94,7 @@ def show(name: str, document: Document, part: str) -> Observation:
     """The document whole if it is short, a part of it, or the list of its parts."""
     pieces = cut(document)
     sections = _sections(pieces)
-    unread = f"no text in {', '.join(document.unread)}: that is for the multimodal expert" if document.unread else ""
+    unread = f"no text in {', '.join(document.unread)}; {how_to_see(name)}" if document.unread else ""
     if not sections:
         raise ToolError(f"{name!r} holds no text" + (f"; {unread}" if unread else ""))
     if part.strip():

@@ -19,6 +19,7 @@ async def told(toolbox: Toolbox) -> dict[str, Any]:
         **{name: _told(tool) for name, tool in single.items() if tool},
         **({"python": await _python(toolbox)} if toolbox.python else {}),
         "media": toolbox.media is not None,
+        "visible": toolbox.visible,
         "extra": [_told(tool) for tool in toolbox.extra],
         "scoped": {role: [_told(tool) for tool in tools] for role, tools in toolbox.scoped.items()},
     }
@@ -36,6 +37,7 @@ def stand_ins(record: Mapping[str, Any]) -> Toolbox:
         **{name: _made(record[name]) for name in _SINGLE if name in record},
         python=opened if python else None,
         media=_no_media if record.get("media") else None,
+        visible=tuple(record.get("visible", ())),
         extra=_all(record.get("extra", ())),
         scoped={role: _all(tools) for role, tools in record.get("scoped", {}).items()},
     )

@@ -14,7 +14,8 @@ OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
 class Toolbox:
     """`python` opens a session for the subtask with that id: variables last as long as the session.
 
-    `media` reads an image, a sound or a video at a path or URL for a model that can take it; raises `ToolError`.
+    `media` reads an image, a sound or a video at a path for a model that can take it; raises `ToolError`. `visible` are
+    the names of what there is to be seen and heard from the beginning.
     `extra` are the tools that the user brings, for every expert with a loop, `scoped` those for some experts by name.
     """
 
@@ -23,6 +24,7 @@ class Toolbox:
     files: Tool | None = None
     python: OpenPython | None = None
     media: Callable[[str], Media] | None = None
+    visible: tuple[str, ...] = ()
     extra: tuple[Tool, ...] = ()
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
 

@@ -19,6 +19,7 @@ from hira.tools.documents import Document, Index, Part, browse_documents, search
 from hira.tools.documents.passages import MOST, cut, words_in
 from hira.tools.documents.store import PlainStore, SqliteStore, Store
 from hira.tools.documents.terms import beside, query_of
+from hira.tools.media import how_to_see
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 
@@ -239,7 +240,7 @@ async def test_what_cannot_be_read_is_a_warning_and_the_rest_is_found(folder):
     assert "broken.pdf is damaged" in index.warnings[0]
     assert "broken.xlsx is damaged" in index.warnings[1]
     assert index.warnings[2] == "2 files hold no text and cannot be searched: a.bin, b.bin"
-    assert index.warnings[3] == "scan.pdf: no text in page 1, page 2; the multimodal expert can look at it"
+    assert index.warnings[3] == f"scan.pdf: no text in page 1, page 2; {how_to_see('scan.pdf')}"
     assert await found(index, "varroa") == ["notes/beekeeping.md"]
 
 

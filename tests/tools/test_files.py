@@ -5,6 +5,7 @@ from made_documents import pdf, rows, xlsx
 
 from hira.errors import ToolError, UsageError
 from hira.tools.files import files_tool
+from hira.tools.media import how_to_see
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 
@@ -87,7 +88,7 @@ async def test_a_sheet_is_asked_for_by_its_name(tmp_path):
 
 async def test_pages_without_text_are_named_for_the_multimodal_expert(tmp_path):
     made = files_tool([pdf(tmp_path / "a.pdf", ["words", ""]), pdf(tmp_path / "b.pdf", [""])])
-    assert (await made.call({"path": "a.pdf"})).text == "no text in page 2: that is for the multimodal expert"
+    assert (await made.call({"path": "a.pdf"})).text == f"no text in page 2; {how_to_see('a.pdf')}"
     with pytest.raises(ToolError, match="holds no text; no text in page 1"):
         await made.call({"path": "b.pdf"})
 

@@ -4,6 +4,7 @@ import wave
 from pathlib import Path
 
 import pytest
+from made_documents import pdf
 
 from hira.errors import ToolError
 from hira.messages import user
@@ -67,3 +68,27 @@ def test_what_is_no_media_or_broken_is_told_in_one_line(tmp_path: Path) -> None:
         read("a.csv")
     with pytest.raises(ToolError, match=r"b\.png cannot be read as a picture"):
         read("b.png")
+
+
+def test_a_page_of_a_pdf_file_is_sent_as_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    pdf(tmp_path / "scan.pdf", ["one", "two"])
+    read = media_reader([tmp_path])
+    assert opened(read("scan.pdf#page=2").url).height == LONGEST_SIDE
+    for name in ("scan.pdf", "scan.pdf#page=3", "scan.pdf#page=0", "scan.pdf#page=x"):
+        with pytest.raises(ToolError, match="has 2 pages: name one, such as"):
+            read(name)
+    (tmp_path / "broken.pdf").write_bytes(b"not a file")
+    with pytest.raises(ToolError, match=r"broken\.pdf cannot be read as a PDF file"):
+        read("broken.pdf")
+
+
+def test_what_a_program_wrote_in_another_session_is_found_under_the_path_that_was_told(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    picture(tmp_path / "1" / "plot.png")
+    assert media_reader([tmp_path])("../1/plot.png").kind == "image"
+
+
+def test_names_that_a_search_shows_are_known(tmp_path: Path) -> None:
+    path = picture(tmp_path / "a.png")
+    assert media_reader([tmp_path], {"trip/a.png": path})("trip/a.png").kind == "image"

@@ -1,7 +1,7 @@
 """The multimodal expert (HiRA): a reasoning role whose tool is a model that sees and hears."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -14,6 +14,10 @@ from hira.tools import Observation, Passage, Tool
 
 MULTIMODAL = Prompt(__file__, "multimodal")
 LOOK = Prompt(__file__, "look")
+SIGHT = Prompt(__file__, "sight")
+PAGES = Prompt(__file__, "pages")
+LISTED = 60
+"""Names of what can be looked at that are told at most."""
 
 
 class Multimodal:
@@ -45,4 +49,10 @@ def look(team: Team, subtask: str) -> Tool:
         "properties": {"data": {"type": "string"}, "question": {"type": "string"}},
         "required": ["data", "question"],
     }
-    return Tool("look", "ask one question about the picture, sound or video at a path", parameters, run)
+    return Tool("look", SIGHT.fill(things="\n".join(_named(team.tools.visible))), parameters, run)
+
+
+def _named(names: Sequence[str]) -> list[str]:
+    """The names as lines, the first of them where there are many."""
+    lines = [f"- {name}" + (PAGES.fill(name=name) if name.lower().endswith(".pdf") else "") for name in names[:LISTED]]
+    return [*lines, *([f"- and {len(names) - LISTED} more"] if len(names) > LISTED else [])]

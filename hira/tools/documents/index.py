@@ -14,6 +14,7 @@ from hira.tools.documents.passages import cut
 from hira.tools.documents.read import read_file
 from hira.tools.documents.store import Entry, Hit, Stamp, Store, open_store
 from hira.tools.documents.walk import roots_of, walk
+from hira.tools.media import how_to_see
 
 __all__ = ["Hit", "Index", "listed"]
 
@@ -170,5 +171,5 @@ def _entry(name: str, path: Path, stamp: Stamp) -> Entry:
     if not (pieces or unread):
         raise NoText(f"{path.name} holds no text")
     shown = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
-    note = f"{name}: no text in {shown}; the multimodal expert can look at it" if unread else ""
+    note = f"{name}: no text in {shown}; {how_to_see(name)}" if unread else ""
     return Entry(str(path), name, stamp, document.title, note, pieces)

@@ -16,9 +16,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(slots=True)
 class Found:
-    """What a walk found: shown name → file, and one line for each thing that was left out and should be known."""
+    """What a walk found: shown name → file, those with text apart from pictures, sounds and videos; and one line for
+    each thing that was left out and should be known."""
 
     files: dict[str, Path] = field(default_factory=dict)
+    media: dict[str, Path] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -52,7 +54,7 @@ def printable(name: str) -> str:
 def walk(paths: Sequence[Path]) -> Found:
     """Every readable-looking file below the paths. A path that does not exist is a `UsageError`.
 
-    Hidden files and folders, dependencies, virtual environments, media, and files that usually hold keys are left out,
+    Hidden files and folders, dependencies, virtual environments, and files that usually hold keys are left out,
     except where they are named themselves. A link is followed only to what lies inside the named paths, so that a
     folder from elsewhere cannot bring in files that nobody named.
     """
@@ -62,7 +64,8 @@ def walk(paths: Sequence[Path]) -> Found:
         for path in [root] if root.is_file() else _below(root, real, found.warnings, keys):
             if path not in seen:
                 seen.add(path)
-                found.files[_shown(path, root, real, found.files)] = path
+                kind = found.media if path != root and path.suffix.lower() in MEDIA else found.files
+                kind[_shown(path, root, real, kind)] = path
     if keys:
         named = ", ".join(dict.fromkeys(keys))
         found.warnings.append(
@@ -113,7 +116,7 @@ def _below(root: Path, roots: Sequence[Path], warnings: list[str], keys: list[st
             elif is_folder and path not in entered:
                 entered.add(path)
                 below.append(path)
-            elif is_file and path.suffix.lower() not in MEDIA and not holds_keys(path.name):
+            elif is_file and not holds_keys(path.name):
                 yield path
         waiting += reversed(below)
 

@@ -90,6 +90,7 @@ def open_python(
             async with inner:
                 yield python_tool(inner, named)
         finally:
-            ended.append(place)
+            if place.is_dir():
+                ended.append(place)
 
     return opened
