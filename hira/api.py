@@ -108,13 +108,20 @@ class Run:
         log = self._log = self._log or crew.begun(self.id, self.files)
         if log and said:
             log.event(recorded(Notice(said)))
-        async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
-            self._team = team
-            if self._stop:
-                self.stop()
-            record = await rollout(crew.workflow, self.question, team)
-            if log and log.trouble:
-                team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
+        try:
+            async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
+                self._team = team
+                if self._stop:
+                    self.stop()
+                record = await rollout(crew.workflow, self.question, team)
+                if log and log.trouble:
+                    team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
+        except Exception as error:
+            if log:  # a run that could not begin, or that a fault in one's own workflow ended
+                log.describe(self.question, crew.workflow.name)
+                log.end("failed", "", str(error) or type(error).__name__)
+                await log.settle()
+            raise
         self.failure = None if isinstance(record.failure, Stop) else record.failure
         self._answer = answer_of(record, crew.model)
 

@@ -18,7 +18,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,15 +155,15 @@ def run(block: Block, page: Path, namespace: dict[str, Any], runner: asyncio.Run
     source = "\n" * block.line + block.body
     code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     out = io.StringIO()
-
-    async def work() -> None:
+    with contextlib.redirect_stdout(out):
         done = eval(code, namespace)  # noqa: S307 - our own documentation
         if inspect.isawaitable(done):
-            await done
-
-    with contextlib.redirect_stdout(out):
-        runner.run(work())
+            runner.run(_awaited(done))
     return out.getvalue()
+
+
+async def _awaited(work: Awaitable[Any]) -> None:
+    await work
 
 
 def commands(page: Path) -> Iterator[tuple[Block, str]]:

@@ -27,6 +27,8 @@ class Parser(argparse.ArgumentParser):
         """The nearest flag, command or value to what was written; else where help is."""
         if unknown := re.search(r"unrecognized arguments: (--?[\w-]+)", message):
             return _near(unknown[1], self.flags()) or f"{self.prog} --help lists the flags"
+        if message.startswith("unrecognized arguments: "):
+            return "put the question in quotes, and repeat the flag for each path: --docs A --docs B"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
             if self.prog == "hira" and not _near(choice[1], known):
@@ -52,8 +54,8 @@ def parser(version: str) -> Parser:
     main = Parser(
         prog="hira",
         description="Ask hard questions of any model; get answers bound to evidence.",
-        epilog="exit codes: 0 answered, 2 usage or configuration, 3 endpoint or key, 4 not enough evidence, "
-        "5 partial (a budget ended it), 130 interrupted",
+        epilog="exit codes: 0 answered, 1 a fault in hira, 2 usage or configuration, 3 endpoint or key, "
+        "4 not enough evidence, 5 partial (a budget ended it), 130 interrupted",
     )
     main.add_argument("--version", action="version", version=f"hira {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -187,3 +187,24 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(docs: Path, tmp_pa
         )
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[1:] == ["hira: standard output cannot be written: No space left on device"]
+
+
+def test_more_words_than_one_question_are_told_what_to_do(hira: Hira) -> None:
+    for argv in (("When", "was", "it?"), ("When?", "--docs", "a", "b")):
+        said = hira("ask", *argv)
+        assert said.code == 2
+        assert "put the question in quotes, and repeat the flag" in said.err
+
+
+def test_a_run_that_could_not_begin_is_listed_as_failed_with_its_question_and_error(hira: Hira, docs: Path) -> None:
+    (docs / "empty.txt").touch()
+    hira("ask", QUESTION, "--docs", "docs/empty.txt")
+    (run,) = json.loads(hira("runs", "--json").out)
+    assert (run["question"], run["status"]) == (QUESTION, "failed")
+    assert "empty.txt is empty" in hira("show", "last").out
+
+
+def test_help_lists_every_exit_code(hira: Hira, capsys: pytest.CaptureFixture[str]) -> None:
+    hira("--help")
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(f"{code} " in told.partition("exit codes:")[2] for code in (0, 1, 2, 3, 4, 5, 130))
