@@ -270,9 +270,7 @@ def test_cli_has_a_section_for_every_command() -> None:
     assert set(headings) == set(commands.choices)
 
 
-@pytest.mark.parametrize(
-    "command", ["ask", "doctor", "mcp", "runs", "show", "resume", "replay", "verify", "trace"]
-)
+@pytest.mark.parametrize("command", ["ask", "doctor", "mcp", "runs", "show", "resume", "replay", "verify", "trace"])
 def test_cli_names_every_flag_and_nothing_else(command: str) -> None:
     told = {flag for row in rows("cli.md", f"## hira {command}") for flag in re.findall(r"--?[a-z][\w-]*", row[0])}
     assert told == flags_of(command)
@@ -313,6 +311,36 @@ def test_performance_names_every_benchmark_and_every_page_of_results() -> None:
     programs = [path for path in folder.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")]
     assert not [path.name for path in programs if f"python benchmarks/{path.name}" not in text]
     assert not [path.name for path in (folder / "results").glob("*.md") if f"`{path.name}`" not in text]
+
+
+FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.]*`)")
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def figures(text: str) -> set[str]:
+    return {figure.rstrip(",") for figure in FIGURE.findall(text)}
+
+
+def test_figures_of_performance_are_those_of_the_pages_of_results() -> None:
+    text = (DOCS / "performance.md").read_text(encoding="utf-8")
+    told = re.split(r"^(?=\*\*)", text.partition("## Figures")[2].partition("\n## ")[0], flags=re.MULTILINE)[1:]
+    assert len(told) > 4
+    for block in told:
+        pages = re.findall(r"results/(\w+\.md)\)", block)
+        found = set().union(*(figures((RESULTS / page).read_text(encoding="utf-8")) for page in pages))
+        assert not figures(block) - found, block.partition("(")[0]
+
+
+def test_goals_of_performance_are_called_met_or_missed_by_what_was_measured() -> None:
+    text = (DOCS / "performance.md").read_text(encoding="utf-8").partition("## Goals")[2]
+    goals = [re.split(r"\s*\|\s*", line.strip("| ")) for line in text.splitlines() if ".md` |" in line]
+    assert len(goals) > 10
+    for goal, aimed, measured, page, verdict in goals:
+        assert measured in figures((RESULTS / page.strip("`")).read_text(encoding="utf-8")), goal
+        sign, limit = aimed.split()
+        value, most = (float(number.replace(",", "")) for number in (measured, limit))
+        met = value <= most if sign == "≤" else value >= most
+        assert verdict == ("met" if met else "**missed**"), goal
 
 
 def test_testing_names_only_faults_that_there_are() -> None:
