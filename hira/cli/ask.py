@@ -90,7 +90,9 @@ def told(answer: Answer, args: argparse.Namespace, shell: Shell, again: str = ""
     """Tell an answer, and what is wrong with it; `again` says how to go on with one that its budget ended."""
     output.tell(answer, args, shell)
     if answer.status == "insufficient_evidence":
+        looked = any(finding.expert == "multimodal" for finding in answer.rollout.findings)
         fix = "name documents (--docs) or a web search (--search) that hold the answer, or ask more precisely"
+        fix = "name a model that can see and hear (--model), or ask more precisely" if looked else fix
         explain(HiraError("not enough evidence: nothing that was read supports an answer", fix=fix), shell)
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]

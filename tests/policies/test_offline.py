@@ -223,6 +223,45 @@ async def test_it_streams_what_it_says_and_counts_tokens_at_no_cost() -> None:
     assert completion.usage.completion_tokens > 0
 
 
+async def test_a_bare_question_is_answered_from_what_stands_in_the_conversation() -> None:
+    told = user("The mill was built in 1742 by Ida Lorn.")
+    assert (await complete(told, user("When was the mill built?"))).text == "The mill was built in 1742 by Ida Lorn."
+    both = user("The mill was built in 1742 by Ida Lorn. When was the mill built?")
+    assert (await complete(both)).text == "The mill was built in 1742 by Ida Lorn."
+    assert "cannot be done offline" in (await complete(user("When was the mill built?"))).text
+
+
+async def test_a_second_search_holds_only_words_of_the_question_and_others_for_them() -> None:
+    task = "Was the cup odd? Looking it up found nothing; explore with other words: founded."
+    for text in (task, task.replace("?", "")):
+        completion = await complete(user(Filled("…", "simple_search_plan", {"task": text})))
+        assert not {"looking", "explore", "nothing"} & set(completion.text.lower().replace('"', " ").split())
+
+
+async def test_half_an_answer_is_none(tools: Toolbox, part: Part) -> None:
+    run = await asked("When was Lake Sempach surveyed and what did the survey cost?", tools, part)
+    assert (run.status, run.citations) == ("insufficient_evidence", [])
+    run = await asked("When was Lake Sempach surveyed and where was Otto Amrein born?", tools, part)
+    assert "1911" in run.answer
+    assert "Stans" in run.answer
+
+
+async def test_a_range_of_a_named_table_is_computed_and_a_condition_that_is_not_understood_ends_it(
+    tools: Toolbox, part: Part
+) -> None:
+    run = await asked("What is the total of Inhabitants in towns.csv without Bern?", tools, part)
+    assert run.answer.startswith("total of Inhabitants where Town is not Bern = 52100 (2 rows)")
+    assert run.sources.read["s1"].title == "total, towns.csv"
+    run = await asked("What is the total of Inhabitants in towns.csv of rainy towns?", tools, part)
+    assert (run.status, run.citations) == ("insufficient_evidence", [])
+
+
+async def test_without_anything_to_search_it_says_so(tools: Toolbox, part: Part) -> None:
+    run = await asked("When was Lake Sempach surveyed?", Toolbox(python=tools.python), part)
+    assert "--docs" in run.answer
+    assert run.status == "insufficient_evidence"
+
+
 async def test_a_prompt_of_unknown_make_is_answered_from_the_passages_in_it() -> None:
     text = "[s4] Lakes (lakes.md)\nLake Sempach was surveyed in 1911.\n\nWhen was Lake Sempach surveyed?"
     prompt = Filled(text, "system_one", {"question": "When was Lake Sempach surveyed?", "pages": text})

@@ -1,7 +1,8 @@
 import pytest
 
 from hira.policies.offline import questions
-from hira.policies.offline.wording import category, exact, fits, kind, names
+from hira.policies.offline.kinds import fits, kind
+from hira.policies.offline.wording import category, exact, names
 
 
 @pytest.mark.parametrize(
@@ -158,3 +159,18 @@ def test_names_are_told_from_other_words() -> None:
     assert exact("How large is GPT-4?") == ["gpt-4"]
     assert category("Which river flows through Bex?") == {"river"}
     assert category("What is the length of the Elk?") == set()
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("How old was Ada Roth; what did the dome cost?", ["How old was Ada Roth?", "What did the dome cost?"]),
+        ("When was the mill built and who designed it?", ["When was the mill built?", "Who designed the mill?"]),
+        ("When did the mill burn, and why?", ["When did the mill burn?", "Why did the mill burn?"]),
+        ("When and where was Ada Roth born?", ["When was Ada Roth born?", "Where was Ada Roth born?"]),
+        ("Which is older, the mill or the bridge?", ["Which is older, the mill or the bridge?"]),
+        ("Who founded Roth and Sons?", ["Who founded Roth and Sons?"]),
+    ],
+)
+def test_questions_asked_at_once_are_taken_apart(question: str, parts: list[str]) -> None:
+    assert questions.parts(question) == parts

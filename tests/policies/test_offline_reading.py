@@ -1,3 +1,6 @@
+import pytest
+
+from hira.policies.offline import plain as markdown
 from hira.policies.offline import reading
 from hira.policies.offline.reading import Passage
 
@@ -86,3 +89,100 @@ def test_a_number_in_a_name_is_part_of_the_name() -> None:
 def test_nothing_is_found_in_nothing() -> None:
     assert answer("When was Lake Aum sounded?") == ""
     assert answer("", LAKES) == ""
+
+
+MUSEUM = Passage(
+    "s1",
+    "Museum",
+    "museum.md",
+    "Opening hours of the museum: Tuesday to Sunday from 10 am to 5 pm. Admission is 6 euros.\n\n"
+    "Tram 7 runs to the museum every 15 minutes. The ride on tram 7 takes 22 minutes.\n\n"
+    "The pond in the garden is 14 metres across and 2 metres deep. Ada Roth was born in 1888. Ada Roth died in 1961.\n\n"
+    "Rosa Keller taught in Elm before she became director. Tom Hale is the director of the museum.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("How long does the ride on tram 7 take?", "22 minutes"),
+        ("What is the ride time of tram 7?", "22 minutes"),
+        ("How often does tram 7 run to the museum?", "every 15 minutes"),
+        ("When is the museum open?", "Tuesday to Sunday"),
+        ("How large is the pond in the garden?", "14 metres across"),
+        ("What does admission to the museum cost?", "6 euros"),
+        ("Who is the director of the museum?", "Tom Hale is the director"),
+        ("How old was Ada Roth when she died?", ""),
+        ("What does the ride on tram 7 cost?", ""),
+    ],
+)
+def test_the_value_fits_what_is_asked_or_nothing_is_answered(question: str, held: str) -> None:
+    found = answer(question, MUSEUM)
+    assert held in found
+    assert bool(found) == bool(held)
+
+
+def test_accents_are_folded_on_both_sides() -> None:
+    cafe = Passage("s1", "Cafés", "c.md", "Café Zorro was founded in 1911 by José Muñoz. Bar Nîmes opened in 1950.")
+    assert "1911" in answer("When was the cafe Zorro founded?", cafe)
+    assert "1911" in answer("When was Café Zorro founded?", cafe)
+    assert "José Muñoz" in answer("What did Jose Munoz found in 1911?", cafe)
+
+
+def test_a_number_in_chinese_stands_before_its_measure_word() -> None:
+    library = Passage("s1", "", "l.txt", "图书馆建于1987年。图书馆在2006年扩建。图书馆藏有三万两千册书。")
+    assert answer("图书馆有多少册书？", library) == "图书馆藏有三万两千册书。 [s1]"
+    assert answer("图书馆有多少个座位？", library) == ""
+
+
+def test_a_question_and_a_line_of_code_are_no_answers() -> None:
+    page = Passage(
+        "s1",
+        "Asking",
+        "a.md",
+        'Try it:\n\n```bash\nhira ask "Who won the cup of 1934?"\n```\n\nWho won the cup of 1934? Try it.\n'
+        'hira ask "Who won the cup of 1934?" --docs Folder',
+    )
+    assert answer("Who won the cup of 1934?", page) == ""
+    asked = Passage("s1", "", "a.md", "Who won the cup of 1934?\nThe cup of 1934 was won by Anna Bell.")
+    assert "Anna Bell" in answer("Who won the cup of 1934?", asked)
+
+
+def test_a_definition_is_preferred_and_needed_where_one_is_asked_for() -> None:
+    page = Passage("s1", "", "w.md", "Every weir has a keeper. A weir is a low wall across a river. The sluice is old.")
+    assert answer("What is a weir?", page) == "A weir is a low wall across a river. [s1]"
+    assert answer("What is a keeper?", page) == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "plain"),
+    [
+        ("2. **Sign.** To borrow a boat, sign [the form](forms.md).", "Sign. To borrow a boat, sign the form."),
+        ("- `hira` reads _all_ of ![a map](m.png) it.", "hira reads all of a map it."),
+        ("## Steps to the [mill][1]", "Steps to the mill"),
+        ("snake_case_name stays, and 2 * 3 * 4 too.", "snake_case_name stays, and 2 * 3 * 4 too."),
+        ('He said "a **very** old mill" and left.', "He said a very old mill and left."),
+    ],
+)
+def test_markdown_is_shown_as_plain_words(raw: str, plain: str) -> None:
+    assert markdown.sentence(raw) == plain
+
+
+def test_a_row_is_shown_as_words() -> None:
+    assert markdown.row("Town: Bex | Area: 5") == "Town: Bex, Area: 5."
+    assert markdown.row("| rollout | A rollout is one question's way. | 3 |") == "A rollout is one question's way."
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("$ hira ask 'why'", True),
+        ("from hira import Hira", True),
+        ("answer = hira.ask(question)", True),
+        ("print(answer.text)", True),
+        ("It prints the answer and ends with exit code 4.", False),
+        ("Return the boat before dusk.", False),
+    ],
+)
+def test_a_line_of_code_is_told_from_a_sentence(line: str, code: bool) -> None:
+    assert markdown.is_code(line) is code

@@ -10,13 +10,14 @@ _STRONG = re.compile(r"(\*\*\*|\*\*|___|__)(?=\S)(.+?)(?<=\S)\1")
 _WEAK = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_]+?)(?<=\S)\1(?![\w*_])")
 _TICKS = re.compile(r"(`+)([^`]+)\1")
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{8,})[\"”»]")
+_SENTENCE = 4
 _CODE = re.compile(
     r"^\s*(?:[$%>#]\s+[\w./-]+ [-\w\"'./]|>>>|\.\.\. |#!|import \w|from [\w.]+ import |(?:async )?def \w+\("
     r"|class \w+[:(]|(?:return|await|yield|const|let|var|print|export|sudo|pip|git|cd|npm|curl)"
     r" ?[\w(\"'./$-]+[ (=].*[\"'(){}=;-]"
     r"|[\w.\[\]]+ ?[-+*/]?= ?\S|[\w.]+\(.*\)\s*;?$|[{}\[\]();,\s]+$|</?\w+[^>]*>$)"
 )
-_COMMAND = re.compile(r"^\s*[a-z][\w.-]* (?:[a-z][\w-]* )*(?:[\"'].*[\"']|--?\w[\w-]*)(?:\s+--?\w.*|\s+\S+)*$")
+_COMMAND = re.compile(r"^\s*[a-z][\w.-]* (?:[a-z][\w-]* )*(?:[\"'].*[\"']|--?\w[\w-]*)(?:\s.*)?(?<![.!?。])$")
 
 
 def prose(text: str) -> str:
@@ -47,9 +48,10 @@ def sentence(raw: str) -> str:
 
 
 def row(text: str) -> str:
-    """A row of a table as words, all of it: a part of a row is not always told from another row's."""
+    """A row of a table as words: the one cell that is a sentence, else all of it."""
     cells = [sentence(cell.strip()) for cell in re.sub(r"^row \d+: ", "", text).strip("| ").split(" | ")]
-    return ", ".join(cell for cell in cells if cell) + "."
+    said = [cell for cell in cells if len(cell.split()) > _SENTENCE and cell.endswith((".", "。"))]
+    return said[0] if len(said) == 1 else ", ".join(cell for cell in cells if cell) + "."
 
 
 def is_code(line: str) -> bool:

@@ -50,7 +50,8 @@ def _without(asked: Asked, question: str, first: str) -> str:
     offered = {line.partition(":")[0] for line in asked.listed("experts", "experts")}
     if not asked.files and offered and not offered & {"simple_search", "deep_search"}:
         return f"Nothing was given to search: name documents with --docs, or a file with --file. Asked was: {question}"
-    if sheet := computing.SHEET_FILE.search(question[: computing.LONGEST]):
+    told = " ".join([question[: computing.LONGEST], *asked.files])
+    if (sheet := computing.SHEET_FILE.search(told)) and operation(question):
         return (
             f"This was not computed from {sheet[0]}. Offline, tables are computed from CSV and TSV files, and from a"
             f" sheet only where it can be shown as a whole. Asked was: {question}"

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hira.policies.offline.wording import holds, keywords, kind, measured, names, numbers, words
+from hira.policies.offline.kinds import kind, measured
+from hira.policies.offline.wording import holds, keywords, names, numbers, words
 
 LONGEST = 1_000
 """Characters of a question whose form is looked at; a longer one is taken as it is."""

@@ -12,23 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hira.policies.offline import plain
-from hira.policies.offline.wording import (
-    category,
-    defines,
-    exact,
-    fits,
-    folded,
-    holds,
-    holds_office,
-    keywords,
-    kind,
-    measured,
-    names,
-    numbers,
-    sized,
-    term,
-    words,
-)
+from hira.policies.offline.kinds import PAID, defines, fits, holds_office, kind, measured, sized, term
+from hira.policies.offline.wording import category, exact, folded, holds, keywords, names, numbers, words
 from hira.relevance import BM25
 
 ENOUGH = 0.6
@@ -44,7 +29,7 @@ FARTHEST = 0.2
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
 ROW = " | "
-HARD = frozenset({"date", "number", "hours", "interval", "duration", "age", "person"})
+HARD = frozenset({"date", "number", "hours", "interval", "duration", "age", "money", "person"})
 """The kinds of answer without which a sentence answers nothing."""
 
 _HEADER = re.compile(r"^\[(s\d+)\] (.*) \(([^()\n]*)\)$", re.MULTILINE)
@@ -109,9 +94,9 @@ class Found:
     def text(self) -> str:
         """The sentence with its id, as an answer cites it; with the one before it, if it points back there."""
         one = self.sentence
-        lead = f"{one.before} [{one.passage.id}] " if points_back(one.text) and _ENDED.search(one.before) else ""
-        shown = plain.row(one.text) if ROW in one.text else one.text
-        return f"{lead}{shown} [{one.passage.id}]"
+        mark = f" [{one.passage.id}]" if one.passage.id else ""
+        lead = f"{one.before}{mark} " if points_back(one.text) and _ENDED.search(one.before) else ""
+        return f"{lead}{plain.row(one.text) if ROW in one.text else one.text}{mark}"
 
 
 def points_back(text: str) -> bool:
@@ -229,6 +214,8 @@ class Query:
             return False
         if self.term and _ARTICLE.search(self.text) and not defines(one.text, self.term):
             return False
+        if self.kind == "money" and not any(holds(word, one.own) for word in self.words):
+            return False
         return self.kind != "person" or holds_office(one.text, self.text)
 
     def score(self, one: Sentence) -> float:
@@ -273,6 +260,8 @@ def subject(one: Sentence) -> set[str]:
 def query(question: str, candidates: Sequence[Sentence]) -> Query:
     """Rare words weigh more (BM25's weight), names and numbers half as much again, the noun of "which …" less."""
     asked, noun = keywords(question), category(question)
+    if kind(question) == "money":  # a sum says by itself that it is paid
+        asked = [word for word in asked if word not in PAID] or asked
     marked = names(question) & set(asked)
     collection = BM25([folded(one.text) for one in candidates])
     most = max(map(collection.weight, asked), default=1.0)

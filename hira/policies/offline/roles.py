@@ -209,6 +209,8 @@ def code(asked: Asked) -> Act:
 def _compute(asked: Asked) -> Program:
     """Write the program, run it, and close with the line that it printed last; without one, read what is attached."""
     task = asked.value("task")
+    if task.startswith(OPEN_TABLE):
+        return boxed((yield from _table(asked, task)) or nothing(question_of(task)))
     program = computing.program_for(task, asked.files, asked.notes, _roots(asked))
     if not program or "python" not in asked.tools:
         found = reading.find(question_of(task), (yield from _attached(asked, question_of(task))))
@@ -262,24 +264,30 @@ def _facts(conclusion: str) -> list[dict[str, Any]]:
 
 
 def anything(asked: Asked) -> Act:
-    """A prompt this policy does not know: look for its question in what was read, searching once if it may."""
-    return advance(_look(asked), asked, "")
+    """A prompt this policy does not know, or a bare question: look for it in what was read, after one search."""
+    return advance(_look(asked), asked, "I look it up.")
 
 
 def _look(asked: Asked) -> Program:
-    question = question_of(_asking(asked))
+    asking = _asking(asked)
+    question = question_of(asking)
     calls: Calls = [("search", {"query": query}) for query in queries(question)[:1]] if "search" in asked.tools else []
     brought = (yield calls) if calls else []
     earlier = [message.text for message in asked.request.messages]
-    found = reading.find(question, reading.passages("\n\n".join([*earlier, *brought])))
+    read = reading.passages("\n\n".join([*earlier, *brought]))
+    # what was said without an id can be repeated, and has nothing to cite
+    said = [text.replace(asking, " ") for text in earlier if not reading.passages(text)]
+    found = reading.find(question, read) or reading.find(question, [reading.Passage("", "", "", one) for one in said])
     return found.text if found else f"This cannot be done offline. {nothing(question)}"
 
 
 def _asking(asked: Asked) -> str:
-    """What a prompt of unknown make asks: the value called so, else one that reads like a question, else its text."""
+    """What a prompt of unknown make asks: the value called so, else one that reads like a question, else its own last
+    question, else its text."""
     named = [asked.value(name) for name in ("question", "task", "query", "topic", "problem")]
     asking = [asked.value(name) for name in asked.values if asked.value(name).rstrip().endswith(("?", "？"))]
-    return next(filter(None, [*named, *asking]), CITED.sub("", asked.text))
+    own = [one for one in reading.split(CITED.sub("", asked.text)) if one.endswith(("?", "？"))]
+    return next(filter(None, [*named, *asking, *own[-1:]]), CITED.sub("", asked.text))
 
 
 def record(**values: Any) -> Act:

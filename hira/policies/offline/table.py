@@ -188,7 +188,10 @@ class Condition:
 
 @dataclass
 class Reading:
-    """A question being taken apart: its tokens, which of them are used, and what was understood so far."""
+    """A question being taken apart: its tokens, which of them are used, and what was understood so far.
+
+    Many small steps on one state, since each step sees what those before it used; it lives for one question.
+    """
 
     question: str
     rows: Rows
