@@ -80,7 +80,9 @@ class Crew:
         async with self.bench.toolbox(run, question, files, events) as tools:
             budget = budget_of(self.settings)
             record = Rollout(run, question, self.workflow.name)
-            record.sources.reserved.update(log.sources if log else {})
+            if log:
+                record.began = log.began
+                record.sources.reserved.update(log.sources)
             if log:
                 log.tools(await told(tools))
             cast = with_fresh_fallbacks(self.cast)

@@ -28,7 +28,8 @@ class Prompt:
 
     @cached_property
     def text(self) -> str:
-        return self.path.read_text(encoding="utf-8").strip()
+        """The file's text; empty lines at its front stay, for a paragraph that is filled in behind another text."""
+        return self.path.read_text(encoding="utf-8").rstrip()
 
     @cached_property
     def slots(self) -> frozenset[str]:

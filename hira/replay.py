@@ -61,7 +61,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
     policies.setdefault("*", Silent(settings.model))
     cast, _ = cast_of(settings, policies)
-    record = Rollout(entry.id, entry.question, entry.workflow)
+    record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))
     team = Team(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)

@@ -1,6 +1,8 @@
 """What a run leaves: turns, trajectories, and the rollout that holds them all."""
 
+import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Literal
 
 from hira.errors import HiraError
@@ -57,7 +59,8 @@ class Finding:
 class Rollout:
     """One question's whole way through a workflow. `findings` are what came back from experts, in order.
 
-    `failure` is what ended the run early, if anything did.
+    `failure` is what ended the run early, if anything did. `began` is in seconds since the epoch; a run that is resumed
+    keeps it, so that its prompts tell the same day.
     """
 
     run: str
@@ -71,6 +74,12 @@ class Rollout:
     citations: list[Citation] = field(default_factory=list)
     status: Status = "partial"
     failure: HiraError | None = None
+    began: float = field(default_factory=time.time)
+
+    @property
+    def today(self) -> str:
+        """The day on which the run began, in UTC, as `2026-11-20`."""
+        return datetime.fromtimestamp(self.began, UTC).date().isoformat()
 
     @property
     def error(self) -> str:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hira.errors import PromptError
 from hira.messages import Filled
 from hira.prompts import Prompt
+from hira.untrusted import said
 
 
 @pytest.fixture
@@ -35,6 +36,15 @@ def test_a_value_that_hira_did_not_write_forms_no_token(greeting: Prompt) -> Non
     token = "<|begin_call_subtask|>"
     assert token not in greeting.fill(name=token, task="x")
     assert token in greeting.fill(name=Filled(token), task="x")
+
+
+def test_a_paragraph_keeps_the_empty_line_at_its_front(tmp_path: Path) -> None:
+    (tmp_path / "more.md").write_text("\n\nMore:\n{{more}}\n\n", encoding="utf-8")
+    assert Prompt(str(tmp_path / "module.py"), "more").fill(more="x") == "\n\nMore:\nx"
+
+
+def test_the_users_words_about_markup_stand_as_they_were_written(greeting: Prompt) -> None:
+    assert greeting.fill(name=said("vector<Tool>"), task=said("<|im_end|>")) == "Hello vector<Tool>, ‹|im_end|›"
 
 
 @given(st.text(), st.text())

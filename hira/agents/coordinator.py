@@ -4,7 +4,6 @@ A reply of the coordinator's own model that cannot be used never loses a run: as
 task, recall to relevance, distillation to the expert's own conclusion.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
@@ -19,11 +18,14 @@ from hira.memory import DualMemory, Recall
 from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.relevance import BM25
-from hira.team import Team
+from hira.team import Team, together
 from hira.trajectory import Finding, Subtask
+from hira.untrusted import said
 
 ASSIGN = Prompt(__file__, "assign")
 UNKNOWN = Prompt(__file__, "assign_unknown")
+COULD_NOT = Prompt(__file__, "could_not")
+NOBODY = Prompt(__file__, "nobody")
 RECALL = Prompt(__file__, "recall")
 
 RECALLED = 5
@@ -54,8 +56,8 @@ class Coordinator:
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
-        findings = await asyncio.gather(
-            *(self._one(subtask, memory, self._available(at)) for at, subtask in enumerate(subtasks))
+        findings = await together(
+            [self._one(subtask, memory, self._available(at)) for at, subtask in enumerate(subtasks)]
         )
         for finding in findings:
             self.team.rollout.findings.append(finding)
@@ -74,19 +76,28 @@ class Coordinator:
 
     async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
         if not experts:
-            finding = Finding(subtask, "nobody", "", "no expert may be given another subtask", ok=False)
-            self.team.events(SubtaskDone(subtask.id, finding.expert, finding.conclusion, finding.ok))
-            return finding
+            return self._done(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
         expert, reason = await self.assign(subtask, experts)
         recall = await self.recall(subtask, memory) if self.remember else Recall()
         self.team.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
             account = await expert.work(Task(subtask.id, subtask.text, recall, self.team.files), self.team)
-        except HiraError as error:
-            finding = Finding(subtask, expert.name, "", f"{expert.name} could not do it: {error.what}", ok=False)
-        else:
-            finding = self._finding(subtask, expert, account, await self._distil(subtask, account))
-        self.team.events(SubtaskDone(subtask.id, expert.name, finding.conclusion, finding.ok))
+        except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
+            return self._done(self._failed(subtask, expert, error))
+        return self._done(self._finding(subtask, expert, await self._distil(subtask, account)))
+
+    def _failed(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
+        """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised."""
+        fault = first(error)
+        if isinstance(fault, AssertionError):
+            raise fault
+        why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
+        if not isinstance(fault, HiraError):
+            self.team.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
+        return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
+
+    def _done(self, finding: Finding) -> Finding:
+        self.team.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
         return finding
 
     async def assign(self, subtask: Subtask, experts: Sequence[Expert]) -> tuple[Expert, str]:
@@ -95,7 +106,7 @@ class Coordinator:
             return by_words(subtask.text, experts), ""
         named = {expert.name: expert for expert in experts}
         listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
-        message = user(ASSIGN.fill(experts=listed, task=subtask.text, files=attached(self.team.files)))
+        message = user(ASSIGN.fill(experts=listed, task=said(subtask.text), files=attached(self.team.files)))
 
         def wrong(assignment: Assignment) -> str:
             if assignment.expert in named:
@@ -116,7 +127,7 @@ class Coordinator:
         if len(candidates) < RECALLED:
             return candidates
         notes = "\n".join(f"{at}. {line}" for at, line in enumerate(candidates.lines, 1))
-        message = user(RECALL.fill(most=RECALLED, notes=notes, task=subtask.text))
+        message = user(RECALL.fill(most=RECALLED, notes=said(notes), task=said(subtask.text)))
         try:
             choice = await record(self.team.conversation("coordinator", f"{subtask.id}/recall"), message, Choice)
         except (DialectError, EndpointError, Stop) as error:
@@ -125,21 +136,21 @@ class Coordinator:
         return candidates.take([at - 1 for at in choice.chosen if 1 <= at <= len(candidates)][:RECALLED])
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
+        """What planner and memory are to have of the work; nobody is asked for what neither of them reads."""
+        if not self.transfer and not self.remember:
+            return taken_as_it_is(account)
         try:
             conversation = self.team.conversation("coordinator", f"{subtask.id}/distil")
-            return await distil(conversation, subtask.text, account)
+            return await distil(conversation, subtask.text, account, report=self.transfer, notes=self.remember)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("passed on as the expert wrote it", error)
             return taken_as_it_is(account)
 
-    def _finding(self, subtask: Subtask, expert: Expert, account: Account, distilled: Distillate) -> Finding:
-        reasoning, conclusion = (
-            (distilled.reasoning, distilled.conclusion) if self.transfer else ("", account.conclusion)
-        )
+    def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
         sources = self.team.rollout.sources
         facts = tuple(fact.resolved(sources, subtask.id) for fact in distilled.facts)
         resources = tuple(resource.kept(subtask.id) for resource in distilled.resources)
-        return Finding(subtask, expert.name, reasoning, conclusion, facts, resources)
+        return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources)
 
     def _remember(self, finding: Finding, memory: DualMemory) -> None:
         for fact in finding.facts:
@@ -160,3 +171,14 @@ def by_words(task: str, experts: Sequence[Expert]) -> Expert:
     """The expert whose description shares most with the task, the first, which is the cheapest, if none does."""
     best = BM25([f"{expert.ability} {expert.description}" for expert in experts]).best(task, 1)
     return experts[best[0] if best else 0]
+
+
+def first(error: Exception) -> BaseException:
+    """The error itself, or of a group that tasks left the one that counts: a check that failed, else the first."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    checks = error.subgroup(AssertionError)
+    found: BaseException = checks or error
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

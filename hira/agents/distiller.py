@@ -1,6 +1,7 @@
 """Reasoning distillation and memory construction in one call (HiRA, "Reasoning Distillation Process")."""
 
 import re
+from collections.abc import Mapping
 
 from pydantic import BaseModel, Field, field_validator
 
@@ -8,14 +9,21 @@ from hira.agents.expert import Account
 from hira.agents.record import record
 from hira.evidence import Sources, cited
 from hira.memory import Fact, Resource
-from hira.messages import user
+from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.team import Conversation
 from hira.tokens import clip
+from hira.tools.seen import spelled
+from hira.untrusted import said
 
 DISTIL = Prompt(__file__, "distil")
+REPORT = Prompt(__file__, "distil_report")
+NOTES = Prompt(__file__, "distil_notes")
+NO_CONCLUSION = Prompt(__file__, "no_conclusion")
 LONGEST = 80_000
 """Tokens of an expert's work that are distilled; beyond, the middle is cut (HiRA)."""
+_ID = re.compile(r"s\d+")
+_IDS = re.compile(r"s\d+(?:\s*(?:[,;]|and)\s*s\d+)*")
 
 
 class FactRecord(BaseModel):
@@ -28,11 +36,10 @@ class FactRecord(BaseModel):
         return [value] if isinstance(value, str) else value
 
     def resolved(self, sources: Sources, subtask: str) -> Fact:
-        """With sources that were really read, by id or by where they lie; a fact without any is an inference."""
-        by_location = {source.location: source.id for source in sources.read.values()}
-        named = [one for entry in (*self.sources, *cited(self.text)) for one in (_ids(entry) or [entry.strip()])]
-        known = [by_location.get(one, one) for one in named]
-        return Fact(self.text, tuple(dict.fromkeys(one for one in known if one in sources)), subtask)
+        """With sources that were really read, by where they lie or by id; a fact without any is an inference."""
+        places = {spelled(source.location): source.id for source in sources.read.values()}
+        named = [one for entry in self.sources for one in _meant(entry, places)] + cited(self.text)
+        return Fact(self.text, tuple(dict.fromkeys(one for one in named if one in sources)), subtask)
 
 
 class ResourceRecord(BaseModel):
@@ -43,23 +50,50 @@ class ResourceRecord(BaseModel):
         return Resource(self.description, self.path, subtask)
 
 
-class Distillate(BaseModel):
+class Report(BaseModel):
+    """What the planner reads."""
+
     reasoning: str
     conclusion: str = Field(min_length=1)
+
+
+class Notes(BaseModel):
+    """What memory keeps."""
+
     facts: list[FactRecord] = []
     resources: list[ResourceRecord] = []
 
 
-async def distil(conversation: Conversation, task: str, account: Account) -> Distillate:
-    """What the planner needs of the expert's work, and what memory should keep. Raises `DialectError`."""
+class Distillate(Notes, Report):
+    """Both, made in one call. (The fields of the last parent come first, so that the model reasons before it notes.)"""
+
+
+async def distil(
+    conversation: Conversation, task: str, account: Account, *, report: bool = True, notes: bool = True
+) -> Distillate:
+    """What the planner needs of the expert's work (`report`), and what memory should keep (`notes`).
+
+    Only what somebody reads is asked for; without a report the expert's own words stand in it. Raises `DialectError`.
+    """
     work = clip(account.reasoning, LONGEST, middle=True)
-    return await record(conversation, user(DISTIL.fill(task=task, work=work)), Distillate)
+    keys = Filled("\n".join(part.fill() for part, wanted in ((REPORT, report), (NOTES, notes)) if wanted))
+    shape: type[BaseModel] = Distillate if report and notes else Report if report else Notes
+    message = user(DISTIL.fill(task=said(task), work=said(work), keys=keys))
+    found = await record(conversation, message, shape)
+    return taken_as_it_is(account).model_copy(update=dict(found))
 
 
 def taken_as_it_is(account: Account) -> Distillate:
-    """The last resort: the expert's own words."""
-    return Distillate(reasoning="", conclusion=account.conclusion or "The expert came to no conclusion.")
+    """The expert's own words: the last resort, and the way of a run without reasoning transfer."""
+    return Distillate(reasoning="", conclusion=account.conclusion or NO_CONCLUSION.fill())
 
 
-def _ids(entry: str) -> list[str]:
-    return re.findall(r"\bs\d+\b", entry)
+def _meant(entry: str, places: Mapping[str, str]) -> list[str]:
+    """The ids that an entry means: that of the place it names, or those it consists of, or those in brackets in it.
+
+    What merely looks like an id stays part of an address, as in `https://data.s1.example`.
+    """
+    entry = entry.strip().strip("\"'`<>")
+    if known := places.get(spelled(entry)):
+        return [known]
+    return _ID.findall(entry) if _IDS.fullmatch(entry) else cited(entry)

@@ -11,6 +11,7 @@ from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.team import Conversation, Team
 from hira.tools import Tool
+from hira.untrusted import said
 
 ATTACHED = Prompt(__file__, "attached")
 KNOWN = Prompt(__file__, "known")
@@ -31,7 +32,7 @@ class Task:
     def known(self) -> Filled:
         """The recalled notes as a paragraph of a prompt, empty if there are none."""
         notes = "\n".join(f"- {line}" for line in self.recall.lines)
-        return KNOWN.fill(notes=notes) if notes else Filled("")
+        return KNOWN.fill(notes=said(notes)) if notes else Filled("")
 
     @property
     def attached(self) -> Filled:
@@ -69,7 +70,7 @@ class Expert(Protocol):
 
 def attached(files: Sequence[Path]) -> Filled:
     """The attached files as a paragraph of a prompt, empty if there are none."""
-    return ATTACHED.fill(files="\n".join(f"- {path}" for path in files)) if files else Filled("")
+    return ATTACHED.fill(files=said("\n".join(f"- {path}" for path in files))) if files else Filled("")
 
 
 async def reason(
@@ -85,7 +86,7 @@ async def reason(
             prompt.fill(
                 tools=conversation.part.dialect.instructions(tools),
                 limit=limit,
-                task=task.text,
+                task=said(task.text),
                 files=task.attached,
                 known=task.known,
             )

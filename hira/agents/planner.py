@@ -5,19 +5,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.expert import Expert, attached
-from hira.agents.loop import Loop
+from hira.agents.loop import UNREADABLE, Loop
 from hira.dialects import Call
 from hira.errors import ToolError
 from hira.events import SubtaskIssued
 from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.team import Team
-from hira.tools import Observation, Tool
+from hira.tools import Observation, Tool, Toolbox
 from hira.trajectory import Finding, Subtask
+from hira.untrusted import said
 
 PLANNER = Prompt(__file__, "planner")
+ONE = Prompt(__file__, "planner_one")
+SEVERAL = Prompt(__file__, "planner_several")
 EXPERTS = Prompt(__file__, "planner_experts")
+ABILITIES = Prompt(__file__, "planner_abilities")
+TOOLS = Prompt(__file__, "planner_tools")
 FINDING = Prompt(__file__, "finding")
+PLAIN = Prompt(__file__, "finding_plain")
+NO_TASK = Prompt(__file__, "no_task")
 
 
 async def _by_the_workflow(arguments: Mapping[str, Any]) -> Observation:
@@ -42,11 +49,15 @@ class Thought:
 
 
 class Planner:
-    """The planner's one conversation. Without `experts` to describe, it plans by the task alone (HiRA, Fig. 3)."""
+    """The planner's one conversation. It is told who works for it; where `describe` is False, only what can be done, so
+    that it plans by the task alone (HiRA, Fig. 3)."""
 
-    def __init__(self, team: Team, *, limit: int = 10, several: int = 1, experts: Sequence[Expert] = ()) -> None:
+    def __init__(
+        self, team: Team, *, limit: int = 10, several: int = 1, experts: Sequence[Expert] = (), describe: bool = True
+    ) -> None:
         self.team = team
         self.experts = experts
+        self.describe = describe
         self.loop = Loop(team.conversation("planner"), [SUBTASK], limit=limit, several=several, final=True)
         self._open: tuple[Call, ...] = ()
 
@@ -56,49 +67,74 @@ class Planner:
 
     async def begin(self, question: str) -> Thought:
         loop = self.loop
-        listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in self.experts))
-        several = (
-            "one subtask, and wait for its report"
-            if loop.several == 1
-            else (f"up to {loop.several} subtasks in one turn, if none needs the result of another")
+        prompt = PLANNER.fill(
+            today=self.team.rollout.today,
+            question=said(question),
+            files=attached(self.team.files),
+            call=loop.conversation.part.dialect.instructions([SUBTASK]),
+            several=ONE.fill() if loop.several == 1 else SEVERAL.fill(several=loop.several),
+            limit=loop.limit,
+            experts=staff(self.experts, describe=self.describe),
+            tools=means(self.team.tools, self.experts),
         )
-        loop.conversation.say(
-            user(
-                PLANNER.fill(
-                    question=question,
-                    files=attached(self.team.files),
-                    call=loop.conversation.part.dialect.instructions([SUBTASK]),
-                    several=several,
-                    limit=loop.limit,
-                    experts=EXPERTS.fill(experts=listed) if self.experts else "",
-                )
-            )
-        )
+        loop.conversation.say(user(prompt))
         return await self._think()
 
     async def resume(self, findings: Sequence[Finding]) -> Thought:
-        """Go on with what came back, in the order in which the subtasks were issued."""
-        reports = [
-            FINDING.fill(
-                expert=finding.expert, reasoning=finding.reasoning or "(not told)", conclusion=finding.conclusion
-            )
-            for finding in findings
-        ]
-        for call, finding in zip(self._open, findings, strict=True):
-            if not finding.ok:
+        """Go on with what came back, in the order in which the subtasks were issued. What failed may be tried again."""
+        left = iter(findings)
+        results: list[tuple[Call, str]] = []
+        for call in self._open:
+            finding = next(left) if task_of(call) else None
+            if not (finding and finding.ok):
                 self.loop.forget(call)
-        self.loop.observe(list(zip(self._open, reports, strict=True)))
+            results.append((call, report(finding) if finding else _unreadable()))
+        self.loop.observe(results)
         return await self._think()
 
     async def _think(self) -> Thought:
         step = await self.loop.think()
+        while step.calls and not any(map(task_of, step.calls)):
+            self.loop.observe([(call, _unreadable()) for call in step.calls])
+            step = await self.loop.think()
         self._open = step.calls
         if not step.calls:
             return Thought(answer=step.answer)
         first = self.loop.used - len(step.calls) + 1
-        subtasks = tuple(
-            Subtask(str(first + at), str(call.arguments.get("task", "")).strip()) for at, call in enumerate(step.calls)
-        )
+        tasks = [(str(first + at), task_of(call)) for at, call in enumerate(step.calls)]
+        subtasks = tuple(Subtask(number, task) for number, task in tasks if task)
         for subtask in subtasks:
             self.team.events(SubtaskIssued(subtask.id, subtask.text))
         return Thought(subtasks)
+
+
+def task_of(call: Call) -> str:
+    """What a call hands out, empty if it says nothing."""
+    return str(call.arguments.get("task", "")).strip()
+
+
+def report(finding: Finding) -> Filled:
+    """A finding as the planner reads it."""
+    told = {"expert": finding.expert, "conclusion": said(finding.conclusion)}
+    return FINDING.fill(**told, reasoning=said(finding.reasoning)) if finding.reasoning else PLAIN.fill(**told)
+
+
+def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:
+    """A paragraph on who works for the planner, or only on what can be done; empty if nobody does."""
+    if not experts:
+        return Filled("")
+    if not describe:
+        return ABILITIES.fill(abilities=", ".join(dict.fromkeys(expert.ability for expert in experts)))
+    return EXPERTS.fill(experts=Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts)))
+
+
+def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:
+    """A paragraph on where these experts can search and on the tools that the user brought; empty if there are none."""
+    search = [tools.search] if tools.search and any("search" in expert.needs for expert in experts) else []
+    own = [tool for expert in experts for tool in tools.extra_for(expert.name)]
+    lines = [f"- {tool.name}: {tool.description.partition('. ')[0].rstrip('.')}." for tool in (*search, *own)]
+    return TOOLS.fill(tools="\n".join(dict.fromkeys(lines))) if lines else Filled("")
+
+
+def _unreadable() -> Filled:
+    return UNREADABLE.fill(error=NO_TASK.fill())

@@ -132,7 +132,7 @@ def read(journal: Journal, run: str) -> Reading:
     turns = turns_of(calls, roles)
     remembered = [event for event in events if isinstance(event, Remembered)]
     subtasks = subtasks_of(events)
-    record = Rollout(entry.id, entry.question, entry.workflow)
+    record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     for turn in turns:
         if turn.completion:
             trajectory = record.trajectories.setdefault(turn.conversation, Trajectory(turn.conversation, turn.role))

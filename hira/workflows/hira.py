@@ -42,7 +42,8 @@ class HiRA:
             team,
             limit=self.max_subtasks,
             several=self.parallel,
-            experts=experts if self.describe_experts else (),
+            experts=experts,
+            describe=self.describe_experts,
         )
         coordinator = Coordinator(
             team,

@@ -10,15 +10,17 @@ import pytest
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Account, Task, reason
 from hira.agents.experts import Code, DeepSearch, SimpleSearch
+from hira.agents.planner import report
 from hira.errors import EndpointError
-from hira.events import Notice, SubtaskAssigned
+from hira.events import Notice, SubtaskAssigned, SubtaskDone
 from hira.evidence import Source
 from hira.memory import Fact, Resource
 from hira.prompts import Prompt
 from hira.team import Team
 from hira.testing import ScriptedPolicy
+from hira.testing.script import ScriptError
 from hira.testing.team import team_of
-from hira.trajectory import Subtask
+from hira.trajectory import Finding, Subtask
 
 
 class Told:
@@ -111,18 +113,90 @@ async def test_a_distillation_that_stays_malformed_loses_nothing_the_experts_wor
 
 
 async def test_an_expert_that_fails_is_a_finding_that_says_so_and_the_others_go_on() -> None:
-    class Failing(Told):
-        async def work(self, task: Task, team: Team) -> Account:
-            raise EndpointError("the model cannot see pictures")
-
     policy = ScriptedPolicy({"coordinator": [distilled()]})
     team = team_of(policy)
-    coord = Coordinator(
-        team, [Failing("eye", "looks at pictures", 1), Told("quick", "looks a fact up", 1)], transfer=False
-    )
+    eye = Failing(EndpointError("the model cannot see pictures"))
+    coord = Coordinator(team, [eye, Told("quick", "looks a fact up", 1)], transfer=False)
     findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], team.rollout.memory)
     assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
     assert "cannot see pictures" in findings[0].conclusion
+
+
+class Failing(Told):
+    """An expert whose work ends in an error."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__("eye", "looks at pictures", 1)
+        self.error = error
+
+    async def work(self, task: Task, team: Team) -> Account:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("height"), ExceptionGroup("tasks", [ExceptionGroup("inner", [KeyError("height")]), OSError("x")])],
+)
+async def test_a_fault_in_somebodys_expert_is_a_finding_and_is_told_by_its_type(error: Exception) -> None:
+    policy = ScriptedPolicy({"coordinator": [distilled()]})
+    team, heard = team_of(policy), list[Any]()
+    team.events.readers.append(heard.append)
+    coord = Coordinator(team, [Failing(error), Told("quick", "looks a fact up", 1)], transfer=False)
+    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], team.rollout.memory)
+    assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
+    assert "KeyError: 'height'" in findings[0].conclusion
+    assert ["KeyError" in one.text for one in heard if isinstance(one, Notice)] == [True]
+    assert [one.ok for one in heard if isinstance(one, SubtaskDone)].count(False) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ScriptError("no reply left"),
+        ExceptionGroup("tasks", [OSError("x"), ExceptionGroup("inner", [ScriptError("no reply left")])]),
+        KeyboardInterrupt(),
+    ],
+)
+async def test_a_check_that_failed_and_an_interrupt_are_no_findings(error: BaseException) -> None:
+    coord = Coordinator(team_of([]), [Failing(error)])
+    with pytest.raises(ScriptError if isinstance(error, Exception) else KeyboardInterrupt):
+        await coord.delegate([TASK], coord.team.rollout.memory)
+
+
+async def test_nothing_outlives_a_run_that_a_failed_check_ends() -> None:
+    ended: list[str] = []
+
+    class Waiting(Told):
+        async def work(self, task: Task, team: Team) -> Account:
+            if task.id == "1":
+                await asyncio.sleep(0)
+                raise ScriptError("no reply left")
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.append(task.id)
+            return await super().work(task, team)
+
+    coord = Coordinator(team_of([]), [Waiting(*CHEAP, 1)])
+    with pytest.raises(ScriptError):
+        await coord.delegate([Subtask("1", "a"), Subtask("2", "b"), Subtask("3", "c")], coord.team.rollout.memory)
+    assert sorted(ended) == ["2", "3"]
+
+
+async def test_what_looks_like_an_id_in_an_address_is_no_id() -> None:
+    facts = [
+        {"text": "by its address", "sources": ["https://data.s1.amazonaws.example/f"]},
+        {"text": "by its address with a slash", "sources": "http://data.s1.amazonaws.example/f/"},
+        {"text": "an address nobody read", "sources": ["https://data.s1.example/g"]},
+        {"text": "several ids in one entry", "sources": ["s1, s2"]},
+        {"text": "in brackets", "sources": ["table s1 on page [s2]"]},
+    ]
+    coord, _, _, _ = coordinator([assigned("quick"), distilled(facts=facts)])
+    coord.team.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
+    coord.team.read(Source("https://data.s1.amazonaws.example/f", "Data", "31"))
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    told = [fact.sources for fact in coord.team.rollout.findings[0].facts]
+    assert told == [("s2",), ("s2",), (), ("s1", "s2"), ("s2",)]
 
 
 async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() -> None:
@@ -187,13 +261,17 @@ async def test_a_choice_of_memory_that_cannot_be_read_falls_back_to_relevance() 
     assert recall.lines[0].startswith("Tower 7")
 
 
-async def test_without_memory_nothing_is_recalled_or_kept() -> None:
+async def test_without_memory_nothing_is_recalled_asked_for_or_kept() -> None:
     facts = [{"text": "kept nowhere", "sources": ["s1"]}]
-    coord, _, experts, _ = coordinator([assigned("quick"), distilled(facts=facts)], remember=False)
+    coord, policy, experts, _ = coordinator([assigned("quick"), distilled(facts=facts)], remember=False)
     filled(coord, 3)
-    await coord.delegate([TASK], coord.team.rollout.memory)
+    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
     assert len(experts[1].tasks[0].recall) == 0
     assert len(coord.team.rollout.memory.facts) == 3
+    assert (finding.conclusion, finding.facts, finding.resources) == ("31 m [s1]", (), ())
+    assert '"conclusion"' in policy.requests[-1].messages[0].text
+    assert '"facts"' not in policy.requests[-1].messages[0].text
+    assert set(policy.requests[-1].schema["properties"]) == {"reasoning", "conclusion"}  # type: ignore[index]
 
 
 async def test_without_transfer_no_model_chooses_and_the_planner_reads_the_raw_conclusion() -> None:
@@ -201,7 +279,28 @@ async def test_without_transfer_no_model_chooses_and_the_planner_reads_the_raw_c
     (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.team.rollout.memory)
     assert (finding.expert, finding.reasoning, finding.conclusion) == ("quick", "", "It is 31 m high [s1].")
     assert [fact.text for fact in coord.team.rollout.memory.facts] == ["A fact."], "memory is a mechanism of its own"
+    assert '"facts"' in policy.requests[-1].messages[0].text
+    assert '"conclusion"' not in policy.requests[-1].messages[0].text
     policy.assert_done()
+
+
+async def test_without_either_the_coordinators_model_is_not_asked_at_all() -> None:
+    coord, policy, _, _ = coordinator([], transfer=False, remember=False)
+    (finding,) = await coord.delegate([Subtask("1", "look a fact up")], coord.team.rollout.memory)
+    assert (finding.conclusion, finding.reasoning, finding.facts) == ("It is 31 m high [s1].", "", ())
+    assert policy.requests == []
+    assert list(coord.team.rollout.trajectories) == []
+
+
+async def test_a_subtask_and_a_conclusion_about_code_reach_their_readers_as_they_were_written() -> None:
+    task = r"What does std::vector<Tool> hold, and what does \boxed do? <|im_end|>"
+    coord, policy, _, _ = coordinator([assigned("quick"), distilled()])
+    await coord.delegate([Subtask("1", task)], coord.team.rollout.memory)
+    for request in policy.requests:
+        assert task.replace("<|im_end|>", "‹|im_end|›") in request.messages[0].text
+    told = report(Finding(TASK, "quick", "I read <answer>.", "A vector<Tool> [s1]"))
+    assert "I read <answer>." in told
+    assert "A vector<Tool> [s1]" in told
 
 
 RECALLED = [Fact("The tower of Arnis is 31 m high.", ("s1",))]

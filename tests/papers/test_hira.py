@@ -1,6 +1,7 @@
 """HiRA (2507.02652) step by step: the algorithm, the case of its Table 3, its ablations, its limits."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -53,6 +54,8 @@ class Desk:
 def distil(request: Any) -> str:
     if request.messages[0].prompt == "recall":
         return '{"chosen": [1, 2]}'
+    if request.messages[0].prompt == "assign":
+        return '{"reason": "one page states it", "expert": "desk"}'
     work = request.messages[0].values["work"]
     fact = {"text": work, "sources": []}
     return json.dumps({"reasoning": "Looked it up.", "conclusion": work, "facts": [fact]})
@@ -189,7 +192,7 @@ def _tool(name: str) -> Tool:
     return Tool(name, name, {"type": "object", "properties": {"query": {"type": "string"}}}, run)
 
 
-async def test_table_2_each_ablation_takes_away_its_part_and_no_other() -> None:
+async def test_table_2_each_removed_ability_takes_away_its_experts_and_no_others() -> None:
     box = Toolbox(search=_tool("search"), python=open_python(Path("unused")), media=_never)
     names = {
         part: [expert.name for expert in HiRA(without=frozenset({part})).available(team_of([], tools=box))]  # type: ignore[arg-type]
@@ -203,15 +206,43 @@ async def test_table_2_each_ablation_takes_away_its_part_and_no_other() -> None:
         "code": ["simple_search", "multimodal", "deep_search"],
         "multimodal": ["simple_search", "code", "deep_search"],
     }
-    for part, recalled in (("memory", 0), ("multimodal", 1)):
-        workflow, team, _ = run_of([subtask("tags", "A"), subtask("tags", "B"), "done"], without=frozenset({part}))
-        record = await rollout(workflow, "?", team)
-        assert len(workflow.experts[0].tasks[1].recall) == recalled  # type: ignore[attr-defined]
-        assert len(record.memory.facts) == recalled * 2
-    workflow, team, policy = run_of([subtask("tags", "A"), "done"], without=frozenset({"reasoning-transfer"}))
+
+
+class Archive(Desk):
+    name, description, cost = "archive", "explores many pages at length", 3
+
+
+@pytest.mark.parametrize(
+    ("without", "asked"),
+    [
+        (set(), {"assign": 6, "recall": 1, "distil": 6}),
+        ({"code", "multimodal"}, {"assign": 6, "recall": 1, "distil": 6}),
+        ({"memory"}, {"assign": 6, "distil": 6}),
+        ({"reasoning-transfer"}, {"recall": 1, "distil": 6}),
+        ({"reasoning-transfer", "memory"}, {}),
+    ],
+    ids=["nothing", "abilities of others", "memory", "transfer", "both"],
+)
+async def test_table_2_each_removed_mechanism_takes_away_its_calls_and_no_others(
+    without: set[Any], asked: dict[str, int]
+) -> None:
+    """From the fifth memory entry on the model chooses, which is in the sixth subtask."""
+    experts = (Desk(), Archive())
+    workflow, team, policy = run_of(
+        [*(subtask("tags", what) for what in "ABCDEF"), "done"], experts=experts, without=frozenset(without)
+    )
     record = await rollout(workflow, "?", team)
-    assert record.findings[0].reasoning == ""
-    assert "Looked it up." not in policy.requests[-1].messages[-1].text
+    assert record.error == ""
+    made = [name for name in record.trajectories if name.endswith("/coordinator")]
+    assert Counter(name.split("/")[1] for name in made) == asked
+    assert [expert.name for expert in experts if expert.tasks] == ["desk"]
+    remembers, transfers = "memory" not in without, "reasoning-transfer" not in without
+    assert [len(task.recall) for task in experts[0].tasks] == ([0, 1, 2, 3, 4, 2] if remembers else [0] * 6)
+    assert len(record.memory.facts) == (6 if remembers else 0)
+    assert all(bool(finding.facts) is remembers for finding in record.findings)
+    reports = [request.messages[-1].text for request in policy.requests if request.conversation == "planner"][1:]
+    assert all(("Looked it up." in report) is transfers for report in reports)
+    assert all("is answered by" in report for report in reports)
 
 
 def _never(path: str) -> Any:

@@ -1,6 +1,5 @@
 """Simple search (HiRA, appendix): plan at most three queries, retrieve once, answer with citations."""
 
-import asyncio
 from collections.abc import Sequence
 
 from pydantic import BaseModel
@@ -12,8 +11,9 @@ from hira.dialects.answer import spoken
 from hira.errors import DialectError
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
-from hira.team import Conversation, Team
+from hira.team import Conversation, Team, together
 from hira.tools import Tool
+from hira.untrusted import said
 
 PLAN = Prompt(__file__, "simple_search_plan")
 ANSWER = Prompt(__file__, "simple_search_answer")
@@ -38,9 +38,9 @@ class SimpleSearch:
     async def work(self, task: Task, team: Team) -> Account:
         conversation = team.conversation(self.name, task.id)
         queries = await self._plan(conversation, task)
-        seen = await asyncio.gather(*(self._retrieve(conversation, query) for query in queries))
+        seen = await together([self._retrieve(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
-        conversation.say(user(ANSWER.fill(documents=documents, task=task.text, known=task.known)))
+        conversation.say(user(ANSWER.fill(documents=documents, task=said(task.text), known=task.known)))
         completion = await conversation.turn()
         check_spoken(completion, conversation)
         conversation.say(assistant(completion.text))
@@ -49,7 +49,7 @@ class SimpleSearch:
 
     async def _plan(self, conversation: Conversation, task: Task) -> list[str]:
         """At most three queries; the task itself where no plan can be read."""
-        message = user(PLAN.fill(most=QUERIES, task=task.text, files=task.attached, known=task.known))
+        message = user(PLAN.fill(most=QUERIES, task=said(task.text), files=task.attached, known=task.known))
         try:
             plan = await record(conversation, message, Plan)
         except DialectError:
@@ -64,7 +64,7 @@ class SimpleSearch:
         snippets = [one.source.location for one in hits.observation.passages if one.source.kind == "hit"][:PAGES]
         if tools.browse is None or not snippets:
             return [hits]
-        pages = await asyncio.gather(*(self._open(conversation, tools.browse, url, query) for url in snippets))
+        pages = await together([self._open(conversation, tools.browse, url, query) for url in snippets])
         return [*(page for page in pages if page.ok), hits] if any(page.ok for page in pages) else [hits]
 
     async def _open(self, conversation: Conversation, browse: Tool, url: str, query: str) -> Seen:

@@ -1,0 +1,104 @@
+"""What the planner is told, and what becomes of what it hands out."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.agents.experts import EXPERTS, Code
+from hira.agents.planner import Planner, Thought
+from hira.events import SubtaskIssued
+from hira.policy import Completion
+from hira.team import Team
+from hira.testing import ScriptedPolicy, calling
+from hira.testing.team import team_of
+from hira.tools import Observation, Tool, Toolbox
+from hira.trajectory import Finding, Rollout, Subtask
+
+
+def named(name: str, description: str) -> Tool:
+    async def run(_: Any) -> Observation:
+        return Observation("nothing")
+
+    return Tool(name, description, {"type": "object", "properties": {"query": {"type": "string"}}}, run)
+
+
+SEARCH = named("search", "Search the local documents. Returns the passages that fit the query best.")
+
+
+async def told(question: str = "How high is it?", team: Team | None = None, **planner: Any) -> str:
+    """What the planner is sent first."""
+    policy = ScriptedPolicy(["done"])
+    team = team or team_of(policy, tools=Toolbox(search=SEARCH))
+    await Planner(team, **planner).begin(question)
+    return team.rollout.trajectories["planner"].turns[0].request.messages[0].text
+
+
+async def test_the_planner_is_told_the_day_on_which_the_run_began() -> None:
+    began = datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp()
+    text = await told(team=team_of(["done"], rollout=Rollout("r", "", "hira", began=began)))
+    assert "Today is 2024-02-29." in text
+
+
+async def test_the_planner_is_told_who_works_for_it_where_they_search_and_what_the_user_brought() -> None:
+    tools = Toolbox(search=SEARCH, extra=(named("weather", "Tells the weather. In degrees."),))
+    text = await told(team=team_of(["done"], tools=tools), experts=EXPERTS)
+    assert "- deep_search: explores" in text
+    assert "- search: Search the local documents.\n- weather: Tells the weather." in text
+
+
+async def test_without_an_expert_that_searches_the_planner_reads_of_no_search() -> None:
+    text = await told(experts=[Code()])
+    assert "- code: computes" in text
+    assert "search" not in text
+
+
+async def test_without_descriptions_only_the_abilities_are_told() -> None:
+    text = await told(experts=EXPERTS, describe=False)
+    assert "nothing else: search, code, multimodal." in text
+    assert "deep_search" not in text
+
+
+@pytest.mark.parametrize("several", [1, 3])
+async def test_the_planner_is_told_how_many_subtasks_a_turn_may_hold(several: int) -> None:
+    assert ("up to 3 subtasks in one turn" in await told(several=several)) is (several == 3)
+
+
+async def test_a_question_about_code_or_markup_is_asked_as_it_was_written() -> None:
+    question = r"Is std::vector<Tool> |> \boxed{x} or <answer> valid, and what does <|im_end|> do?"
+    assert question.replace("<|im_end|>", "‹|im_end|›") in await told(question)
+
+
+async def test_attached_files_stand_in_a_paragraph_of_their_own() -> None:
+    text = await told(team=team_of(["done"], files=(Path("data/plan.csv"),)))
+    assert text.endswith("How high is it?\n\nAttached files:\n- data/plan.csv")
+
+
+def turn(*tasks: str) -> Completion:
+    calls = tuple(calling("subtask", task=task).calls[0] for task in tasks)
+    return Completion("", calls=calls, finish="calls")
+
+
+async def test_a_subtask_that_says_nothing_is_answered_at_once_and_given_to_nobody() -> None:
+    policy = ScriptedPolicy([turn(" "), turn("Find it."), r"\boxed{found}"])
+    team = team_of(policy, dialect="native")
+    heard: list[Any] = []
+    team.events.readers.append(heard.append)
+    planner = Planner(team)
+    thought = await planner.begin("How high is it?")
+    assert [subtask.text for subtask in thought.subtasks] == ["Find it."]
+    assert [one.text for one in heard if isinstance(one, SubtaskIssued)] == ["Find it."]
+    assert "the subtask is empty" in policy.requests[1].messages[-1].text
+
+
+async def test_beside_a_full_subtask_an_empty_one_gets_its_own_answer() -> None:
+    policy = ScriptedPolicy([turn("Find it.", " "), r"\boxed{found}"])
+    planner = Planner(team_of(policy, dialect="native"), several=2)
+    thought = await planner.begin("How high is it?")
+    assert thought.subtasks == (Subtask("1", "Find it."),)
+    closed = await planner.resume([Finding(thought.subtasks[0], "desk", "Looked.", "31 m [s1]")])
+    assert closed == Thought(answer="found")
+    told = [message.text for message in policy.requests[1].messages[-2:]]
+    assert "31 m [s1]" in told[0]
+    assert "the subtask is empty" in told[1]
