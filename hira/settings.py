@@ -227,7 +227,8 @@ class Settings(_Checked):
         """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""
         values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp"}, exclude_none=True)
         roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
-        shown: dict[str, Any] = _bare({**values, "roles": roles, "without": sorted(self.without)})
+        values |= {"roles": roles, "without": sorted(self.without), "base_url_from": self.origin("base_url")}
+        shown: dict[str, Any] = _bare(values)
         return shown
 
     def origin(self, name: str) -> str:

@@ -170,6 +170,17 @@ def test_an_endpoint_that_was_down_is_tried_again_by_resume_with_the_key_of_toda
     assert b"sk-new" not in hira.journal.read_bytes()
 
 
+def test_resume_sends_no_key_to_a_place_that_a_projects_file_named(hira: Command) -> None:
+    with Endpoint(replies(3), faults=["401"]) as endpoint:  # type: ignore[arg-type]
+        file = hira.place / "hira.toml"
+        file.write_text(f'base_url = "{endpoint.base_url}"', encoding="utf-8")
+        told = ("--docs", "docs", "--model", endpoint.model, "--parallel", "3", "--quiet")
+        assert hira("ask", QUESTION, *told, OPENAI_API_KEY="sk-of-openai").code == 3
+        file.unlink()
+        assert hira("resume", "last", "--quiet", OPENAI_API_KEY="sk-of-openai").code == 0
+        assert "sk-of-openai" not in str([request.headers for request in endpoint.requests])
+
+
 def test_verify_checks_citations_against_the_stored_sources(hira: Command, endpoint: Endpoint) -> None:
     hira("ask", QUESTION, *at(endpoint), "--quiet")
     said = hira("verify", "last")
