@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hira.evidence.computed import printed, repeated
-from hira.evidence.holding import SHORT, Match, hold, weighty
+from hira.evidence.holding import SHORT, Match, hold
 from hira.evidence.marks import claims
+from hira.evidence.meeting import weighty
 from hira.evidence.page import Page, terms
 from hira.evidence.source import Source, Sources
 from hira.evidence.statement import Statement, statement
@@ -154,7 +155,7 @@ def verbatim(claim: str, page: Page) -> str:
         end = at + len(flat)
         begins = at in page.edges or re.search(_BOUNDARY, page.flat[max(0, at - 12) : at])
         if begins and (end + 1 in page.edges or re.match(_END, page.flat[end : end + 8])):
-            return claim
+            return page.passage(flat)
         at = page.flat.find(flat, at + 1)
     return ""
 
@@ -165,12 +166,12 @@ def _read(claim: Statement, page: Page, question: str) -> _Found:
         return _Found("unchecked", "")
     asked = statement(question) if question else None
     beside = asked.keys if asked else frozenset()
-    matches = [hold(claim, tokens, page, at, frozenset()) for at in page.near(terms(claim.text), terms(question))]
+    matches = [hold(claim, tokens, page, at) for at in page.near(terms(claim.text), terms(question))]
     if not matches:
         return _Found("not found", "")
     best = max(matches, key=lambda one: _rank(one, page, beside))
     quote = page.sentences[best.at]
-    if best.outcome == "held" and asked and _bare(claim) and not _answers(claim, asked, best, page, matches):
+    if best.outcome == "held" and asked and _bare(claim) and not _answers(claim, asked, best, page):
         return _Found("not found", quote, best)
     verdict: Verdict = {"held": "supported", "against": "contradicted", "apart": "not found"}[best.outcome]  # type: ignore[assignment]
     return _Found(verdict, quote, best)
@@ -187,11 +188,11 @@ def _bare(claim: Statement) -> bool:
     return len(claim.tokens) <= SHORT and not claim.has_verb
 
 
-def _answers(claim: Statement, asked: Statement, best: Match, page: Page, matches: Sequence[Match]) -> bool:
+def _answers(claim: Statement, asked: Statement, best: Match, page: Page) -> bool:
     """Whether a bare answer stands where the source speaks of what was asked, and not in another's place."""
     both = statement(f"{question_of(asked)} {claim.text}")
     tokens = weighty(both)
-    fuller = hold(both, tokens, page, best.at, frozenset())
+    fuller = hold(both, tokens, page, best.at)
     if fuller.outcome == "against" and len(fuller.missing) == 0:
         return False
     return bool(asked.keys & (page.statement(best.at).keys | page.keys))
@@ -252,7 +253,7 @@ def _pooled(claim: str, pages: Sequence[Page], question: str) -> bool:
     tokens = weighty(made)
     left = set(tokens)
     for page in pages:
-        matches = [hold(made, tokens, page, at, frozenset()) for at in page.near(terms(claim), terms(question))]
+        matches = [hold(made, tokens, page, at) for at in page.near(terms(claim), terms(question))]
         if not matches:
             continue
         best = max(matches, key=lambda one: one.held)

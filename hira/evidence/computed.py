@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from hira.evidence.holding import places
+from hira.evidence.meeting import places
 from hira.evidence.statement import Statement, Token, statement
 from hira.evidence.wording import folded
 
@@ -20,9 +20,13 @@ def printed(claim: Statement, output: str, program: str, question: str) -> tuple
     lines = [line for line in output[:_LONGEST].splitlines() if line.strip()]
     told = [statement(line) for line in lines]
     slots = [
-        one for one in claim.tokens if one.sort in ("number", "date", "cjk") or (one.sort == "name" and not one.lead)
+        one
+        for one in claim.tokens
+        if one.sort in ("number", "date", "cjk") or (one.sort == "name" and not (one.lead and claim.has_verb))
     ]
     slots = slots or list(claim.tokens)
+    asked = statement(question)
+    slots = [one for one in slots if not (one.quantity and places(one, asked))] or slots
     figures = any(one.quantity or one.date for one in slots)
     around = folded(f"{question}\n{program}")
     held = {one: [line for line in told if _prints(one, line)] for one in slots}

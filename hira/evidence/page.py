@@ -102,6 +102,11 @@ class Page:
         """Where the lines of `flat` begin."""
         return frozenset(accumulate((len(line) + 1 for line in self._lines), initial=0))
 
+    def passage(self, flat: str) -> str:
+        """The shortest sentence of the source that holds these words, else the words themselves."""
+        found = [one for one in self.sentences if flat in " ".join(one.replace("’", "'").lower().split())]
+        return min(found, key=len, default=flat)
+
     @cached_property
     def keys(self) -> frozenset[str]:
         """Every root that stands in the source or its title."""

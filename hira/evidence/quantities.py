@@ -67,7 +67,7 @@ _DATES = [
     re.compile(rf"\b{_NAMED_MONTH.format('n')},? (?:of )?(?P<y>\d{{4}})\b", re.IGNORECASE),
 ]
 _NUMBER = re.compile(
-    r"(?:(?P<money>US\$|[$€£¥])\s?)?(?<![\w.])(?P<sign>[-−](?=\d))?"
+    r"(?:(?P<money>US\$|[$€£¥])\s?)?(?<![A-Za-z\d_.])(?P<sign>[-−](?=\d))?"
     r"(?P<digits>\d{1,3}(?:[\u00a0\u2009\u202f' ]\d{3})+(?![\d.,]\d|\d)|\d+(?:[.,]\d+)*)"
     r"(?P<nth>(?:st|nd|rd|th)\b)?"
     r"(?:[ -]?(?P<scale>hundred|thousand|million|billion|trillion|bn|mn)\b|(?P<short>[kM])\b"
@@ -89,7 +89,8 @@ _UNIT = re.compile(
     r"|小时|公顷|公斤|千克|美元|欧元|英镑|人民币|摄氏度|[米年天周秒克吨升元])"
 )
 _LOOSE = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|some|close to|nearly|almost)|[~≈约近])\s*$", re.IGNORECASE
+    r"(?:\b(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|some|close to|nearly|almost)|[~≈约近])\s*$",
+    re.IGNORECASE,
 )
 _OVER = re.compile(
     r"(?:\b(?:over|more than|above|at least|exceed(?:s|ing|ed)?|greater than|no less than)|[>≥]|超过|多于|至少)\s*$",
@@ -116,6 +117,8 @@ class Quantity:
     nth: bool = False
     year: bool = False
     rounded: float = 0.0
+    told: int = -1
+    """Where the words begin that bound it, -1 if there are none."""
 
     def held_by(self, other: "Quantity", *, bare: bool = False) -> bool:
         """Whether another number, rounded as this one is written, is this one. `bare`: units need not be told."""
@@ -190,11 +193,13 @@ def quantities(text: str) -> list[Quantity]:
 
 def _made(text: str, start: int, end: int, readings: tuple[float, ...], half: float, **more: object) -> Quantity:
     before = text[max(0, start - 16) : start]
-    bound = "~" if _LOOSE.search(before) else ">" if _OVER.search(before) else "<" if _UNDER.search(before) else ""
+    bounds = (("~", _LOOSE.search(before)), (">", _OVER.search(before)), ("<", _UNDER.search(before)))
+    bound, match = next(((sign, match) for sign, match in bounds if match), ("", None))
+    told = start - len(before) + match.start() if match else -1
     unit, stop = more.pop("unit", None), end
     if unit is None and not more.get("nth"):
         unit, stop = _unit(text, end)
-    return Quantity(start, stop, readings, half, unit, bound, rounded=_rounded(readings[0]), **more)  # type: ignore[arg-type]
+    return Quantity(start, stop, readings, half, unit, bound, rounded=_rounded(readings[0]), told=told, **more)  # type: ignore[arg-type]
 
 
 def _unit(text: str, end: int) -> tuple[tuple[str, float] | None, int]:

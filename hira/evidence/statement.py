@@ -17,6 +17,7 @@ _WORD = re.compile(rf"{CJK.pattern}|{_LATIN}(?:{_LATIN})*(?:[-'’.&](?:{_LATIN}
 _BREAK = re.compile(
     r"[;:()—–，；：（）、\n]|,(?!\d)|\b(?:and|but|while|whereas|although|though|which|who|whose|where)\b", re.IGNORECASE
 )
+_LINES, _CELLS = re.compile(r"\n"), re.compile(r"\|")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|may|might|must|shall|should|became|"
     r"becomes?|lies?|stands?|stood|lay)\b",
@@ -64,9 +65,17 @@ class Statement:
         return folded(self.text)
 
     @cached_property
-    def denied(self) -> frozenset[int]:
-        """The pieces that hold a negation."""
-        return frozenset(self.piece_at(match.start()) for match in NEGATIONS.finditer(self.text))
+    def denied(self) -> frozenset[Token]:
+        """What is denied: the tokens behind a negation in its piece; the whole piece where none follows ("is not")."""
+        found: set[Token] = set()
+        for match in NEGATIONS.finditer(self.text):
+            piece = [one for one in self.tokens if one.piece == self.piece_at(match.start())]
+            found |= {one for one in piece if one.start > match.start()} or set(piece)
+        return frozenset(found)
+
+    @cached_property
+    def denies(self) -> bool:
+        return bool(NEGATIONS.search(self.text))
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -108,8 +117,8 @@ def statement(text: str) -> Statement:
     numbers, days = quantities(text), dates(text)
     covered = [(day.start, day.end) for day in days]
     numbers = [one for one in numbers if not any(start <= one.start < end for start, end in covered)]
-    covered += [(one.start, one.end) for one in numbers]
-    breaks = tuple(match.start() for match in _BREAK.finditer(text) if not _within(match.start(), covered))
+    covered += [(one.start if one.told < 0 else one.told, one.end) for one in numbers]
+    breaks = tuple(match.start() for match in _form(text).finditer(text) if not _within(match.start(), covered))
 
     def piece(start: int) -> int:
         return sum(at <= start for at in breaks)
@@ -139,6 +148,11 @@ def statement(text: str) -> Statement:
     for at, match in enumerate(_WORD.finditer(_blanked(text, covered))):
         tokens += _worded(match, piece, first=at == 0)
     return Statement(text, tuple(sorted(tokens, key=lambda token: token.start)), breaks)
+
+
+def _form(text: str) -> re.Pattern[str]:
+    """What parts the pieces: lines of a list or table, cells of a row, else clauses."""
+    return _LINES if "\n" in text else _CELLS if " | " in text else _BREAK
 
 
 def _within(place: int, covered: list[tuple[int, int]]) -> bool:

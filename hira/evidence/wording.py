@@ -21,7 +21,7 @@ become became; come came; go went gone; tell told; teach taught; think thought; 
 stand stood; fly flew flown; draw drew drawn; choose chose chosen; drive drove driven; sing sang sung;
 sink sank sunk; throw threw thrown; swim swam; man men; woman women; foot feet; find found discover discovery;
 larger bigger greater; largest biggest greatest; smaller tinier; smallest tiniest; highest tallest; higher taller;
-beat defeat defeated; near close; get got; know knew known; wear wore worn; steal stole stolen; break broke broken;
+beat beaten defeat defeated; near close; get got; know knew known; wear wore worn; steal stole stolen; break broke broken;
 rule govern; ship vessel; doctor physician; job occupation; beautiful pretty; shut close closed;
 destroy ruin; fix repair; choose select; also too; born birth; attend study studied; ill sick; teach instruct;
 usually normally; often frequently; rich wealthy; important significant; show display; earlier before; later after;
@@ -35,21 +35,21 @@ grow/fall; larger/smaller; largest/smallest; big/small; more/less; more/fewer; m
 highest/lowest; higher/lower; longest/shortest; longer/shorter; oldest/youngest; oldest/newest; older/younger;
 best/worst; better/worse; north/south; east/west; northern/southern; eastern/western; left/right; win/lose; true/false;
 open/shut; hot/cold; hotter/colder; hottest/coldest; warm/cold; major/minor; male/female; buy/sell; begin/end;
-above/below; maximum/minimum; early/late; earlier/later; earliest/latest; always/never; import/export; legal/illegal;
+above/below; maximum/minimum; early/late; earlier/later; earliest/latest; import/export; legal/illegal;
 possible/impossible; born/die; accept/reject; approve/reject; father/mother; son/daughter; brother/sister;
 success/failure; succeed/fail; pass/fail; positive/negative; arrive/leave; enter/leave; over/under; safe/unsafe;
 inside/outside; public/private; upper/lower; deepest/shallowest; deeper/shallower; wider/narrower; widest/narrowest;
 heavier/lighter; heaviest/lightest; faster/slower; fastest/slowest; richer/poorer; richest/poorest; strong/weak;
-stronger/weaker; include/exclude; allow/forbid; allow/prohibit; allow/ban; permit/forbid; cause/prevent; all/none;
-all/some; every/no; day/night; winter/summer; spring/autumn; morning/evening; black/white; solid/liquid; add/remove;
+stronger/weaker; include/exclude; allow/forbid; allow/prohibit; allow/ban; permit/forbid; cause/prevent; 
+all/some; day/night; winter/summer; spring/autumn; morning/evening; black/white; solid/liquid; add/remove;
 profit/loss; deficit/surplus; majority/minority; help/harm; increase/reduce; grow/reduce; agree/disagree; up/down;
 likely/unlikely; known/unknown; complete/incomplete; start/end; husband/wife; king/queen; acid/base; near/far;
 create/destroy; build/destroy; full/empty; wet/dry; rural/urban; old/new; old/young; easy/hard; cheap/expensive;
 cheaper/dearer; married/divorced; guilty/innocent; winner/loser; employ/dismiss; support/oppose; parent/child;
-only/also; 增长/下降; 增加/减少; 上升/下降; 提高/降低; 最大/最小; 最高/最低; 最长/最短; 最早/最晚; 最多/最少
+only/also; man/woman; boy/girl; 增长/下降; 增加/减少; 上升/下降; 提高/降低; 最大/最小; 最高/最低; 最长/最短; 最早/最晚; 最多/最少
 """
 _IRREGULAR_STOPS = frozenset(
-    "more most no all some less least few fewer first last before after above below over under up down only never always none".split()
+    "more most all some less least few fewer first last before after above below over under up down only always".split()
 )
 """Words that carry the sense of a statement, though a search does not weigh them."""
 
@@ -63,8 +63,8 @@ LIGHT = frozenset(
     also too while during since until upon within along etc""".split()
 )
 APPOSITIVE = frozenset(
-    """city town country state year river company person man woman film book village island mountain lake nation
-    province region area member people inhabitant time date day month author name term group team""".split()
+    """city town country state year river company person film book village island mountain lake nation
+    province region area member time date day month author name term group team""".split()
 )
 NEGATIONS = re.compile(
     r"\b(?:not(?! only| just| least)|never|neither|nor|none|nobody|nothing|without|cannot|hardly|no(?= [a-z])(?! longer than| less| more than)"
@@ -72,7 +72,7 @@ NEGATIONS = re.compile(
     r"|不(?![仅但断同过管论少得])|没有?|未(?!来)|并非|无法|从未|并不",
     re.IGNORECASE,
 )
-_CJK_LIGHT = "的是了在有和与及为于其它他她们也都就而该这那一个座位由被把从到至等之以所并且将对"
+_CJK_LIGHT = "约的是了在有和与及为于其它他她们也都就而该这那一个座位由被把从到至等之以所并且将对"
 
 
 def folded(text: str) -> str:
@@ -105,10 +105,14 @@ def root(word: str) -> str:
     stems = words(low)
     if not stems:
         return ""
-    return _STEMS.get(stems[0], stems[0])
+    stem = _DOUBLED.sub(r"\1", stems[0])
+    return _STEMS.get(stem, stem)
 
 
-_STEMS = {stem[0]: head for word, head in _HEADS.items() if (stem := words(word)) and len(word) > 3}
+_DOUBLED = re.compile(r"([bdgmnprt])\1$")
+_STEMS = {
+    _DOUBLED.sub(r"\1", stem[0]): head for word, head in _HEADS.items() if (stem := words(word)) and len(word) > 3
+}
 
 
 def _opposites() -> dict[str, frozenset[str]]:
@@ -134,7 +138,8 @@ _DEMONYM = frozenset(["n", "an", "ian", "ese", "ish", "s", "i", "'s"])
 @lru_cache(maxsize=20_000)
 def related(one: str, other: str) -> bool:
     """Whether two roots are forms of one word: construct and construction, invent and inventor."""
-    if one == other:
+    short, long = sorted((one, other), key=len)
+    if one == other or (len(short) >= 3 and long.startswith(short) and long[len(short) :] in ("d", "s", "ed", "ing")):
         return True
     shared = 0
     for a, b in zip(one, other, strict=False):
