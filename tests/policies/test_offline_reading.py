@@ -114,6 +114,7 @@ MUSEUM = Passage(
         ("Who is the director of the museum?", "Tom Hale is the director"),
         ("How old was Ada Roth when she died?", ""),
         ("What does the ride on tram 7 cost?", ""),
+        ("What does admission cost?", "6 euros"),
     ],
 )
 def test_the_value_fits_what_is_asked_or_nothing_is_answered(question: str, held: str) -> None:
@@ -152,6 +153,7 @@ def test_a_definition_is_preferred_and_needed_where_one_is_asked_for() -> None:
     page = Passage("s1", "", "w.md", "Every weir has a keeper. A weir is a low wall across a river. The sluice is old.")
     assert answer("What is a weir?", page) == "A weir is a low wall across a river. [s1]"
     assert answer("What is a keeper?", page) == ""
+    assert answer("What is a sluice?", page) == ""
 
 
 @pytest.mark.parametrize(

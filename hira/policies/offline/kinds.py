@@ -111,8 +111,8 @@ _LENGTH = re.compile(
     r"\d[ -]?(?:m|cm|mm|metres?|meters?|centimet(?:re|er)s?|millimet(?:re|er)s?|inch(?:es)?|feet|ft)\b"
 )
 _DEFINED = re.compile(
-    r"^\W*(?:what(?: is|[’']s) an? |what are |what does (?:an? |the )?|define (?:an? )?)"
-    r"(?P<term>[\w’'-]+(?: [\w’'-]+){0,2}?)(?: means?| stand for)?\s*\??$",
+    r"^\W*(?:what(?: is|[’']s) an? |what are |define (?:an? )?)(?P<term>[\w’'-]+(?: [\w’'-]+){0,2})\s*\??$"
+    r"|^\W*what does (?:an? |the )?(?P<meant>[\w’'-]+(?: [\w’'-]+){0,2}) (?:mean|stand for)\s*\??$",
     re.IGNORECASE,
 )
 
@@ -120,14 +120,18 @@ _DEFINED = re.compile(
 def term(question: str) -> str:
     """What a question wants defined: "What is a rollout?" asks for "rollout"; empty for other questions."""
     match = _DEFINED.match(question)
-    return folded(match["term"]).lower() if match else ""
+    return folded(match["term"] or match["meant"]).lower() if match else ""
 
 
 def defines(text: str, wanted: str) -> bool:
     """Whether a text says what the term is: "A rollout is …", "Rollout: …", "… is called a rollout"."""
     one = rf"{re.escape(wanted.removesuffix('s') or wanted)}(?:s|es)?"
     lead = rf"^\W*(?:(?:an?|the)\s+)?[\"“'*`]*{one}[\"”'*`]*"
-    says = r"(?:is|are|was|were|means?|denotes?|refers? to|describes?)\b"
+    says = (
+        r"(?:(?:is|was) (?:an?|the|one|any|every|each|all|what|when|where|how|something|someone)\b"
+        r"|(?:is|was) \w+ (?:of|that|which|who)\b"
+        r"|(?:are|were) (?!\w+ed\b|not\b)|(?:means?|denotes?|refers? to|describes?)\b)"
+    )
     form = rf"{lead}\s*(?:\([^)]*\)\s*)?(?:,[^,.]*,\s*)?(?:{says}|[:–—|]|- )"
     called = rf"\b(?:called|known as|named)\s+(?:an?\s+)?[\"“'*`]*{one}\b"
     return bool(re.search(f"{form}|{called}", folded(text), re.IGNORECASE))

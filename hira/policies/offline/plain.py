@@ -11,6 +11,7 @@ _WEAK = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_]+?)(?<=\S)\1(?![\w*_])")
 _TICKS = re.compile(r"(`+)([^`]+)\1")
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{8,})[\"”»]")
 _SENTENCE = 4
+_SAID = re.compile(r"[.。]$|^[A-Z].*\b(?:is|are|was|were)\b")
 _CODE = re.compile(
     r"^\s*(?:[$%>#]\s+[\w./-]+ [-\w\"'./]|>>>|\.\.\. |#!|import \w|from [\w.]+ import |(?:async )?def \w+\("
     r"|class \w+[:(]|(?:return|await|yield|const|let|var|print|export|sudo|pip|git|cd|npm|curl)"
@@ -50,8 +51,9 @@ def sentence(raw: str) -> str:
 def row(text: str) -> str:
     """A row of a table as words: the one cell that is a sentence, else all of it."""
     cells = [sentence(cell.strip()) for cell in re.sub(r"^row \d+: ", "", text).strip("| ").split(" | ")]
-    said = [cell for cell in cells if len(cell.split()) > _SENTENCE and cell.endswith((".", "。"))]
-    return said[0] if len(said) == 1 else ", ".join(cell for cell in cells if cell) + "."
+    said = [cell for cell in cells if len(cell.split()) > _SENTENCE and _SAID.search(cell)]
+    told = said[0] if len(said) == 1 else ", ".join(cell for cell in cells if cell)
+    return told if told.endswith((".", "。")) else f"{told}."
 
 
 def is_code(line: str) -> bool:

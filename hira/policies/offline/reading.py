@@ -47,7 +47,7 @@ _SUBJECT = re.compile(r"((?:The |A |An )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*)")
 _STARTS = frozenset(words("However Both First Then Two Three Today Here Finally Additionally"))
 _BACK = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their)\b|[它他她]")
 _ASKS = re.compile(r"[?？][\"”’)\]`*]*$")
-_ARTICLE = re.compile(r"^\W*what(?: is|[’']s) an? |^\W*(?:define|what does)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"^\W*(?:what(?: is|[’']s) an? |define\b|what does\b)", re.IGNORECASE)
 _ROW_SHOWN = re.compile(r"[^\s:,.][^:,.]*: [^:]+(?:, [^:,.]+: [^:]+)+\. \[s\d+\]")
 _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 

@@ -47,7 +47,8 @@ _FRAME = frozenset(
     "what which who how many much number is are was were be been the a an of in for to on at or and with do does did"
     " has have had come came there give tell show find compute calculate please me us value figure column row rows"
     " table file data sheet spreadsheet csv tsv xlsx from according list listed recorded entry entries line all"
-    " whole entire overall it s".split()
+    " whole entire overall it s sold bought made produced caught"
+    " picked taken visited arrived counted measured registered".split()
 )
 _NOT = (
     "without", "except for", "except", "excluding", "other than", "apart from", "not counting", "not including",
