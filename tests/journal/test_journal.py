@@ -420,3 +420,8 @@ async def test_a_session_with_state_is_brought_back_before_its_next_call(journal
     second = session()
     texts = [(await use(again, second, {"n": n})).text for n in (1, 2, 4)]
     assert texts == ["sum 1", "sum 3", "sum 7"]
+
+
+def test_a_run_that_is_resumed_or_replayed_tells_the_day_on_which_it_began(journal: Journal) -> None:
+    began = begun(journal, "r").began
+    assert journal.resume("r").began == journal.replay("r").began == journal.entry("r").began == began
