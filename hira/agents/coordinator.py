@@ -6,6 +6,7 @@ task, recall to relevance, distillation to the expert's own conclusion.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import BaseModel
 
@@ -24,6 +25,7 @@ from hira.untrusted import said
 
 ASSIGN = Prompt(__file__, "assign")
 UNKNOWN = Prompt(__file__, "assign_unknown")
+BROKE_OFF = Prompt(__file__, "broke_off")
 COULD_NOT = Prompt(__file__, "could_not")
 NOBODY = Prompt(__file__, "nobody")
 RECALL = Prompt(__file__, "recall")
@@ -84,7 +86,11 @@ class Coordinator:
             account = await expert.work(Task(subtask.id, subtask.text, recall, self.team.files), self.team)
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
             return self._done(self._failed(subtask, expert, error))
-        return self._done(self._finding(subtask, expert, await self._distil(subtask, account)))
+        finding = self._finding(subtask, expert, await self._distil(subtask, account))
+        if account.ended:
+            told = BROKE_OFF.fill(expert=expert.name, why=account.ended, conclusion=finding.conclusion)
+            finding = replace(finding, conclusion=str(told), ok=False)
+        return self._done(finding)
 
     def _failed(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
         """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised."""

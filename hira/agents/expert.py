@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hira.agents.loop import Loop
+from hira.errors import EndpointError
 from hira.memory import Recall
 from hira.messages import Filled, user
 from hira.prompts import Prompt
@@ -41,10 +42,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What an expert did (`reasoning`, all of it, for the distiller) and what it concluded."""
+    """What an expert did (`reasoning`, all of it, for the distiller) and what it concluded.
+
+    `ended` says what made it break off, if anything did; what it found by then is not lost.
+    """
 
     reasoning: str
     conclusion: str
+    ended: str = ""
 
 
 class Expert(Protocol):
@@ -92,5 +97,10 @@ async def reason(
             )
         )
     )
-    step = await loop.run()
+    try:
+        step = await loop.run()
+    except EndpointError as error:
+        if not loop.transcript:
+            raise
+        return Account(loop.account, loop.transcript[-1], error.what)
     return Account(loop.account, step.answer)

@@ -20,6 +20,7 @@ from hira.team import Team
 from hira.testing import ScriptedPolicy
 from hira.testing.script import ScriptError
 from hira.testing.team import team_of
+from hira.tools import Observation, Passage, Toolbox, tool
 from hira.trajectory import Finding, Subtask
 
 
@@ -347,3 +348,24 @@ async def test_an_expert_is_one_small_file(tmp_path: Path) -> None:
     coord = Coordinator(team_of(policy), [Poet("poet", "writes verse", 1)])
     (finding,) = await coord.delegate([Subtask("1", "Write a verse.")], coord.team.rollout.memory)
     assert finding.conclusion == "A verse."
+
+
+async def test_what_an_expert_found_before_its_endpoint_failed_reaches_the_planner() -> None:
+    @tool
+    async def search(query: str) -> Observation:
+        "Search."
+        return Observation(passages=(Passage(Source("t.md", "T", "The tower is 31 m high."), f"31 m, says {query}"),))
+
+    policy = ScriptedPolicy(
+        {
+            "deep_search": ["<|begin_search_query|>tower<|end_search_query|>", EndpointError("the endpoint is gone")],
+            "coordinator": lambda request: distilled("It is 31 m high [s1]."),
+        }
+    )
+    team = team_of(policy, tools=Toolbox(search=search))
+    (finding,) = await Coordinator(team, [DeepSearch()]).delegate([TASK], team.rollout.memory)
+    assert not finding.ok
+    assert "the endpoint is gone" in finding.conclusion
+    assert "It is 31 m high [s1]." in finding.conclusion
+    asked = next(request for request in policy.requests if request.conversation.endswith("coordinator"))
+    assert "31 m, says tower" in asked.messages[0].text

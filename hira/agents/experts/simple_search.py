@@ -8,7 +8,7 @@ from hira.agents.expert import Account, Task
 from hira.agents.loop import Seen, check_spoken, use
 from hira.agents.record import record
 from hira.dialects.answer import spoken
-from hira.errors import DialectError
+from hira.errors import DialectError, EndpointError, Stop
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
 from hira.team import Conversation, Team, together
@@ -41,11 +41,15 @@ class SimpleSearch:
         seen = await together([self._retrieve(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
         conversation.say(user(ANSWER.fill(documents=documents, task=said(task.text), known=task.known)))
-        completion = await conversation.turn()
-        check_spoken(completion, conversation)
+        searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
+        try:
+            completion = await conversation.turn()
+            check_spoken(completion, conversation)
+        except (EndpointError, Stop) as error:
+            return Account(searched, documents, error.what)
         conversation.say(assistant(completion.text))
         told = spoken(completion)
-        return Account(f"Searched for: {'; '.join(queries)}\n\n{documents}\n\n{told}", told)
+        return Account(f"{searched}\n\n{told}", told)
 
     async def _plan(self, conversation: Conversation, task: Task) -> list[str]:
         """At most three queries; the task itself where no plan can be read."""
