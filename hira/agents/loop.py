@@ -70,6 +70,7 @@ class Loop:
     repeats: int = 0
     unreadable: int = 0
     cut: bool = False
+    said: str = ""
     transcript: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
@@ -167,8 +168,7 @@ class Loop:
 
     def _end(self, stop: Stop) -> Step:
         """Close without another call, with what was said last."""
-        said = [message.text for message in self.conversation.messages if message.role == "assistant"]
-        return Step(said[-1] if said else "", forced=stop.what)
+        return Step(self.said, forced=stop.what)
 
     def _was_cut(self, completion: Completion) -> bool:
         """Whether an answer ran out of length; said once, then it is taken as it is."""
@@ -200,6 +200,7 @@ class Loop:
                     self._seen.add(key)
         if made or not parsed.calls:
             self.unreadable = 0
+            self.said = parsed.text
             self._keep(parsed)
             self.transcript.append(parsed.text)
             self.transcript += [f"[calls {call.name}] {_spelled(call.arguments)}" for call in made]
@@ -266,7 +267,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
         observation = await team.unless_stopped(call)
         seen = Seen(observation, _shown(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
-        seen = Seen(Observation(), Filled(f"{tool.name} failed: {error}"), ok=False)
+        seen = Seen(Observation(), Filled(unmarked(clean(f"{tool.name} failed: {error}"))), ok=False)
     took = round(time.monotonic() - began, 3)
     team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
     return seen

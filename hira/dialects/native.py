@@ -8,9 +8,8 @@ from hira.dialects.answer import spoken
 from hira.dialects.dialect import Call, Dialect, Parsed, missing
 from hira.messages import Filled, Message, ToolCall, assistant, user
 from hira.policy import Completion
-from hira.prompts import Prompt
+from hira.prompts import Prompt, safe
 from hira.tools.tool import Tool
-from hira.untrusted import clean
 
 INSTRUCTIONS = Prompt(__file__, "native_tools")
 
@@ -55,7 +54,7 @@ class Native:
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         told = [
-            Message("tool", clean(text), call_id=call.id, prompt="result", values={"results": [(call, text)]})
+            Message("tool", safe(text), call_id=call.id, prompt="result", values={"results": [(call, text)]})
             for call, text in pairs
         ]
         return (*told, user(notice)) if notice else tuple(told)

@@ -15,7 +15,7 @@ from hira.dialects.answer import spoken
 from hira.dialects.dialect import Call, Dialect, Parsed, missing
 from hira.messages import Filled, Message, assistant
 from hira.policy import Completion
-from hira.prompts import Prompt
+from hira.prompts import Prompt, safe
 from hira.tools.tool import Tool
 from hira.untrusted import clean
 
@@ -100,7 +100,7 @@ class Tags:
         return _Reader(text, completion, tools).read(several)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        told = [f"{tag(call.name).result_begin}\n{clean(text)}\n{tag(call.name).result_end}" for call, text in pairs]
+        told = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
         text = "\n\n".join([*told, notice] if notice else told)
         return (Message("user", text, prompt="result", values={"results": list(pairs)}),)
 
