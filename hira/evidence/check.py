@@ -4,23 +4,24 @@ No model takes part. The verdict of a claim that cites several sources is that o
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hira.evidence.computed import printed, repeated
-from hira.evidence.holding import SHORT, Match, hold
+from hira.evidence.holding import SHORT, Match, Outcome, hold
 from hira.evidence.marks import claims
-from hira.evidence.meeting import weighty
+from hira.evidence.meeting import slot, weighty
 from hira.evidence.page import Page, terms
 from hira.evidence.source import Source, Sources
-from hira.evidence.statement import Statement, statement
+from hira.evidence.statement import Statement, Token, statement
 from hira.relevance import words
 
 Verdict = Literal["supported", "contradicted", "not found", "unchecked"]
 
 MANY = 10
 """An answer of so many cited claims may have one in as many that is not found."""
+_VERDICTS: Mapping[Outcome, Verdict] = {"held": "supported", "against": "contradicted", "apart": "not found"}
 _SHOWN = 100
 _QUOTE = re.compile(r"[\"“«「]([^\"”»」]{8,})[\"”»」]")
 _YES_NO = re.compile(
@@ -52,7 +53,6 @@ class _Found:
 
     verdict: Verdict
     quote: str
-    match: Match | None = None
 
 
 def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
@@ -166,15 +166,28 @@ def _read(claim: Statement, page: Page, question: str) -> _Found:
         return _Found("unchecked", "")
     asked = statement(question) if question else None
     beside = asked.keys if asked else frozenset()
-    matches = [hold(claim, tokens, page, at) for at in page.near(terms(claim.text), terms(question))]
+    answer = asked if asked and _bare(claim) else None
+    matches = _matches(claim, tokens, page, question, first=answer is None)
     if not matches:
         return _Found("not found", "")
-    best = max(matches, key=lambda one: _rank(one, page, beside))
+    ranked = sorted(matches, key=lambda one: _rank(one, page, beside), reverse=True)
+    best = next(
+        (one for one in ranked if answer and one.outcome == "held" and _answers(claim, answer, one, page)), ranked[0]
+    )
     quote = page.sentences[best.at]
-    if best.outcome == "held" and asked and _bare(claim) and not _answers(claim, asked, best, page):
-        return _Found("not found", quote, best)
-    verdict: Verdict = {"held": "supported", "against": "contradicted", "apart": "not found"}[best.outcome]  # type: ignore[assignment]
-    return _Found(verdict, quote, best)
+    if best.outcome == "held" and answer and not _answers(claim, answer, best, page):
+        return _Found("not found", quote)
+    return _Found(_VERDICTS[best.outcome], quote)
+
+
+def _matches(claim: Statement, tokens: Sequence[Token], page: Page, question: str, *, first: bool) -> list[Match]:
+    """The sentences near a claim held against it; `first`: only until one holds all of it."""
+    found: list[Match] = []
+    for at in page.near(terms(claim.text), terms(question)):
+        found.append(hold(claim, tokens, page, at))
+        if first and found[-1].outcome == "held" and not found[-1].missing:
+            break
+    return found
 
 
 def _rank(match: Match, page: Page, beside: frozenset[str]) -> tuple[int, float, int, int]:
@@ -191,11 +204,11 @@ def _bare(claim: Statement) -> bool:
 def _answers(claim: Statement, asked: Statement, best: Match, page: Page) -> bool:
     """Whether a bare answer stands where the source speaks of what was asked, and not in another's place."""
     both = statement(f"{question_of(asked)} {claim.text}")
-    tokens = weighty(both)
-    fuller = hold(both, tokens, page, best.at)
-    if fuller.outcome == "against" and len(fuller.missing) == 0:
+    fuller = hold(both, weighty(both), page, best.at)
+    if fuller.outcome == "against" and not fuller.missing:
         return False
-    return bool(asked.keys & (page.statement(best.at).keys | page.keys))
+    elsewhere = [one for one in fuller.missing if slot(one) and not one.lead and set(terms(one.text)) <= page.keys]
+    return not elsewhere and bool(asked.keys & (page.statement(best.at).keys | page.keys))
 
 
 def question_of(asked: Statement) -> str:

@@ -24,7 +24,7 @@ def printed(claim: Statement, output: str, program: str, question: str) -> tuple
         for one in claim.tokens
         if one.sort in ("number", "date", "cjk") or (one.sort == "name" and not (one.lead and claim.has_verb))
     ]
-    slots = slots or list(claim.tokens)
+    slots = slots or [one for one in claim.tokens if one.sort == "name"] or list(claim.tokens)
     asked = statement(question)
     slots = [one for one in slots if not (one.quantity and places(one, asked))] or slots
     figures = any(one.quantity or one.date for one in slots)

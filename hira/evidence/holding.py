@@ -7,7 +7,7 @@ from typing import Literal
 
 from hira.evidence.meeting import meets, places, polar
 from hira.evidence.page import Page
-from hira.evidence.parting import Where, crossed, denied, opposed, swapped, turned
+from hira.evidence.parting import Where, crossed, denied, miscounted, opposed, swapped, turned
 from hira.evidence.statement import Statement, Token
 
 SHORT = 5
@@ -43,13 +43,17 @@ def hold(claim: Statement, tokens: Sequence[Token], page: Page, at: int) -> Matc
         one
         for one in tokens
         if not (
-            where[one] or _in_context(one, context, page.chain(at), strange=strange) or _full(one, tokens, where, page)
+            where[one]
+            or _in_context(one, claim, context, page.chain(at), strange=strange)
+            or _full(one, tokens, where, own, page)
         )
     ]
+    if len(missing) > len(tokens) / 2:
+        return Match("apart", 1 - len(missing) / len(tokens), tuple(missing), at)
     used = {piece for found in where.values() for piece in found[:1]}
     opposite = opposed(claim, own, used)
     against = bool(opposite) or denied(claim, tokens, own) or turned(claim, own)
-    against = against or crossed(tokens, where, own, context[: page.chain(at)])
+    against = against or miscounted(claim, own) or crossed(claim, tokens, where, own, context[: page.chain(at)])
     outcome: Outcome = "apart"
     inside = sum(map(bool, where.values())) >= OWN * len(tokens)
     if not against and inside and _enough(claim, tokens, own, missing):
@@ -74,21 +78,25 @@ def _of_another(tokens: Sequence[Token], own: Statement) -> bool:
     return bool(begins) and not own.back and not any(meets(name, one) for name in names for one in begins)
 
 
-def _in_context(token: Token, context: Sequence[Statement], chain: int, *, strange: bool) -> bool:
-    """Whether a token stands in what the sentence goes on from: a name or a word, or the year of a heading."""
+def _in_context(token: Token, claim: Statement, context: Sequence[Statement], chain: int, *, strange: bool) -> bool:
+    """Whether a token stands in what the sentence goes on from.
+
+    Sentences before it lend the claim's subject and plain words; headings and the title other names and years, too.
+    """
     if polar(token) or (strange and token.sort == "name"):
         return False
     if token.quantity and not token.quantity.year:
         return False
-    return any(places(token, one) for one in (context[chain:] if token.quantity or token.date else context))
+    lent = token.sort in ("word", "cjk") or token.key in claim.opening
+    return any(places(token, one) for one in (context if lent and not token.quantity else context[chain:]))
 
 
-def _full(token: Token, tokens: Sequence[Token], where: Where, page: Page) -> bool:
-    """Whether a given name stands before a family name that is held, and the source tells the full name elsewhere."""
+def _full(token: Token, tokens: Sequence[Token], where: Where, own: Statement, page: Page) -> bool:
+    """Whether a given name stands before a family name that is held alone, and the source tells the full name elsewhere."""
     for first, second in pairwise(tokens):
-        other = second if token is first else first
-        if token in (first, second) and first.sort == second.sort == "name" and where[other]:
-            return f"{first.key} {second.key}" in page.low
+        if token is first and first.sort == second.sort == "name" and where[second]:
+            given = any(meets(second, after) and before.sort == "name" for before, after in pairwise(own.tokens))
+            return not given and f"{first.key} {second.key}" in page.low
     return False
 
 

@@ -6,11 +6,12 @@ from hira.evidence.statement import Statement, Token
 from hira.evidence.wording import APPOSITIVE, LIGHT, OPPOSITES, folded, related, root, same_name
 
 DEGREE = re.compile(
-    r"^(?!(?:rest|west|east|forest|interest|request|test|nest|guest|invest|protest|contest|harvest)$)\w{2,}est$"
+    r"^(?!(?:rest|west|east|forest|interest|request|test|nest|guest|invest|protest|contest|harvest)$)[\w-]{2,}est$"
 )
 _SENSE = frozenset("most least only more less fewer all always".split())
 _LIGHT = frozenset(root(word) for word in LIGHT) | LIGHT
 _APPOSITIVE = frozenset(root(word) for word in APPOSITIVE)
+_TIMES = frozenset(root(word) for word in "year month day date time".split())
 # they have opposites, and are said in other words all the same
 _MILD = frozenset(
     root(word)
@@ -24,8 +25,15 @@ _MILD = frozenset(
 def weighty(claim: Statement) -> tuple[Token, ...]:
     """The tokens of a claim that have to be looked for: light words and "the city of" fall away, if others are left."""
     solid = [one for one in claim.tokens if not light(one)]
-    plain = [one for one in solid if one.sort != "word" or one.key not in _APPOSITIVE]
+    plain = [one for one in solid if not _named(one, claim)]
     return tuple((plain if len(plain) >= 2 else solid) or claim.tokens)
+
+
+def _named(token: Token, claim: Statement) -> bool:
+    """Whether a word only says of what kind a name is ("the city of"); of a time, only right before it ("the year")."""
+    if token.sort != "word" or token.key not in _APPOSITIVE:
+        return False
+    return token.key not in _TIMES or bool(re.match(r"\s+(?:of\s+)?\d", claim.text[token.start + len(token.text) :]))
 
 
 def light(token: Token) -> bool:

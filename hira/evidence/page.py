@@ -15,7 +15,7 @@ from hira.evidence.wording import folded, root
 NEAR = 24
 """How many sentences are looked at for a claim."""
 _WRAPPED = 60
-_CHAIN = 3
+_CHAIN = 8
 _LISTED = 40
 _LONGEST = 1500
 _ITEM = re.compile(r"^\s*(?:[-*•‣#>|]|\d{1,3}[.)]\s|\[)")
@@ -104,7 +104,8 @@ class Page:
 
     def passage(self, flat: str) -> str:
         """The shortest sentence of the source that holds these words, else the words themselves."""
-        found = [one for one in self.sentences if flat in " ".join(one.replace("’", "'").lower().split())]
+        near = (self.sentences[at] for at in self.near(terms(flat), ()))
+        found = [one for one in near if flat in " ".join(one.replace("’", "'").lower().split())]
         return min(found, key=len, default=flat)
 
     @cached_property

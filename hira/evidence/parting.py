@@ -1,7 +1,7 @@
 """Where a passage that has a claim's words says something else: denied, opposite, of another, the other way round."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from hira.evidence.meeting import degree, light, meets, places, slot
@@ -11,6 +11,10 @@ from hira.evidence.wording import CJK_OPPOSITES, OPPOSITES, root
 Where = dict[Token, list[int]]
 _FAR = 1000
 _OF = re.compile(r"\b(?:the|an?|its|his|her|their|of|in|for)\b|'s|’s", re.IGNORECASE)
+_ASKS = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|may|will|would)\b", re.IGNORECASE)
+_RELATIONS = re.compile(
+    r"位于|击败|打败|战胜|高于|低于|大于|小于|早于|晚于|多于|少于|流入|流经|属于|发现|发明|收购|超过|领导|教|派|娶|嫁|杀|写|比"
+)
 _STOP = re.compile(r"[;:,.]")
 _IS = re.compile(r"\b(?:is|are|was|were|be|been|being)\b", re.IGNORECASE)
 _BY = re.compile(r"\bby\s+(?:(?:the|an?)\s+)?$", re.IGNORECASE)
@@ -35,16 +39,37 @@ def opposed(claim: Statement, own: Statement, used: set[int]) -> int:
     )
 
 
-def crossed(tokens: Sequence[Token], where: Where, own: Statement, before: Sequence[Statement] = ()) -> bool:
+def crossed(
+    claim: Statement, tokens: Sequence[Token], where: Where, own: Statement, before: Sequence[Statement] = ()
+) -> bool:
     """Whether a number or name stands in another piece than what the claim says of it, each with a rival beside it.
 
-    "Jakarta is Indonesia's capital; Bangkok is Thailand's": Bangkok has Thailand, Indonesia has Jakarta.
+    "Jakarta is Indonesia's capital; Bangkok is Thailand's": Bangkok has Thailand, Indonesia has Jakarta. Looked at
+    in clauses and in the pieces between their commas, for the whole claim and for each of its pieces.
     """
+    parts = {one.piece for one in tokens}
+    groups = [tokens, *([one for one in tokens if one.piece == part] for part in parts if len(parts) > 1)]
+    return any(
+        _crossed(group, where, own, before, by) for group in groups if len(group) > 1 for by in (_piece, _clause)
+    )
+
+
+def _piece(token: Token) -> int:
+    return token.piece
+
+
+def _clause(token: Token) -> int:
+    return token.clause
+
+
+def _crossed(
+    tokens: Sequence[Token], where: Where, own: Statement, before: Sequence[Statement], by: Callable[[Token], int]
+) -> bool:
     rivals: dict[int, list[Token]] = {}
     for at, sentence in enumerate((own, *before)):
         for one in _strangers(tokens, sentence):
-            rivals.setdefault(at * _FAR + one.piece, []).append(one)
-    where = _with(tokens, where, before)
+            rivals.setdefault(at * _FAR + by(one), []).append(one)
+    held = _where(tokens, where, own, before, by)
 
     def taken(piece: int, token: Token) -> bool:
         return any(rival(token, one) for one in rivals.get(piece, ()))
@@ -55,27 +80,80 @@ def crossed(tokens: Sequence[Token], where: Where, own: Statement, before: Seque
     def apart(of: Token, piece: int) -> bool:
         return any(
             found and piece not in found and all(taken(other, of) for other in found) and beside(piece, token)
-            for token, found in where.items()
+            for token, found in held.items()
             if token is not of
         )
 
-    return any(where[of] and all(apart(of, piece) for piece in where[of]) for of in tokens if slot(of))
+    return any(held[of] and all(apart(of, piece) for piece in held[of]) for of in tokens if slot(of))
 
 
 def _strangers(tokens: Sequence[Token], sentence: Statement) -> list[Token]:
     """The tokens of a sentence that the claim does not have; a given name belongs to the family name behind it."""
-    known = [one for run in _runs(sentence) if len(run) > 1 and _meet(tokens, run) for one in run]
+    mine = [[one for one in run if one in tokens] for run in runs_of(tokens)]
+    known = [
+        one
+        for run in _runs(sentence)
+        if len(run) > 1 and any(_meet(own, run) and _within(own, run) for own in mine if own)
+        for one in run
+    ]
     return [one for one in sentence.tokens if one not in known and not any(meets(token, one) for token in tokens)]
 
 
-def _with(tokens: Sequence[Token], where: Where, before: Sequence[Statement]) -> Where:
-    """The places of tokens, those of the sentences before too; what their verbs are said of is handed on for free."""
-    found = dict(where)
-    for at, one in enumerate(before, 1):
-        for token in tokens:
-            if not found[token] and token.key not in one.opening:
-                found[token] = [at * _FAR + piece for piece in places(token, one)]
+def _within(some: Sequence[Token], others: Sequence[Token]) -> bool:
+    """Whether all of one name stands in another."""
+    return all(any(meets(one, other) for other in others) for one in some)
+
+
+def runs_of(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Names of a claim that stand together, by what lies between them."""
+    found: list[list[Token]] = []
+    for one in tokens:
+        last = found[-1][-1] if found else None
+        if last and last.sort == one.sort == "name" and one.start - last.start - len(last.text) <= 1:
+            found[-1].append(one)
+        else:
+            found.append([one])
     return found
+
+
+def _where(
+    tokens: Sequence[Token], where: Where, own: Statement, before: Sequence[Statement], by: Callable[[Token], int]
+) -> Where:
+    """The places of tokens, those of the sentences before too; what their verbs are said of is handed on for free."""
+    found: Where = {}
+    for token in tokens:
+        found[token] = where[token]
+        if by is _clause and token.sort != "cjk":
+            found[token] = (
+                list(dict.fromkeys(one.clause for one in own.tokens if meets(token, one))) or where[token][:1]
+            )
+        for at, one in enumerate(before, 1):
+            if not found[token] and token.key not in one.opening:
+                found[token] = [at * _FAR + by(other) for other in one.tokens if meets(token, other)]
+    return found
+
+
+def miscounted(claim: Statement, own: Statement) -> bool:
+    """Whether a number of the claim counts what another number counts in the passage, and counts something else there."""
+    mine, theirs = _counts(claim), _counts(own)
+    return any(
+        any(meets(word, other) and not meets(number, told) for told, other in theirs)
+        and not any(meets(word, other) and meets(number, told) for told, other in theirs)
+        and any(meets(number, told) for told, _ in theirs)
+        for number, word in mine
+    )
+
+
+def _counts(text: Statement) -> list[tuple[Token, Token]]:
+    """Each number with the word right behind it."""
+    return [
+        (one, other)
+        for one, other in pairwise(text.tokens)
+        if one.quantity
+        and not one.quantity.year
+        and other.sort == "word"
+        and text.text[one.quantity.end : other.start] == " "
+    ]
 
 
 def rival(token: Token, other: Token) -> bool:
@@ -110,11 +188,33 @@ def turned(claim: Statement, own: Statement) -> bool:
         for other, one in theirs
     ):
         return True
+    if _ASKS.match(claim.text):
+        return False
+    if _cjk_turned(claim.text, own.text):
+        return True
     return any(
         meets(verb, other) and not _meet(who, their_who) and (_meet(who, their_whom) or _meet(whom, their_who))
         for who, verb, whom in _acted(claim)
         for their_who, other, their_whom in _acted(own)
     )
+
+
+def _cjk_turned(claim: str, own: str) -> bool:
+    """Whether what stands before a relation in a Chinese claim stands behind it in the passage, and the other way round."""
+    for match in _RELATIONS.finditer(claim):
+        at = own.find(match[0])
+        if at < 0:
+            continue
+        left, right = claim[: match.start()], claim[match.end() :]
+        before, behind = own[:at], own[at + len(match[0]) :]
+        if not _share(left, before) and _share(left, behind) and (_share(right, before)):
+            return True
+    return False
+
+
+def _share(one: str, other: str) -> bool:
+    """Whether two signs in a row stand in both."""
+    return any(one[at : at + 2] in other for at in range(len(one) - 1))
 
 
 def _meet(some: Sequence[Token], others: Sequence[Token]) -> bool:

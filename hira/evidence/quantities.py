@@ -75,6 +75,7 @@ _NUMBER = re.compile(
 )
 _CJK_NUMBER = re.compile(
     r"[零〇一二两三四五六七八九][零〇一二两三四五六七八九十百千万亿]+|十[一二三四五六七八九]?(?=[年月日个人岁米公世名位座所条倍次部])"
+    r"|[二两三四五六七八九](?=[个座名位条所部次倍岁人件层艘只头家间张本届天周])"
     r"|[一二两三四五六七八九](?=世纪|公里|千米|平方|米|年|个月|岁|百万)|[百千](?=万)"
 )
 _SPELT = "|".join([*sorted(_WORDS, key=len, reverse=True)])
@@ -99,6 +100,8 @@ _OVER = re.compile(
 _UNDER = re.compile(
     r"(?:\b(?:under|less than|fewer than|below|at most|up to|no more than)|[<≤]|不到|少于|至多)\s*$", re.IGNORECASE
 )
+
+_AFTER = re.compile(r"(?: [a-z]+)? (?:(?P<under>at most|or less|or fewer)|at least|or more)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,8 @@ def _made(text: str, start: int, end: int, readings: tuple[float, ...], half: fl
     unit, stop = more.pop("unit", None), end
     if unit is None and not more.get("nth"):
         unit, stop = _unit(text, end)
+    if after := _AFTER.match(text[stop : stop + 40]):
+        bound = "<" if after["under"] else ">"
     return Quantity(start, stop, readings, half, unit, bound, rounded=_rounded(readings[0]), told=told, **more)  # type: ignore[arg-type]
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -17,6 +17,7 @@ _WORD = re.compile(rf"{CJK.pattern}|{_LATIN}(?:{_LATIN})*(?:[-'’.&](?:{_LATIN}
 _BREAK = re.compile(
     r"[;:()—–，；：（）、\n]|,(?!\d)|\b(?:and|but|while|whereas|although|though|which|who|whose|where)\b", re.IGNORECASE
 )
+_CLAUSE = re.compile(r"[;；\n]|\b(?:while|whereas|but)\b", re.IGNORECASE)
 _LINES, _CELLS = re.compile(r"\n"), re.compile(r"\|")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|may|might|must|shall|should|became|"
@@ -40,13 +41,14 @@ _OPENERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A name, number, date or word: `key` is what it is compared by, `piece` the piece of the sentence it is in."""
+    """A name, number, date or word: `key` is what it is compared by, `piece` and `clause` where it stands."""
 
     sort: Sort
     key: str
     text: str
     start: int
     piece: int
+    clause: int = 0
     quantity: Quantity | None = None
     date: Date | None = None
     lead: bool = False
@@ -147,7 +149,17 @@ def statement(text: str) -> Statement:
     ]
     for at, match in enumerate(_WORD.finditer(_blanked(text, covered))):
         tokens += _worded(match, piece, first=at == 0)
-    return Statement(text, tuple(sorted(tokens, key=lambda token: token.start)), breaks)
+    clauses = [match.start() for match in _CLAUSE.finditer(text)] if _form(text) is _BREAK else breaks
+    ordered = [
+        replace(one, clause=sum(at <= one.start for at in clauses))
+        for one in sorted(tokens, key=lambda token: token.start)
+        if not (one.key in _BOUNDS and _BOUND.search(text[: one.start]))
+    ]
+    return Statement(text, tuple(ordered), breaks)
+
+
+_BOUNDS = frozenset(["most", "least", "more", "less", "fewer"])
+_BOUND = re.compile(r"\b(?:at|or)\s+$", re.IGNORECASE)
 
 
 def _form(text: str) -> re.Pattern[str]:

@@ -77,6 +77,8 @@ _CJK_LIGHT = "约的是了在有和与及为于其它他她们也都就而该这
 
 def folded(text: str) -> str:
     """Small letters without accents, straight apostrophes."""
+    if text.isascii():
+        return text.lower()
     plain = unicodedata.normalize("NFKD", text.replace("’", "'").lower())
     return "".join(sign for sign in plain if not unicodedata.combining(sign))
 
@@ -94,7 +96,7 @@ def _groups() -> dict[str, str]:
 _HEADS = _groups()
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=100_000)
 def root(word: str) -> str:
     """What a word is compared by: its group of same meaning, else its stem; empty for words that weigh nothing."""
     low = folded(word).removesuffix("'s").removesuffix("'")
@@ -135,7 +137,7 @@ _ENDINGS = frozenset(
 _DEMONYM = frozenset(["n", "an", "ian", "ese", "ish", "s", "i", "'s"])
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=100_000)
 def related(one: str, other: str) -> bool:
     """Whether two roots are forms of one word: construct and construction, invent and inventor."""
     short, long = sorted((one, other), key=len)
@@ -149,7 +151,7 @@ def related(one: str, other: str) -> bool:
     return shared >= 5 and one[shared:] in _ENDINGS and other[shared:] in _ENDINGS
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=100_000)
 def same_name(one: str, other: str) -> bool:
     """Whether two names in small letters are one: a country and its people meet, other names have to be equal."""
     if one == other:
