@@ -2,8 +2,8 @@
 
     python benchmarks/evidence.py [--write] [--wrong] [--half tuned|held]
 
-Every row of benchmarks/data/evidence is a claim, a question and a source of our own making, and whether the claim should
-be accepted. A false accept is a claim that should be rejected and is `supported`; a false reject is one that should be
+Every row of benchmarks/data/evidence is a claim, a question and a source of our own making, and whether the claim
+should be accepted. A false accept is a claim that should be rejected and is `supported`; a false reject is one that should be
 accepted and is `contradicted` or `not found`. `unchecked` is neither, and counted by itself.
 """
 
@@ -59,7 +59,7 @@ def rows(half: str) -> list[Row]:
 
 def table(checked: Sequence[Row]) -> str:
     lines = [
-        "| half | false claims | accepted wrongly | true claims | rejected wrongly | unchecked | false ones told as contradicted |",
+        "| half | false claims | accepted wrongly | true claims | rejected wrongly | unchecked | false: contradicted |",
         "|---|---|---|---|---|---|---|",
     ]
     for half in HALVES:
@@ -119,7 +119,8 @@ def main() -> None:
     if args.write:
         where = f"Python {platform.python_version()} on {platform.system()}"
         note = (HERE / "data" / "evidence" / "README.md").read_text(encoding="utf-8").partition("\n\n")[2]
-        text = f"# The check of claims\n\n`python benchmarks/evidence.py --write`, {where}.\n\n{shown}\n\n{speed}\n\n{note}"
+        command = f"`python benchmarks/evidence.py --write`, {where}."
+        text = "\n\n".join(["# The check of claims", command, shown, speed, note])
         RESULTS.write_text(text, encoding="utf-8")
 
 

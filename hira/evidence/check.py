@@ -11,7 +11,7 @@ from typing import Literal
 from hira.evidence.computed import printed, repeated
 from hira.evidence.holding import SHORT, Match, Outcome, hold
 from hira.evidence.marks import claims
-from hira.evidence.meeting import slot, weighty
+from hira.evidence.meeting import places, slot, weighty
 from hira.evidence.page import Page, terms
 from hira.evidence.source import Source, Sources
 from hira.evidence.statement import Statement, Token, statement
@@ -207,8 +207,21 @@ def _answers(claim: Statement, asked: Statement, best: Match, page: Page) -> boo
     fuller = hold(both, weighty(both), page, best.at)
     if fuller.outcome == "against" and not fuller.missing:
         return False
+    if _of_other(claim, asked, page.statement(best.at)):
+        return False
     elsewhere = [one for one in fuller.missing if slot(one) and not one.lead and set(terms(one.text)) <= page.keys]
     return not elsewhere and bool(asked.keys & (page.statement(best.at).keys | page.keys))
+
+
+def _of_other(claim: Statement, asked: Statement, own: Statement) -> bool:
+    """Whether a word of the question stands in pieces of a passage that have another number than the one answered."""
+    answered = {piece for one in claim.tokens if one.quantity for piece in places(one, own)}
+    figures = [one for one in own.tokens if one.quantity and not one.quantity.year]
+    for token in weighty(asked) if answered else ():
+        pieces = set(places(token, own))
+        if pieces and not pieces & answered and pieces <= {one.piece for one in figures}:
+            return True
+    return False
 
 
 def question_of(asked: Statement) -> str:

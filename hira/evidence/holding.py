@@ -1,5 +1,6 @@
 """Whether a sentence of a source, with what it goes on from, says what a claim says."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +13,7 @@ from hira.evidence.statement import Statement, Token
 
 SHORT = 5
 """A claim of so many content words or fewer has to be held in every one."""
-LOOSE = 0.2
+LOOSE = 0.15
 """The share of a longer claim's plain words that may be said otherwise."""
 ALIKE = 0.75
 """The share of a claim that a passage has to hold to contradict the rest."""
@@ -53,7 +54,7 @@ def hold(claim: Statement, tokens: Sequence[Token], page: Page, at: int) -> Matc
     used = {piece for found in where.values() for piece in found[:1]}
     opposite = opposed(claim, own, used)
     against = bool(opposite) or denied(claim, tokens, own) or turned(claim, own)
-    against = against or miscounted(claim, own) or crossed(claim, tokens, where, own, context[: page.chain(at)])
+    against = against or miscounted(claim, own) or crossed(tokens, where, own, context[: page.chain(at)])
     outcome: Outcome = "apart"
     inside = sum(map(bool, where.values())) >= OWN * len(tokens)
     if not against and inside and _enough(claim, tokens, own, missing):
@@ -92,11 +93,12 @@ def _in_context(token: Token, claim: Statement, context: Sequence[Statement], ch
 
 
 def _full(token: Token, tokens: Sequence[Token], where: Where, own: Statement, page: Page) -> bool:
-    """Whether a given name stands before a family name that is held alone, and the source tells the full name elsewhere."""
+    """Whether a given name stands before a family name held alone, and the source tells it in full elsewhere."""
     for first, second in pairwise(tokens):
         if token is first and first.sort == second.sort == "name" and where[second]:
             given = any(meets(second, after) and before.sort == "name" for before, after in pairwise(own.tokens))
-            return not given and f"{first.key} {second.key}" in page.low
+            of = re.search(rf"\b{re.escape(second.text)} of\b", own.text)
+            return not given and not of and f"{first.key} {second.key}" in page.low
     return False
 
 

@@ -23,7 +23,7 @@ def cited(text: str) -> list[str]:
 
 
 def unmarked(text: str) -> str:
-    """What was read without marks like our own: no page cites a source, or opens and closes the frame around another."""
+    """What was read, without marks like ours: no page cites a source, or opens and closes the frame around another."""
     return _MARK.sub("", text)
 
 

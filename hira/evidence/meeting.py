@@ -11,6 +11,7 @@ DEGREE = re.compile(
 _SENSE = frozenset("most least only more less fewer all always".split())
 _LIGHT = frozenset(root(word) for word in LIGHT) | LIGHT
 _APPOSITIVE = frozenset(root(word) for word in APPOSITIVE)
+_ONE = re.compile(r"\bone\b", re.IGNORECASE)
 _TIMES = frozenset(root(word) for word in "year month day date time".split())
 # they have opposites, and are said in other words all the same
 _MILD = frozenset(
@@ -63,6 +64,8 @@ def places(token: Token, passage: Statement) -> list[int]:
     if token.sort == "cjk":
         return _covered(token.key, passage)
     found = [one.piece for one in passage.tokens if meets(token, one)]
+    if token.quantity and token.quantity.readings == (1.0,):
+        found += [passage.piece_at(match.start()) for match in _ONE.finditer(passage.text)]
     if not found and token.sort == "name" and token.text.isupper() and 2 <= len(token.text) <= 6:
         found = [one.piece for one in passage.tokens if one.sort == "name"][: token.key in passage.initials]
     return list(dict.fromkeys(found))
@@ -70,12 +73,8 @@ def places(token: Token, passage: Statement) -> list[int]:
 
 def meets(token: Token, other: Token) -> bool:
     """Whether another token says what this one says."""
-    if token.quantity:
-        if other.date:
-            return token.quantity.year and other.date.year == token.quantity.readings[0]
-        return other.quantity is not None and token.quantity.held_by(other.quantity)
-    if token.date:
-        return other.date is not None and token.date.held_by(other.date)
+    if token.quantity or token.date:
+        return _as_much(token, other)
     if token.sort == "cjk":
         return other.sort == "cjk" and (other.key in token.key or token.key in other.key)
     if other.sort not in ("name", "word"):
@@ -84,6 +83,14 @@ def meets(token: Token, other: Token) -> bool:
         return same_name(token.key, other.key)
     mine, theirs = (root(one.key) if one.sort == "name" else one.key for one in (token, other))
     return same_name(token.key, other.key) or (bool(mine) and related(mine, theirs))
+
+
+def _as_much(token: Token, other: Token) -> bool:
+    if token.quantity and other.date:
+        return token.quantity.year and other.date.year == token.quantity.readings[0]
+    if token.quantity:
+        return other.quantity is not None and token.quantity.held_by(other.quantity)
+    return token.date is not None and other.date is not None and token.date.held_by(other.date)
 
 
 def _covered(chunk: str, passage: Statement) -> list[int]:

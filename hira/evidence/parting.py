@@ -39,9 +39,7 @@ def opposed(claim: Statement, own: Statement, used: set[int]) -> int:
     )
 
 
-def crossed(
-    claim: Statement, tokens: Sequence[Token], where: Where, own: Statement, before: Sequence[Statement] = ()
-) -> bool:
+def crossed(tokens: Sequence[Token], where: Where, own: Statement, before: Sequence[Statement] = ()) -> bool:
     """Whether a number or name stands in another piece than what the claim says of it, each with a rival beside it.
 
     "Jakarta is Indonesia's capital; Bangkok is Thailand's": Bangkok has Thailand, Indonesia has Jakarta. Looked at
@@ -121,6 +119,7 @@ def _where(
 ) -> Where:
     """The places of tokens, those of the sentences before too; what their verbs are said of is handed on for free."""
     found: Where = {}
+    lent = frozenset().union(*(one.opening for one in before))
     for token in tokens:
         found[token] = where[token]
         if by is _clause and token.sort != "cjk":
@@ -128,13 +127,13 @@ def _where(
                 list(dict.fromkeys(one.clause for one in own.tokens if meets(token, one))) or where[token][:1]
             )
         for at, one in enumerate(before, 1):
-            if not found[token] and token.key not in one.opening:
+            if not found[token] and token.key not in lent:
                 found[token] = [at * _FAR + by(other) for other in one.tokens if meets(token, other)]
     return found
 
 
 def miscounted(claim: Statement, own: Statement) -> bool:
-    """Whether a number of the claim counts what another number counts in the passage, and counts something else there."""
+    """Whether a number of the claim counts what another counts in the passage, and counts something else there."""
     mine, theirs = _counts(claim), _counts(own)
     return any(
         any(meets(word, other) and not meets(number, told) for told, other in theirs)
@@ -200,7 +199,7 @@ def turned(claim: Statement, own: Statement) -> bool:
 
 
 def _cjk_turned(claim: str, own: str) -> bool:
-    """Whether what stands before a relation in a Chinese claim stands behind it in the passage, and the other way round."""
+    """Whether the two sides of a relation in a Chinese claim stand the other way round in the passage."""
     for match in _RELATIONS.finditer(claim):
         at = own.find(match[0])
         if at < 0:

@@ -42,7 +42,7 @@ _UNITS: dict[str, tuple[str, float]] = {
         "share": "% percent per-cent 1; percentage-point 1",
         "money": "$ dollar usd us$ 美元 1",
         "euro": "€ euro eur 欧元 1",
-        "sterling": "£ gbp 英镑 1",
+        "sterling": "£ gbp pound 英镑 1",
         "yen": "¥ yen yuan rmb 元 人民币 1",
         "degree": "°c celsius 摄氏度 ℃ 1",
         "fahrenheit": "°f fahrenheit 1",
@@ -79,9 +79,9 @@ _CJK_NUMBER = re.compile(
     r"|[一二两三四五六七八九](?=世纪|公里|千米|平方|米|年|个月|岁|百万)|[百千](?=万)"
 )
 _SPELT = "|".join([*sorted(_WORDS, key=len, reverse=True)])
+_LARGE = "hundred|thousand|million|billion"
 _SPELT_NUMBER = re.compile(
-    rf"\b(?:(?:{_SPELT}|an?(?= (?:hundred|thousand|million|billion|dozen)))(?:[ -](?:and )?(?=(?:{_SPELT}|hundred|thousand|million|billion)\b))?"
-    rf"|(?:hundred|thousand|million|billion)(?:[ -](?:and )?(?=(?:{_SPELT}|hundred|thousand|million)\b))?)+\b",
+    rf"\b(?:(?:{_SPELT}|{_LARGE}|an?(?= (?:{_LARGE}|dozen)))(?:[ -](?:and )?(?=(?:{_SPELT}|{_LARGE})\b))?)+\b",
     re.IGNORECASE,
 )
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
@@ -301,7 +301,7 @@ def _in_words(text: str) -> list[Quantity]:
             continue
         total, section = 0.0, 0.0
         for part in parts:
-            if part == "hundred" or part == "dozen":
+            if part in ("hundred", "dozen"):
                 section = (section or 1) * (100 if part == "hundred" else 12)
             elif part in _SCALES:
                 total, section = total + (section or 1) * _SCALES[part], 0.0

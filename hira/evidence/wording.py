@@ -9,7 +9,7 @@ from hira.relevance import words
 _SAME = """
 build built construct erect; begin began begun start commence launch; end finish conclude; big large huge;
 write wrote written author pen; film movie; win won receive award earn; buy bought acquire purchase;
-establish founded set-up; make made produce manufacture; show demonstrate reveal; use employ utilise utilize;
+establish founded set-up; make made produce manufacture; show demonstrate reveal; use utilise utilize;
 people inhabitant resident; die died death dead; car automobile; company firm; kid child children;
 high height tall; long length; wide width; deep depth; heavy weigh weight weighed; cost price; publish release issue;
 lead led head; marry married wife husband spouse; help assist; reduce cut lower; fast quick rapid speed;
@@ -21,7 +21,8 @@ become became; come came; go went gone; tell told; teach taught; think thought; 
 stand stood; fly flew flown; draw drew drawn; choose chose chosen; drive drove driven; sing sang sung;
 sink sank sunk; throw threw thrown; swim swam; man men; woman women; foot feet; find found discover discovery;
 larger bigger greater; largest biggest greatest; smaller tinier; smallest tiniest; highest tallest; higher taller;
-beat beaten defeat defeated; near close; get got; know knew known; wear wore worn; steal stole stolen; break broke broken;
+beat beaten defeat defeated; near nearby; get got; know knew known; wear wore worn; steal stole stolen;
+break broke broken;
 rule govern; ship vessel; doctor physician; job occupation; beautiful pretty; shut close closed;
 destroy ruin; fix repair; choose select; also too; born birth; attend study studied; ill sick; teach instruct;
 usually normally; often frequently; rich wealthy; important significant; show display; earlier before; later after;
@@ -40,26 +41,29 @@ possible/impossible; born/die; accept/reject; approve/reject; father/mother; son
 success/failure; succeed/fail; pass/fail; positive/negative; arrive/leave; enter/leave; over/under; safe/unsafe;
 inside/outside; public/private; upper/lower; deepest/shallowest; deeper/shallower; wider/narrower; widest/narrowest;
 heavier/lighter; heaviest/lightest; faster/slower; fastest/slowest; richer/poorer; richest/poorest; strong/weak;
-stronger/weaker; include/exclude; allow/forbid; allow/prohibit; allow/ban; permit/forbid; cause/prevent; 
+stronger/weaker; include/exclude; allow/forbid; allow/prohibit; allow/ban; permit/forbid; cause/prevent;
 all/some; day/night; winter/summer; spring/autumn; morning/evening; black/white; solid/liquid; add/remove;
 profit/loss; deficit/surplus; majority/minority; help/harm; increase/reduce; grow/reduce; agree/disagree; up/down;
 likely/unlikely; known/unknown; complete/incomplete; start/end; husband/wife; king/queen; acid/base; near/far;
 create/destroy; build/destroy; full/empty; wet/dry; rural/urban; old/new; old/young; easy/hard; cheap/expensive;
 cheaper/dearer; married/divorced; guilty/innocent; winner/loser; employ/dismiss; support/oppose; parent/child;
-only/also; man/woman; boy/girl; 增长/下降; 增加/减少; 上升/下降; 提高/降低; 最大/最小; 最高/最低; 最长/最短; 最早/最晚; 最多/最少
+only/also; man/woman; boy/girl;
+增长/下降; 增加/减少; 上升/下降; 提高/降低; 最大/最小; 最高/最低; 最长/最短; 最早/最晚; 最多/最少
 """
 _IRREGULAR_STOPS = frozenset(
     "more most all some less least few fewer first last before after above below over under up down only always".split()
 )
 """Words that carry the sense of a statement, though a search does not weigh them."""
 
+_PRONOUNS = frozenset("he she him his her hers himself herself itself themselves themself upon per".split())
+
 LIGHT = frozenset(
     """locate situated lie stand located known name named call called current currently official officially exact exactly
-    according source page says states articles article text document say said state stated mention mentioned report reported show shown given
-    overall namely therefore hence however answer question result following very quite just make up have number figure
-    amount value equal total altogether found well actual actually indeed first's there around about approximately
+    according source page says states articles article text document say said state stated mention mentioned
+    report reported show shown given overall namely therefore hence however answer question result following very quite just have number figure
+    amount value equal total altogether well actual actually indeed first's there around about approximately
     roughly nearly almost circa today now ever yes both each respectively additionally furthermore moreover thus among
-    measure count provide list base based be become part feature describe place type kind form every per person
+    count list be place type kind form every per person
     also too while during since until upon within along etc""".split()
 )
 APPOSITIVE = frozenset(
@@ -67,8 +71,8 @@ APPOSITIVE = frozenset(
     province region area member time date day month author name term group team""".split()
 )
 NEGATIONS = re.compile(
-    r"\b(?:not(?! only| just| least)|never|neither|nor|none|nobody|nothing|without|cannot|hardly|no(?= [a-z])(?! longer than| less| more than)"
-    r"|fail(?:s|ed)? to|den(?:y|ies|ied))\b|\w+n[’']t\b"
+    r"\b(?:not(?! only| just| least)|never|neither|nor|none|nobody|nothing|without|cannot|hardly"
+    r"|no(?= [a-z])(?! longer than| less| more than)|fail(?:s|ed)? to|den(?:y|ies|ied))\b|\w+n[’']t\b"
     r"|不(?![仅但断同过管论少得])|没有?|未(?!来)|并非|无法|从未|并不",
     re.IGNORECASE,
 )
@@ -102,6 +106,8 @@ def root(word: str) -> str:
     low = folded(word).removesuffix("'s").removesuffix("'")
     if low in _HEADS:
         return _HEADS[low]
+    if low in _PRONOUNS:
+        return ""
     if low in _IRREGULAR_STOPS:
         return low
     stems = words(low)
@@ -131,9 +137,11 @@ CJK_OPPOSITES = [
     tuple(one.strip().split("/")) for one in _OPPOSITE.replace("\n", " ").split(";") if one.strip()[0] >= "\u4e00"
 ]
 _ENDINGS = frozenset(
-    ["", "s", "e", "ed", "es", "ing", "er", "or", "ers", "ors", "ion", "ions", "ation", "ment", "ly", "al", "ive", "ity", "y",
-     "ies", "ied", "ical", "ist", "ance", "ant", "ful", "able", "ar", "ian", "ist", "ic", "ance"]
-)  # fmt: skip
+    [
+        "",
+        *"s e ed es ing er or ers ors ion ions ation ment ly al ive ity y ies ied ical ist ance ant ful able ar ian".split(),
+    ]
+)
 _DEMONYM = frozenset(["n", "an", "ian", "ese", "ish", "s", "i", "'s"])
 
 
