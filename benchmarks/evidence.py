@@ -3,8 +3,8 @@
     python benchmarks/evidence.py [--write] [--wrong] [--half tuned|held]
 
 Every row of benchmarks/data/evidence is a claim, a question and a source of our own making, and whether the claim
-should be accepted. A false accept is a claim that should be rejected and is `supported`; a false reject is one that should be
-accepted and is `contradicted` or `not found`. `unchecked` is neither, and counted by itself.
+should be accepted. A false accept is a claim that should be rejected and is `supported`; a false reject is one that
+should be accepted and is `contradicted` or `not found`. `unchecked` is neither, and counted by itself.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def main() -> None:
         where = f"Python {platform.python_version()} on {platform.system()}"
         note = (HERE / "data" / "evidence" / "README.md").read_text(encoding="utf-8").partition("\n\n")[2]
         command = f"`python benchmarks/evidence.py --write`, {where}."
-        text = "\n\n".join(["# The check of claims", command, shown, speed, note])
+        text = f"# The check of claims\n\n{command}\n\n{shown}\n\n{speed}\n\n{note}"
         RESULTS.write_text(text, encoding="utf-8")
 
 

@@ -17,8 +17,8 @@ _TIMES = frozenset(root(word) for word in "year month day date time".split())
 _MILD = frozenset(
     root(word)
     for word in (
-        "child day night parent leave begin end include cause known create build destroy full add kill hold marry open man"
-        " woman"
+        "child day night parent leave begin end include cause known create build destroy full add kill hold marry open"
+        " man woman"
     ).split()
 )
 

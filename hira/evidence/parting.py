@@ -30,13 +30,20 @@ def denied(claim: Statement, tokens: Sequence[Token], own: Statement) -> bool:
 
 def opposed(claim: Statement, own: Statement, used: set[int]) -> int:
     """How many words of the claim the passage has the opposite of, and not the word."""
-    near = {root(one.key) if one.sort == "name" else one.key for one in own.tokens if one.piece in used}
-    missing = [one for one in claim.tokens if one.sort in ("word", "name") and not places(one, own)]
-    found = sum(bool(OPPOSITES.get(one.key, frozenset()) & near) for one in missing)
+    near = {_sense(one) for one in own.tokens if one.piece in used}
+    missing = [one for one in claim.tokens if not places(one, own)]
+    found = sum(bool(OPPOSITES.get(_sense(one), frozenset()) & near) for one in missing)
     said = claim.text
     return found + sum(
         any(a in said and a not in own.text and b in own.text for a, b in (pair, pair[::-1])) for pair in CJK_OPPOSITES
     )
+
+
+def _sense(token: Token) -> str:
+    """What a token is looked up by among the opposites; an ordinal of one is "first"."""
+    if token.quantity:
+        return "first" if token.quantity.nth and token.quantity.readings == (1.0,) else ""
+    return root(token.key) if token.sort == "name" else token.key
 
 
 def crossed(tokens: Sequence[Token], where: Where, own: Statement, before: Sequence[Statement] = ()) -> bool:

@@ -58,9 +58,10 @@ _IRREGULAR_STOPS = frozenset(
 _PRONOUNS = frozenset("he she him his her hers himself herself itself themselves themself upon per".split())
 
 LIGHT = frozenset(
-    """locate situated lie stand located known name named call called current currently official officially exact exactly
-    according source page says states articles article text document say said state stated mention mentioned
-    report reported show shown given overall namely therefore hence however answer question result following very quite just have number figure
+    """locate situated lie stand located known name named call called current currently official officially exact
+    exactly according source page says states articles article text document say said state stated mention mentioned
+    report reported show shown given overall namely therefore hence however answer question result following very
+    quite just have number figure
     amount value equal total altogether well actual actually indeed first's there around about approximately
     roughly nearly almost circa today now ever yes both each respectively additionally furthermore moreover thus among
     count list be place type kind form every per person
@@ -139,7 +140,8 @@ CJK_OPPOSITES = [
 _ENDINGS = frozenset(
     [
         "",
-        *"s e ed es ing er or ers ors ion ions ation ment ly al ive ity y ies ied ical ist ance ant ful able ar ian".split(),
+        *"s e ed es ing er or ers ors ion ions ation ment ly al ive ity y ies ied ical ist ance ant ful able".split(),
+        *"ar ian".split(),
     ]
 )
 _DEMONYM = frozenset(["n", "an", "ian", "ese", "ish", "s", "i", "'s"])
