@@ -155,7 +155,6 @@ class Events:
             for reader in self.readers:
                 reader(event)
 
-
     def _masked(self, event: Event) -> Event:
         told = {name: getattr(event, name) for name in event.__dataclass_fields__}
         changed = {name: masked for name, one in told.items() if (masked := redacted(one, self.secrets)) is not one}
