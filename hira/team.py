@@ -1,28 +1,24 @@
 """A team casts roles with policies, gives out conversations, and keeps the record of a run."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from hira.budget import Budget, Wanted, size
-from hira.dialects import NATIVE, Call, Dialect
-from hira.errors import Interrupted, OutOfBudget, RoleSpent, Stop, Withheld
-from hira.events import Events, Notice, SourceRead, TurnEnded, TurnStarted, TurnText
+from hira.budget import Budget
+from hira.conversation import Conversation
+from hira.dialects import NATIVE, Dialect
+from hira.errors import Interrupted, OutOfBudget, Stop
+from hira.events import Events, Notice, SourceRead
 from hira.evidence import Source
 from hira.journal import Log
-from hira.messages import Message, assistant
-from hira.policy import Choose, Completion, Delta, Policy, Request, Sampling, Usage
+from hira.policy import Policy, Sampling
 from hira.prices import NO_PRICES, Price, Prices
-from hira.tokens import count
 from hira.tools import Toolbox
-from hira.trajectory import Rollout, Trajectory, Turn
+from hira.trajectory import Rollout, Trajectory
 
-if TYPE_CHECKING:
-    from hira.policy import Watch
+__all__ = ["Continuation", "Conversation", "Part", "Team", "together"]
 
 T = TypeVar("T")
 
@@ -40,7 +36,6 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-LONGEST_QUOTE = 160
 Continuation = Literal["turns", "chain"]
 
 
@@ -98,7 +93,7 @@ class Team:
     def part(self, role: str) -> Part:
         return self.cast.get(role) or self.cast["*"]
 
-    def conversation(self, role: str, under: str = "") -> "Conversation":
+    def conversation(self, role: str, under: str = "") -> Conversation:
         """A new, empty conversation of the role; `under` names the subtask it serves, so that names never race."""
         stem = name = f"{under}/{role}" if under else role
         again = 1
@@ -185,186 +180,3 @@ class Team:
         if text not in self._noted:
             self._noted.add(text)
             self.events(Notice(text))
-
-
-@dataclass(slots=True)
-class Conversation:
-    """The messages one role has exchanged, and the only way to its policy. Every turn is recorded.
-
-    `unmade` are calls of stateful tools whose results came from the journal, by the tool's name. `closes` says whose
-    answer is written by the last call, for which a reserve is kept: nobody's, the role's own, or the run's.
-    """
-
-    team: Team
-    trajectory: Trajectory
-    part: Part
-    messages: list[Message] = field(default_factory=list)
-    unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    closes: Literal["", "role", "run"] = ""
-    _sized: tuple[int, Message | None, int] = (0, None, 0)
-
-    @property
-    def name(self) -> str:
-        return self.trajectory.conversation
-
-    def say(self, *messages: Message) -> None:
-        self.messages += messages
-
-    def carry_on(self, text: str, results: Sequence[tuple[Call, str]] = ()) -> None:
-        """Lengthen the assistant's last message, which the next turn continues (`chain`).
-
-        The message remembers the `results` that were written into it, as a message of results does.
-        """
-        if not self.messages or self.messages[-1].role != "assistant":
-            self.say(assistant(""))
-        last = self.messages[-1]
-        known = {"results": [*last.values.get("results", ()), *results]}
-        self.messages[-1] = replace(last, text=last.text + text, prompt="result", values=known)
-
-    async def turn(
-        self,
-        *,
-        stop: tuple[str, ...] = (),
-        tools: tuple[Mapping[str, Any], ...] = (),
-        schema: Mapping[str, Any] | None = None,
-        last: bool = False,
-        closing: bool = False,
-        choose: Choose = "auto",
-    ) -> Completion:
-        """One policy call. `last` is the call that writes the answer: the reserve pays for it and no stop prevents it.
-        `closing` is the call with which a role ends its part; it may use up the reserve of its role.
-
-        The reply is recorded but not appended: what enters the conversation is for the dialect to say.
-        """
-        team, part = self.team, self.part
-        if team.stopped and not last:
-            raise team.stopped
-        wanted = self._wanted(tools, last=last, closing=closing)
-        with self._ending_the_run():
-            room = team.budget.admit(wanted)
-        request = Request(
-            tuple(self.messages),
-            part.sampling,
-            stop,
-            tools,
-            schema,
-            continues=bool(self.messages) and self.messages[-1].role == "assistant",
-            conversation=self.name,
-            choose=choose,
-        )
-        team.events(TurnStarted(self.name, self.trajectory.role))
-        completion = await self._charged(self._asked(request, wanted, room), wanted)
-        self.trajectory.turns.append(Turn(request, completion))
-        team.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
-        for note in completion.notes:
-            team.note(note)
-        if completion.finish == "filtered":
-            raise self._withheld(completion)
-        return completion
-
-    def _withheld(self, completion: Completion) -> Withheld:
-        """What a filter left of a reply, and a refusal, are no answer."""
-        said = " ".join(completion.text.split())[:LONGEST_QUOTE]
-        return Withheld(
-            "the model refused, or a content filter kept its reply back" + (f": {said!r}" if said else ""),
-            where=f"role {self.trajectory.role!r}, model {completion.model or self.part.policy.model!r}",
-            fix="ask differently, or let another model speak for this role",
-        )
-
-    async def reply(self, *messages: Message, last: bool = False) -> str:
-        """Say the messages, take one turn without tools, keep the reply, and return its text."""
-        self.say(*messages)
-        completion = await self.turn(last=last)
-        self.say(assistant(completion.text))
-        return completion.text
-
-    def _wanted(self, tools: tuple[Mapping[str, Any], ...], *, last: bool, closing: bool) -> Wanted:
-        role = self.trajectory.role
-        prompt = self._size(tools) if self.team.budget.counts(role) else 0
-        answers = self.closes == "run"
-        return Wanted(role, prompt, self.part.price, answers, last, bool(self.closes), closing or last)
-
-    def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
-        """About how many tokens the next prompt is. What is new is counted, on top of what is known of the rest."""
-        counted, last, total = self._sized
-        if not counted:
-            total = count(str(tools)) if tools else 0
-        elif (now := self.messages[counted - 1]) is not last and last is not None:
-            total += count(now.text[len(last.text) :])  # it was carried on
-        total += size(self.messages[counted:])
-        self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
-        return total
-
-    async def _charged(self, call: Awaitable[Completion], wanted: Wanted) -> Completion:
-        """The call, with the budget charged for it. What the endpoint counted is a better size than our estimate."""
-        usage = Usage()
-        try:
-            with self._ending_the_run():
-                completion = await call
-            usage = completion.usage
-        finally:
-            self.team.budget.charge(wanted, usage)
-        if usage.prompt_tokens:
-            self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
-        return completion
-
-    @contextmanager
-    def _ending_the_run(self) -> Iterator[None]:
-        """A budget that is used up ends the run, be it the run's own or that of the role that answers for it."""
-        try:
-            yield
-        except OutOfBudget as spent:
-            if self.closes == "run" or not isinstance(spent, RoleSpent):
-                self.team.stop(spent)
-            raise
-
-    async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> Completion:
-        """What the policy says, or what the journal holds of it. `room` bounds the reply, but is no part of the record:
-        what is left of a budget may be another when the run is resumed."""
-        policy = self.part.policy
-        bounded = request
-        if room is not None:
-            least = min(room, request.sampling.max_tokens or room)
-            bounded = replace(request, sampling=replace(request.sampling, max_tokens=least))
-
-        async def ask() -> Completion:
-            began = time.monotonic()
-            call = policy.complete(bounded, self._watch())
-            if (seconds := self.team.budget.role_seconds(wanted.role, closing=wanted.closing)) is not None:
-                call = self._in_roles_time(call, wanted.role, seconds)
-            completion = await (self._in_time(call) if wanted.last else self.team.unless_stopped(call))
-            return self._priced(completion, time.monotonic() - began)
-
-        return await (self.team.log.policy(policy.model, request, ask) if self.team.log else ask())
-
-    def _priced(self, completion: Completion, seconds: float) -> Completion:
-        """With the seconds it took, and its cost where the policy does not know it and a price is known."""
-        usage = replace(completion.usage, seconds=seconds)
-        if usage.cost is None and (price := self.part.prices.of(completion.model) or self.part.price):
-            usage = replace(usage, cost=price.of(usage))
-        return replace(completion, usage=usage)
-
-    async def _in_time(self, call: Awaitable[Completion]) -> Completion:
-        """The call that writes the answer may use up the budget's seconds, and not one more."""
-        try:
-            async with asyncio.timeout(self.team.budget.remaining_seconds(last=True)):
-                return await call
-        except TimeoutError:
-            raise OutOfBudget(f"the budget of {self.team.budget.seconds:g} seconds is used up") from None
-
-    async def _in_roles_time(self, call: Awaitable[Completion], role: str, seconds: float) -> Completion:
-        """A call may use up its role's seconds, and not one more."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await call
-        except TimeoutError:
-            raise RoleSpent(f"the seconds of role {role!r} are used up") from None
-
-    def _watch(self) -> "Watch | None":
-        if not self.team.stream:
-            return None
-
-        def watch(delta: Delta) -> None:
-            self.team.events(TurnText(self.name, delta.text, delta.reasoning))
-
-        return watch

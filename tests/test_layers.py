@@ -10,7 +10,7 @@ LAYERS: list[set[str]] = [
     {"errors", "messages", "redaction", "untrusted"},
     {"policy"},
     {"events", "budget", "prices", "tokens", "relevance", "journal"},
-    {"evidence", "memory", "trajectory", "team", "tools", "dialects", "policies", "prompts", "testing"},
+    {"evidence", "memory", "trajectory", "conversation", "team", "tools", "dialects", "policies", "prompts", "testing"},
     {"agents", "rewards"},
     {"workflows"},
     {
