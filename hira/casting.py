@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hira.agents.expert import Expert
-from hira.agents.experts import EXPERTS
 from hira.budget import Budget, Limits
-from hira.dialects import DIALECTS
+from hira.chosen import check_roles, made_workflow
+from hira.dialects import DIALECTS, NATIVE, TAGS
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.events import Event, Events, Notice, Reader, TurnEnded, record
 from hira.journal import Journal, Log
@@ -25,7 +25,7 @@ from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.redaction import without_userinfo
-from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings, did_you_mean
+from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings
 from hira.team import Part, Team
 from hira.tools import Tool
 from hira.tools.documents.walk import is_text
@@ -33,7 +33,7 @@ from hira.tools.files import check_attached
 from hira.tools.stand_ins import told
 from hira.trajectory import Rollout
 from hira.workbench import Workbench, web_searches, workbench
-from hira.workflows import WORKFLOWS, Workflow
+from hira.workflows import Workflow
 
 OFFLINE = "offline"
 WANTS_KEY = frozenset({401, 403})
@@ -157,7 +157,8 @@ async def crew(
     check_roles(settings, flow, given)
     if "*" not in given:
         settings = await connected(settings, ports)
-    cast, own = cast_of(settings, given, await asyncio.to_thread(litellm_table))
+    prices = await asyncio.to_thread(litellm_table)
+    cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
     bench = await workbench(settings, tools)
     return Crew(settings, cast, flow, bench, own, await asyncio.to_thread(opened_journal, settings, bench.notices))
 
@@ -197,30 +198,6 @@ def versions() -> Mapping[str, str]:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
-
-
-def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> Workflow:
-    """The workflow that the settings name, with one's own experts beside the built-in ones."""
-    if settings.workflow not in WORKFLOWS:
-        raise UsageError(f"unknown workflow {settings.workflow!r}", fix=did_you_mean(settings.workflow, WORKFLOWS))
-    return WORKFLOWS[settings.workflow](
-        max_subtasks=settings.max_subtasks,
-        parallel=settings.parallel,
-        without=settings.without,
-        experts=(*EXPERTS, *experts),
-    )
-
-
-def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:
-    """Raise `UsageError` for a role that the workflow does not have, if it says which ones it has (`roles`)."""
-    known = getattr(workflow, "roles", None)
-    if known is None:
-        return
-    scoped = (role for server in settings.mcp.values() for role in server.roles)
-    for role in (*settings.roles, *policies, *scoped):
-        if role not in known and role != "*":
-            where = f"in workflow {workflow.name!r}"
-            raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
 
 
 async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
@@ -380,12 +357,15 @@ def _meant_for(model: str, setting: str, settings: Settings) -> bool:
 
 
 def cast_of(
-    settings: Settings, policies: Mapping[str, Policy], table: Mapping[str, Mapping[str, Any]] | None = None
+    settings: Settings,
+    policies: Mapping[str, Policy],
+    table: Mapping[str, Mapping[str, Any]] | None = None,
+    dialect: str = "native",
 ) -> tuple[dict[str, Part], tuple[Policy, ...]]:
     """Each role's part, `*` for all that are not named, and the policies that were opened for them.
 
     Roles that name the same model at the same place share one policy. `table` is litellm's, of prices; it is not asked
-    for what is served from this machine or its network.
+    for what is served from this machine or its network. `dialect` is the workflow's own, where none is set.
     """
     given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
     opened: dict[_Places, Policy] = {}
@@ -405,9 +385,11 @@ def cast_of(
             settings.top_p if own.top_p is None else own.top_p,
             own.top_k or settings.top_k,
         )
-        dialect = DIALECTS[own.dialect or settings.dialect]
+        spoken = DIALECTS[own.dialect or settings.dialect or dialect]
         prices = Prices(given, {} if any(nearby(place.base_url) for place in asked.places) else table or {})
-        return Part(policy, sampling, dialect, "turns" if continuation == "turns" else "chain", prices)
+        chosen = own.dialect or settings.dialect or continuation != "turns" or spoken is not NATIVE
+        otherwise = None if chosen else TAGS
+        return Part(policy, sampling, spoken, "turns" if continuation == "turns" else "chain", prices, otherwise)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())

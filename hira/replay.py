@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hira.answer import Answer, answer_of
-from hira.casting import cast_of, made_workflow
+from hira.casting import cast_of
+from hira.chosen import made_workflow
 from hira.events import Events
 from hira.journal import Entry, Journal, NotRecorded
 from hira.policy import Completion, Policy, Request, Watch
@@ -60,12 +61,13 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     started = next((event for event in events if event["event"] == "RunStarted"), {})
     policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
     policies.setdefault("*", Silent(settings.model))
-    cast, _ = cast_of(settings, policies)
+    flow = workflow or made_workflow(settings)
+    cast, _ = cast_of(settings, policies, dialect=getattr(flow, "dialect", "native"))
     record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))
     team = Team(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
-    await rollout(workflow or made_workflow(settings), entry.question, team)
+    await rollout(flow, entry.question, team)
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
     return Replay(entry, events, answer_of(record, settings.model), ends)
 

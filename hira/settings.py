@@ -16,6 +16,9 @@ A model is not chosen here: `model == ""` asks `hira.casting` for a server of th
     input = 0.1
     output = 0.4
 
+    [workflows.mars]
+    turns = 5
+
     [search_keys]
     serper = "…"
 
@@ -59,7 +62,7 @@ SEARCH_KEYS: Mapping[str, str] = {
     "openalex": "OPENALEX_API_KEY",
     "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
-_TABLES = ("roles", "search_keys", "mcp", "prices")
+_TABLES = ("roles", "workflows", "search_keys", "mcp", "prices")
 _LISTS = {"docs": os.pathsep, "without": ",", "allow": ","}
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
@@ -163,13 +166,15 @@ class Settings(_Checked):
     back (hira.tools.python); `cache` is the folder in which indexes of documents and searches are kept, None keeps them
     in memory. `search` names services, separated by commas, in order of preference; `contact` (an address or URL) is
     told to the sites that are read; `allow` holds "host:port" entries of servers of this network that may be opened all
-    the same. `mcp` names servers whose tools experts are given.
+    the same. `mcp` names servers whose tools experts are given. `max_subtasks`, `parallel` and `dialect` are the
+    workflow's own where they are not set; `workflows` holds further options of workflows, by their names.
     """
 
     model: str = ""
     base_url: str = ""
     api_key: SecretStr = SecretStr("")
     workflow: str = "hira"
+    workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
     docs: tuple[Path, ...] = ()
     search: str = ""
@@ -181,11 +186,11 @@ class Settings(_Checked):
     temperature: float = Field(default=0.7, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
-    dialect: Dialect = "native"
+    dialect: Dialect | None = None
     continuation: Continuation = "turns"
     without: frozenset[Part] = frozenset()
-    max_subtasks: int = Field(default=10, ge=1)
-    parallel: int = Field(default=1, ge=1)
+    max_subtasks: int | None = Field(default=None, ge=1)
+    parallel: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
     max_time: float | None = Field(default=None, gt=0)
@@ -205,7 +210,7 @@ class Settings(_Checked):
         """A native call ends its message, and its result is a message of its own: nothing is left to be continued."""
         for role, own in {"": RoleSettings(), **self.roles}.items():
             way, dialect = own.continuation or self.continuation, own.dialect or self.dialect
-            if way != "turns" and dialect == "native":
+            if way != "turns" and dialect in (None, "native"):
                 raise UsageError(
                     f'continuation = "{way}" does not go with native tool calls'
                     + (f" (role {role!r})" if role else ""),
@@ -317,7 +322,9 @@ def load(
 
 
 def _named(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    return {key: names.get(key) or f"--{key.replace('_', '-')}" for key in flags}
+    """What the flags are called; each role that was named has its own entry, because files may name others."""
+    called = {key: names.get(key) or f"--{key.replace('_', '-')}" for key in flags}
+    return called | {f"roles.{role}": called["roles"] for role in flags.get("roles", ())}
 
 
 def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -382,6 +389,8 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
+    for name in _table(values, "workflows", path):
+        _table(values["workflows"], name, path)
     for price in _table(values, "prices", path).values():
         _known(price if isinstance(price, Mapping) else {}, PriceSettings, path)
     for server in _table(values, "mcp", path).values():
@@ -474,6 +483,9 @@ def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
             if key == "roles":
                 known = values.get("roles", {})
                 values["roles"] = {**known, **{role: _role(known.get(role, {}), value[role]) for role in value}}
+            elif key == "workflows":
+                known = values.get(key, {})
+                values[key] = {**known, **{name: {**known.get(name, {}), **value[name]} for name in value}}
             elif key in ("search_keys", "mcp", "prices"):
                 values[key] = {**values.get(key, {}), **value}
             else:

@@ -25,7 +25,7 @@ from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Tool, tool
 from hira.trajectory import Finding, Subtask
-from hira.workflows.bound import Sizes, bound, looped, most
+from hira.workflows.bound import Sizes, looped, most
 from hira.workflows.hira import HiRA
 
 PRICE = Price(input=10.0, output=40.0, cached=1.0)
@@ -305,10 +305,10 @@ def test_litellms_table_is_read_without_loading_litellm(tmp_path: Path, monkeypa
 def test_the_bound_of_a_run_holds_for_one_that_does_everything_wrong() -> None:
     """Of the loop with its calls: unreadable before each accepted one, repeats, and the closing turn."""
     sizes = Sizes()
-    rows = bound(HiRA(max_subtasks=2), EXPERTS, sizes)
+    rows = HiRA(max_subtasks=2).bound(sizes)
     assert set(rows) == {"planner", "coordinator", "simple_search", "code", "multimodal", "look", "deep_search"}
     assert rows["coordinator"].calls == 2 * 6
-    total = most(rows)
+    total = most(rows, [expert.name for expert in EXPERTS])
     assert total.calls == rows["planner"].calls + 12 + rows["multimodal"].calls + rows["look"].calls
     assert total.tokens > rows["deep_search"].tokens + rows["planner"].tokens
 

@@ -17,6 +17,7 @@ LAYERS: list[set[str]] = [
         "settings",
         "workbench",
         "casting",
+        "chosen",
         "answer",
         "given",
         "trace",

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import hira
-from hira.casting import OFFLINE, connected, made_workflow
+from hira.casting import OFFLINE, connected
+from hira.chosen import made_workflow
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell

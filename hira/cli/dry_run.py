@@ -4,9 +4,10 @@ import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from hira.agents.experts import EXPERTS
-from hira.casting import OFFLINE, cast_of, check_roles, made_workflow
+from hira.casting import OFFLINE, cast_of
+from hira.chosen import check_roles, made_workflow
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.errors import UsageError
@@ -17,8 +18,8 @@ from hira.settings import RoleSettings, Settings
 from hira.team import Part
 from hira.tools.python import refusal
 from hira.workbench import check_searches, web_searches
-from hira.workflows.bound import Sizes, bound, most
-from hira.workflows.hira import HiRA
+from hira.workflows import BuiltIn
+from hira.workflows.bound import Sizes, most
 
 SHOWN = ("max_subtasks", "parallel", "max_tokens", "max_cost", "max_time", "max_calls")
 
@@ -38,31 +39,29 @@ def dry_run(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
     workflow = made_workflow(settings)
     check_roles(settings, workflow, {})
     check_searches(web_searches(settings), settings)
-    if not isinstance(workflow, HiRA):
-        raise UsageError(f"the limits of workflow {workflow.name!r} are not known", fix="--max-calls bounds it")
     found = forecast(workflow, settings)
     if args.json:
         told = {"calls": found.calls, "tokens": found.tokens, "cost": found.cost, "model": settings.model}
         shell.say(json.dumps(told, indent=2))
     else:
-        shell.say("\n".join([*_configured(settings), "", *_table(found), "", *_how(settings)]))
+        shell.say(
+            "\n".join(
+                [*_configured(settings), "", *_table(found), "", *_how(settings, experts=hasattr(workflow, "experts"))]
+            )
+        )
     return OK
 
 
-def forecast(workflow: HiRA, settings: Settings) -> Forecast:
-    cast, _ = cast_of(settings.changed({"model": settings.model or OFFLINE}, ""), {}, litellm_table())
-    tools = {"search", "media"} | (set() if refusal(settings.sandbox) else {"python"})
-    if not settings.docs and not web_searches(settings):
-        tools.remove("search")
-    experts = [one for one in EXPERTS if one.ability not in workflow.without and one.needs <= tools]
-    if not experts:
-        raise UsageError("no expert is left to do the work", fix="give documents (--docs) or a search (--search)")
+def forecast(workflow: BuiltIn, settings: Settings) -> Forecast:
+    dialect = getattr(workflow, "dialect", "native")
+    cast, _ = cast_of(settings.changed({"model": settings.model or OFFLINE}, ""), {}, litellm_table(), dialect)
+    workflow, alternatives = _staffed(workflow, settings)
     free = not settings.model
     rows = {
         role: _within(_priced(usage, cast.get(role, cast["*"]), unknown=free), settings.roles.get(role))
-        for role, usage in bound(workflow, experts).items()
+        for role, usage in workflow.bound(Sizes()).items()
     }
-    total = most(rows)
+    total = most(rows, alternatives)
     tokens = min(total.tokens, settings.max_tokens or total.tokens)
     cost = None
     if total.cost is not None and all(usage.cost is not None for usage in rows.values()):
@@ -70,6 +69,19 @@ def forecast(workflow: HiRA, settings: Settings) -> Forecast:
         dearest = max(max(price.input, price.output) for price in prices) * tokens / 1e6
         cost = min(total.cost, dearest, settings.max_cost or total.cost)
     return Forecast(rows, min(total.calls, settings.max_calls or total.calls), tokens, cost)
+
+
+def _staffed(workflow: Any, settings: Settings) -> tuple[Any, list[str]]:
+    """The workflow with the experts that would be there, and their names."""
+    if not hasattr(workflow, "experts"):
+        return workflow, []
+    tools = {"search", "media"} | (set() if refusal(settings.sandbox) else {"python"})
+    if not settings.docs and not web_searches(settings):
+        tools.remove("search")
+    experts = [one for one in workflow.experts if one.ability not in settings.without and one.needs <= tools]
+    if not experts:
+        raise UsageError("no expert is left to do the work", fix="give documents (--docs) or a search (--search)")
+    return replace(workflow, experts=experts), [expert.name for expert in experts]
 
 
 def _priced(usage: Usage, part: Part, *, unknown: bool) -> Usage:
@@ -124,11 +136,11 @@ def _dollars(cost: float | None) -> str:
     return "unknown" if cost is None else f"{cost:,.2f}"
 
 
-def _how(settings: Settings) -> list[str]:
+def _how(settings: Settings, *, experts: bool) -> list[str]:
     sizes = Sizes()
-    dearest = f"the dearest expert for each of {settings.max_subtasks} subtasks"
-    assumed = f"with replies of {sizes.reply:,} and results of {sizes.result:,} tokens"
-    lines = [f"A run: the planner, the coordinator, and {dearest}, {assumed}. Most runs take far less."]
+    assumed = f"replies of {sizes.reply:,} and results of {sizes.result:,} tokens"
+    staffed = "; of the experts the dearest does all" if experts else ""
+    lines = [f"A run that uses all its turns, with {assumed}{staffed}. Most runs take far less."]
     if all(getattr(settings, name) is None for name in SHOWN[2:]):
         lines.append("No budget is set: --max-tokens, --max-cost, --max-time and --max-calls set one.")
     lines.append("Nothing was called.")

@@ -12,7 +12,7 @@ ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
 # Flags that are settings under another name or in another shape; all others are settings of the same name.
 NO_SETTINGS = frozenset(
     "command question role files json events output quiet debug probe run http runs what limit older yes"
-    " dry_run batch concurrency out ray".split()
+    " dry_run batch concurrency out ray set".split()
 )
 
 
@@ -176,7 +176,14 @@ def _work(command: Parser) -> None:
         "--file", action="append", default=[], dest="files", metavar="PATH", help="file that the question is about"
     )
     group = command.add_argument_group("how it works")
-    group.add_argument("--workflow", metavar="NAME", help="hira (default)")
+    group.add_argument("--workflow", metavar="NAME", help="hira (default); docs/workflows.md lists them")
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME.OPTION=VALUE",
+        help="an option of a workflow, such as mars.turns=5; repeatable",
+    )
     group.add_argument(
         "--without", action="append", choices=ABILITIES, metavar="PART", help=f"leave out: {', '.join(ABILITIES)}"
     )
@@ -221,7 +228,20 @@ def flags(args: argparse.Namespace) -> dict[str, Any]:
     given = {name: value for name, value in vars(args).items() if value is not None and name not in NO_SETTINGS}
     if args.role:
         given["roles"] = dict(map(_role, args.role))
+    if getattr(args, "set", None):
+        given["workflows"] = _options(args.set)
     return given
+
+
+def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Options by workflow."""
+    options: dict[str, dict[str, str]] = {}
+    for text in texts:
+        named = re.fullmatch(r"([\w-]+)\.(\w+)=(.+)", text)
+        if named is None:
+            raise UsageError(f"--set {text!r} names no option", fix="write --set mars.turns=5")
+        options.setdefault(named[1], {})[named[2]] = named[3]
+    return options
 
 
 def _role(text: str) -> tuple[str, dict[str, str]]:

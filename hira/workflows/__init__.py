@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from hira.workflows.hira import HiRA
-from hira.workflows.workflow import Workflow, rollout
+from hira.workflows.workflow import BuiltIn, Workflow, rollout
 
-WORKFLOWS: dict[str, Callable[..., Workflow]] = {"hira": HiRA}
+WORKFLOWS: dict[str, Callable[..., BuiltIn]] = {"hira": HiRA}
 
-__all__ = ["WORKFLOWS", "HiRA", "Workflow", "rollout"]
+__all__ = ["WORKFLOWS", "BuiltIn", "HiRA", "Workflow", "rollout"]

@@ -1,14 +1,13 @@
 """The most that a run can take, from its limits alone: calls, and tokens if replies and results have a given size."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import CALLS, Expert
 from hira.agents.experts.simple_search import PAGES, QUERIES
 from hira.agents.loop import REPEATS
 from hira.policy import Usage
-from hira.workflows.hira import HiRA
 
 ASKED_TWICE = 2
 
@@ -22,12 +21,10 @@ class Sizes:
     result: int = 4_000
 
 
-def bound(workflow: HiRA, experts: Sequence[Expert], sizes: Sizes = Sizes()) -> dict[str, Usage]:
-    """At most so much by role, if every subtask went to that expert alone: the experts' rows are alternatives.
-
-    A role of one's own is taken for one that works in a loop.
+def hierarchical(handed: int, experts: Sequence[Expert], sizes: Sizes) -> dict[str, Usage]:
+    """At most so much by role, if each of the subtasks `handed` out went to that expert alone: the experts' rows are
+    alternatives. A role of one's own is taken for one that works in a loop.
     """
-    handed = workflow.max_subtasks
     found = {"planner": looped(handed, sizes.reply, sizes)}
     rows = {"coordinator": _coordinated(sizes), **{expert.name: _worked(expert, sizes) for expert in experts}}
     if any(expert.name == "multimodal" for expert in experts):
@@ -35,16 +32,19 @@ def bound(workflow: HiRA, experts: Sequence[Expert], sizes: Sizes = Sizes()) -> 
     return found | {role: times(usage, handed) for role, usage in rows.items()}
 
 
-def most(rows: Mapping[str, Usage], workflow_roles: Sequence[str] = ("planner", "coordinator")) -> Usage:
-    """All of it, with the expert that takes most: by cost where every cost is known, else by tokens."""
-    alternatives = {role: usage for role, usage in rows.items() if role not in (*workflow_roles, "look")}
+def most(rows: Mapping[str, Usage], alternatives: Collection[str] = ()) -> Usage:
+    """All of it; of the roles that are alternatives, the one that takes most: by cost where every cost is known, else
+    by tokens."""
+    rows = dict(rows)
     if "multimodal" in alternatives and "look" in rows:
-        alternatives["multimodal"] += rows["look"]
-    priced = all(usage.cost is not None for usage in alternatives.values())
-    worst = max(alternatives.values(), key=lambda usage: (usage.cost or 0.0) if priced else usage.tokens)
-    calls = max(usage.calls for usage in alternatives.values())
-    total = sum((rows[role] for role in workflow_roles if role in rows), worst)
-    return Usage(total.calls - worst.calls + calls, total.prompt_tokens, total.completion_tokens, cost=total.cost)
+        rows["multimodal"] += rows.pop("look")
+    others = [rows.pop(role) for role in alternatives if role in rows]
+    total = sum(rows.values(), Usage())
+    if not others:
+        return total
+    priced = all(usage.cost is not None for usage in others)
+    worst = max(others, key=lambda usage: (usage.cost or 0.0) if priced else usage.tokens)
+    return total + replace(worst, calls=max(usage.calls for usage in others))
 
 
 def looped(calls: int, result: int, sizes: Sizes) -> Usage:

@@ -14,7 +14,9 @@ from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Planner
 from hira.errors import UsageError
+from hira.policy import Usage
 from hira.team import Team
+from hira.workflows.bound import Sizes, hierarchical
 
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 
@@ -70,3 +72,7 @@ class HiRA:
                 fix="give documents (--docs), a search backend (--search) or leave out a --without",
             )
         return experts
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role; of the experts, one or the other."""
+        return hierarchical(self.max_subtasks, self.experts, sizes)

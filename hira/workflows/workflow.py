@@ -1,14 +1,17 @@
 """What a workflow is, and how one is run to a rollout that never loses what was found."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Protocol
 
 from hira.errors import HiraError, Interrupted, OutOfBudget
 from hira.events import Notice, RunEnded, RunStarted
 from hira.evidence import accepted, doubts, drop_unknown, shortened, uncited, verify
+from hira.policy import Usage
 from hira.team import Team
 from hira.trajectory import Rollout, Status
 from hira.untrusted import presentable
+from hira.workflows.bound import Sizes
 
 
 class Workflow(Protocol):
@@ -19,6 +22,17 @@ class Workflow(Protocol):
 
     async def run(self, question: str, team: Team) -> str:
         """The answer to the question, with its sources cited as `[s1]`."""
+        ...
+
+
+class BuiltIn(Workflow, Protocol):
+    """A workflow of hira's own: it also says which roles it has and the most that it can take."""
+
+    @property
+    def roles(self) -> frozenset[str]: ...
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        """The most by role, from the limits alone."""
         ...
 
 

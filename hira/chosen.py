@@ -1,0 +1,80 @@
+"""The workflow that the settings name, with its options, and whether its roles are the ones that are spoken of."""
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from hira.agents.expert import Expert
+from hira.agents.experts import EXPERTS
+from hira.errors import UsageError
+from hira.policy import Policy
+from hira.settings import Settings, did_you_mean
+from hira.workflows import WORKFLOWS, BuiltIn, Workflow
+
+GENERAL = ("max_subtasks", "parallel", "without")
+"""Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
+_NO_OPTIONS = frozenset({"name", "experts"})
+
+
+def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn:
+    """The workflow that the settings name, with one's own experts beside the built-in ones.
+
+    Raises `UsageError` for a workflow or an option that is not known, and for a flag that this workflow has no use for.
+    """
+    name = settings.workflow
+    if name not in WORKFLOWS:
+        raise UsageError(f"unknown workflow {name!r}", fix=did_you_mean(name, WORKFLOWS))
+    make = WORKFLOWS[name]
+    has = options_of(make)
+    given: dict[str, Any] = {}
+    for general in GENERAL:
+        value = getattr(settings, general)
+        if value and general in has:
+            given[general] = value
+        elif value and settings.origin(general).startswith("--"):
+            raise UsageError(f"workflow {name!r} has no use for {settings.origin(general)}", fix="leave it out")
+    for option, value in settings.workflows.get(name, {}).items():
+        given[option] = _option(name, has, option, value)
+    if "experts" in typing.get_type_hints(make):
+        given["experts"] = (*EXPERTS, *experts)
+    return make(**given)
+
+
+def options_of(make: Any) -> dict[str, Any]:
+    """The options of a workflow with their types: the fields of its dataclass."""
+    if not is_dataclass(make):
+        return {}
+    hints = typing.get_type_hints(make)
+    return {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
+
+
+def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> Any:
+    """The value as the option's type wants it; what came from a command line is text."""
+    if option not in has:
+        fix = did_you_mean(option, has) if has else "it has none"
+        raise UsageError(f"workflow {workflow!r} has no option {option!r}", fix=fix)
+    try:
+        return TypeAdapter(has[option]).validate_python(value)
+    except ValidationError as error:
+        says = error.errors(include_input=False)[0]["msg"].lower()
+        raise UsageError(f"option {option!r} of workflow {workflow!r}: {says}", fix=f"it was {value!r}") from None
+
+
+def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:
+    """Raise `UsageError` for a role that the workflow does not have, if it says which ones it has (`roles`).
+
+    Roles in a file of settings may be those of another workflow; what was named for this run may not.
+    """
+    known = getattr(workflow, "roles", None)
+    if known is None:
+        return
+    anywhere = {role for make in WORKFLOWS.values() for role in make().roles}
+    named = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
+    scoped = {role for server in settings.mcp.values() for role in server.roles}
+    for role in (*settings.roles, *policies, *scoped):
+        if role not in (known if role in named else known | anywhere) and role != "*":
+            where = f"in workflow {workflow.name!r}"
+            raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))

@@ -1,0 +1,68 @@
+"""The settings choose a workflow and its options; what does not fit is said."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.chosen import check_roles, made_workflow, options_of
+from hira.cli.parser import flags, parser
+from hira.errors import UsageError
+from hira.settings import Settings, load
+from hira.workflows import WORKFLOWS, HiRA
+from hira.workflows.bound import Sizes
+
+
+def from_command_line(tmp_path: Path, *words: str) -> Settings:
+    args = parser("0").parse_args(["ask", "q", *words])
+    return load(flags(args), {}, tmp_path, tmp_path)
+
+
+def test_an_option_of_the_command_line_has_the_type_of_its_field(tmp_path: Path) -> None:
+    workflow: Any = made_workflow(from_command_line(tmp_path, "--set", "hira.describe_experts=false"))
+    assert workflow.describe_experts is False
+
+
+def test_a_workflow_keeps_its_own_limits_where_none_is_set(tmp_path: Path) -> None:
+    for name, make in WORKFLOWS.items():
+        plain: Any = made_workflow(from_command_line(tmp_path, "--workflow", name))
+        assert {field: getattr(plain, field) for field in options_of(make)} == {
+            field: getattr(make(), field) for field in options_of(make)
+        }
+
+
+def test_options_of_files_and_of_the_command_line_are_merged(tmp_path: Path) -> None:
+    (tmp_path / "hira.toml").write_text("[workflows.hira]\ndescribe_experts = false\nparallel = 2\n")
+    workflow: Any = made_workflow(from_command_line(tmp_path, "--set", "hira.parallel=3"))
+    assert (workflow.describe_experts, workflow.parallel) == (False, 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--set", "hira.turms=3"], "has no option 'turms'"),
+        (["--set", "hira.parallel=many"], "option 'parallel' of workflow 'hira'"),
+        (["--set", "parallel=3"], "names no option"),
+        (["--workflow", "hirra"], "unknown workflow 'hirra'"),
+    ],
+)
+def test_an_option_that_is_wrong_is_named(tmp_path: Path, words: list[str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        made_workflow(from_command_line(tmp_path, *words))
+
+
+def test_a_role_of_another_workflow_may_stand_in_a_file_but_not_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "hira.toml").write_text('[roles.coordinator]\nmodel = "m"\n')
+    check_roles(from_command_line(tmp_path), HiRA(), {})
+    with pytest.raises(UsageError, match="unknown role 'coordinater'"):
+        check_roles(from_command_line(tmp_path, "--role", "coordinater=m"), HiRA(), {})
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_workflow_says_its_roles_and_the_most_that_it_can_take(name: str) -> None:
+    workflow = WORKFLOWS[name]()
+    assert workflow.name == name
+    assert workflow.roles
+    rows = workflow.bound(Sizes())
+    assert set(rows) <= set(workflow.roles)
+    assert all(usage.calls > 0 and usage.tokens > 0 for usage in rows.values())
