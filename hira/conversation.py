@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from hira.budget import Wanted, size
-from hira.dialects import Call
+from hira.dialects import Call, rewritten
 from hira.errors import OutOfBudget, RoleSpent, Withheld
 from hira.events import TurnEnded, TurnStarted, TurnText
 from hira.messages import Message, assistant
 from hira.policy import Choose, Completion, Delta, Request, Usage
 from hira.tokens import count
+from hira.tools import Tool
 from hira.trajectory import Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -56,6 +57,22 @@ class Conversation:
         last = self.messages[-1]
         known = {"results": [*last.values.get("results", ()), *results]}
         self.messages[-1] = replace(last, text=last.text + text, prompt="result", values=known)
+
+    def otherwise(self, tools: Sequence[Tool]) -> bool:
+        """Go on in the other dialect, as if this conversation had begun in it; False if there is none.
+
+        For an endpoint that refused the calls of these tools.
+        """
+        part = self.part
+        if part.otherwise is None:
+            return False
+        self.messages[:] = rewritten(self.messages, tools, part.dialect, part.otherwise)
+        self.part = replace(part, dialect=part.otherwise, otherwise=None)
+        self._sized = (0, None, 0)
+        self.team.note(
+            f"{part.policy.model} takes no tool calls: they are written as text (dialect {part.otherwise.name})"
+        )
+        return True
 
     async def turn(
         self,

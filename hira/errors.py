@@ -8,6 +8,8 @@
     │   ├── RateLimited       too many requests, until `retry_after`
     │   ├── ContextOverflow   the prompt is longer than the model's window
     │   ├── Withheld          the model refused, or a content filter kept its reply back
+    │   ├── ToolsRefused      the endpoint takes no native tool calls
+    │   ├── MediaRefused      the endpoint takes no pictures, no sounds or no videos
     │   └── BadReply          the endpoint answered with something that is no completion
     ├── DialectError          the model wrote a call or a record that cannot be read
     ├── ToolError             a tool cannot do what the model asked
@@ -77,6 +79,14 @@ class ContextOverflow(EndpointError):
 
 
 class Withheld(EndpointError):
+    pass
+
+
+class ToolsRefused(EndpointError):
+    pass
+
+
+class MediaRefused(EndpointError):
     pass
 
 

@@ -44,7 +44,8 @@ class Part:
     """How one role is cast: who speaks, how it samples, how it writes calls, how its reasoning goes on, what it costs.
 
     `turns` puts a tool's result into the next chat message and works everywhere; `chain` carries one reasoning chain
-    on, as the HiRA paper does, and needs an endpoint that continues a message.
+    on, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the dialect to go on in
+    where the endpoint refuses the tool calls of `dialect`; None leaves a dialect that somebody chose as it is.
     """
 
     policy: Policy
@@ -52,6 +53,7 @@ class Part:
     dialect: Dialect = NATIVE
     continuation: Continuation = "turns"
     prices: Prices = NO_PRICES
+    otherwise: Dialect | None = None
 
     @property
     def price(self) -> Price | None:

@@ -13,7 +13,7 @@ from typing import Any
 from hira.agents.recorded import recorded
 from hira.dialects import Call, Parsed
 from hira.dialects.answer import final, only_thought
-from hira.errors import BadReply, RoleSpent, Stop, ToolError
+from hira.errors import BadReply, RoleSpent, Stop, ToolError, ToolsRefused
 from hira.events import Notice, ToolEnded, ToolStarted
 from hira.evidence import unmarked
 from hira.messages import Filled, assistant, user
@@ -135,7 +135,12 @@ class Loop:
     async def _closing_turn(self) -> Completion:
         """The tools are shown because the history speaks of them; none may be called."""
         specs = self.conversation.part.dialect.specs(self.tools)
-        return await self.conversation.turn(tools=specs, choose="none", last=self.final, closing=True)
+        try:
+            return await self.conversation.turn(tools=specs, choose="none", last=self.final, closing=True)
+        except ToolsRefused:
+            if not self.conversation.otherwise(self.tools):
+                raise
+            return await self._closing_turn()
 
     def observe(self, results: Sequence[tuple[Call, str]], notice: Filled | None = None) -> None:
         """Bring the results back into the conversation, in the order of the calls; the refused have theirs already."""
@@ -178,11 +183,16 @@ class Loop:
         return True
 
     async def _turn(self, several: int) -> tuple[Completion, Parsed]:
-        part = self.conversation.part
-        completion = await self.conversation.turn(
-            stop=part.dialect.stops(self.tools, several), tools=part.dialect.specs(self.tools)
-        )
-        return completion, part.dialect.parse(completion, self.tools, several)
+        dialect = self.conversation.part.dialect
+        try:
+            completion = await self.conversation.turn(
+                stop=dialect.stops(self.tools, several), tools=dialect.specs(self.tools)
+            )
+        except ToolsRefused:
+            if not self.conversation.otherwise(self.tools):
+                raise
+            return await self._turn(several)
+        return completion, dialect.parse(completion, self.tools, several)
 
     def _accept(self, parsed: Parsed) -> Step:
         """Take the turn: calls that are new and within the limit are to be made, the others are answered here."""

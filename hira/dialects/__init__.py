@@ -2,8 +2,9 @@
 
 from hira.dialects.dialect import Call, Dialect, Parsed
 from hira.dialects.native import DIALECT as NATIVE
+from hira.dialects.rewriting import rewritten
 from hira.dialects.tags import DIALECT as TAGS
 
 DIALECTS: dict[str, Dialect] = {"native": NATIVE, "tags": TAGS}
 
-__all__ = ["DIALECTS", "NATIVE", "TAGS", "Call", "Dialect", "Parsed"]
+__all__ = ["DIALECTS", "NATIVE", "TAGS", "Call", "Dialect", "Parsed", "rewritten"]

@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
+from hira.policies.refused import no_tools, tools_refused
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _OVERFLOW = re.compile(
@@ -30,11 +31,9 @@ _REFUSED = re.compile(
     r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)",
     re.IGNORECASE,
 )
-_NO_TOOLS = re.compile(r"enable-auto-tool-choice|tool-call-parser|does not support tools|--jinja", re.IGNORECASE)
 _SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-WITHOUT_TOOLS = "run with HIRA_DIALECT=tags, or start vLLM with --enable-auto-tool-choice --tool-call-parser PARSER"
 OPTIONAL = (
     "temperature",
     "top_p",
@@ -99,13 +98,19 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     if status == 429:
         wait = retry_after(headers)
         return RateLimited(told, fix="wait, or ask for fewer things at once", retryable=True, retry_after=wait, **more)
+    return _unserved(told, said, headers, **more)
+
+
+def _unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, status: int) -> EndpointError:
+    """The error for a request that was not refused for who asked, or for how much."""
+    more: dict[str, Any] = {"where": where, "status": status}
     if 300 <= status < 400:
         told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
         return EndpointError(told, fix="set the base URL to where the endpoint really is", **more)
-    no_tools = bool(_NO_TOOLS.search(said))
-    retryable = status in RETRYABLE and not no_tools
-    fix = WITHOUT_TOOLS if no_tools else "the server is in trouble: try again later" if status >= 500 else ""
-    return EndpointError(told, fix=fix, retryable=retryable, retry_after=retry_after(headers), **more)
+    if no_tools(said):
+        return tools_refused(told, **more)
+    fix = "the server is in trouble: try again later" if status >= 500 else ""
+    return EndpointError(told, fix=fix, retryable=status in RETRYABLE, retry_after=retry_after(headers), **more)
 
 
 def overflow(told: str, said: str, body: Any, **more: Any) -> ContextOverflow:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from hira.errors import ContextOverflow, EndpointError
+from hira.errors import ContextOverflow, EndpointError, MediaRefused, ToolsRefused
 from hira.policy import Completion, Policy, Request, Watch
 
 # the request itself is at fault, and another model would be asked the same
@@ -71,4 +71,5 @@ class Fallback:
 
 
 def _down(error: EndpointError) -> bool:
-    return not isinstance(error, ContextOverflow) and error.status not in _OF_THE_REQUEST
+    of_the_request = isinstance(error, ContextOverflow | MediaRefused | ToolsRefused)
+    return not of_the_request and error.status not in _OF_THE_REQUEST

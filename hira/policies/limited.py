@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from hira.errors import BadReply, ContextOverflow, EndpointError, RateLimited
+from hira.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
 from hira.policies.retrying import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT
 from hira.policy import Completion, Policy, Request, Watch
 
@@ -182,7 +182,7 @@ class Gate:
 
 def _of_the_server(error: EndpointError, request: Request) -> bool:
     """Whether the failure says that the endpoint is in trouble, and not only this request."""
-    if isinstance(error, BadReply | ContextOverflow | RateLimited):
+    if isinstance(error, BadReply | ContextOverflow | RateLimited | ToolsRefused | MediaRefused):
         return False
     if request.schema is not None and error.status == SERVER_FAULT:
         return False  # llama.cpp fails so when a model does not come to the end of its schema

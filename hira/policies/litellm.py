@@ -10,6 +10,7 @@ from typing import Any
 from hira.errors import AccessDenied, BadReply, EndpointError, RateLimited, UsageError
 from hira.policies.chat import Accepted, body_of, completion_of, parts_of
 from hira.policies.failures import failure, gist, overflow, retry_after
+from hira.policies.refused import check, known_at, learned
 from hira.policy import Completion, Delta, Request, Watch
 from hira.redaction import without_userinfo
 
@@ -32,6 +33,7 @@ class LiteLLMPolicy:
     def __init__(self, model: str, base_url: str = "", api_key: str = "", *, key_origin: str = "") -> None:
         self._litellm = load()
         self._model = model
+        self._refused = known_at(base_url, self.model)
         self._keyless = bool(base_url) and not api_key
         self._place = {"base_url": base_url or None, "api_key": api_key or (NO_KEY if base_url else None)}
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "litellm's own key"
@@ -43,6 +45,7 @@ class LiteLLMPolicy:
         return f"litellm/{self._model}"
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        check(request, self._refused, where=self.where)
         body = body_of(request, self._model, accepted=Accepted())
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -51,7 +54,7 @@ class LiteLLMPolicy:
             told = f"no whole reply within {TIMEOUT_SECONDS:g} seconds"
             raise EndpointError(told, where=self.where, retryable=True) from None
         except Exception as error:
-            raise self._failure(error) from error
+            raise learned(self._failure(error), request, self._refused, where=self.where) from error
         parts = parts_of(reply.model_dump(), where=self.where)
         parts.usage = {**(parts.usage or {}), "cost": self._cost(reply)}
         completion = completion_of(parts, request, where=self.where)

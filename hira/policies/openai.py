@@ -16,11 +16,12 @@ from typing import Any, cast
 import httpx
 import openai
 
-from hira.errors import BadReply, EndpointError, UsageError
+from hira.errors import BadReply, EndpointError, ToolsRefused, UsageError
 from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, parts_of, was_cut
 from hira.policies.client import DirectClient
 from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
 from hira.policies.probe import missing
+from hira.policies.refused import check, known_at, learned
 from hira.policies.streaming import MAX_REPLY_BYTES, read_stream, tell
 from hira.policies.transport import transport_for
 from hira.policy import Completion, Request, Watch
@@ -45,7 +46,8 @@ class OpenAIPolicy:
     `key_origin` says in error messages where the key came from; the key itself is never told. `continuation` is how
     the endpoint carries on a message of the model's own: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix"
     (DeepSeek), "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. A request's
-    optional field that the endpoint refuses by name is left out from then on (`accepted`).
+    optional field that the endpoint refuses by name is left out from then on (`accepted`); tools and media that it
+    refuses fail at once from then on, for all who ask this model there in this process.
 
     After `aclose` it can be used again, also in another event loop.
     """
@@ -69,6 +71,7 @@ class OpenAIPolicy:
         self._api_key = api_key
         self._model = model
         self._cut = ""
+        self._refused = known_at(self.base_url, model)
         self._timeout = timeout
         self._continuation = continuation
         self._extra_body = dict(extra_body or {})
@@ -93,6 +96,7 @@ class OpenAIPolicy:
         return self._model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        check(request, self._refused, where=self.where)
         try:
             async with asyncio.timeout(self._timeout.total):
                 parts = await self.ask(request, watch)
@@ -103,7 +107,7 @@ class OpenAIPolicy:
             if self._api_key and self._api_key in error.what:  # some servers repeat it
                 error.what = error.what.replace(self._api_key, "…")
                 error.args = (error.what,)
-            raise
+            raise learned(error, request, self._refused, where=self.where) from None
         completion = completion_of(parts, request, where=self.where)
         self._cut = self._cut or was_cut(parts, request)
         return replace(completion, notes=(self._cut,)) if self._cut else completion
@@ -201,7 +205,7 @@ class OpenAIPolicy:
     async def _failure(self, refused: "_Refused") -> EndpointError:
         keyed = bool(self._api_key)
         error = failure(refused.status, refused.said, refused.headers, where=self.where, keyed=keyed)
-        if refused.status == httpx.codes.NOT_FOUND:
+        if refused.status == httpx.codes.NOT_FOUND and not isinstance(error, ToolsRefused):
             error.fix = await missing(self._model, self.base_url, self._api_key)
         return error
 

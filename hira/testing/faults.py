@@ -243,6 +243,8 @@ _STATUSES = {
     "401": refuses(401, error("Incorrect API key provided", "invalid_request_error", "invalid_api_key")),
     "403-html": refuses(403, "<html><head><title>Access denied by proxy</title></head></html>", kind="text/html"),
     "404-model": refuses(404, error("The model does not exist", "invalid_request_error", "model_not_found")),
+    "400-no-tools": refuses(400, error("registry/tiny does not support tools", "invalid_request_error")),
+    "400-no-images": refuses(400, error("image_url is only supported by certain models", "invalid_request_error")),
     "422": refuses(422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}),
     "307": Fault(_other_path),
     "307-host": Fault(_other_host),

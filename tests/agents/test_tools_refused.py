@@ -1,0 +1,175 @@
+"""An endpoint that takes no native tool calls: the run goes on in text, and the endpoint is not asked again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira
+from hira.agents.loop import Loop
+from hira.dialects import NATIVE, TAGS
+from hira.errors import ToolsRefused
+from hira.events import Event, Events, Notice
+from hira.messages import user
+from hira.policies.fallback import Fallback
+from hira.policies.openai import OpenAIPolicy
+from hira.policies.refused import no_tools
+from hira.policy import Policy
+from hira.settings import RoleSettings, Settings
+from hira.team import Part, Team
+from hira.testing import Endpoint, ScriptedPolicy, calling, team_of
+from hira.tools import tool
+
+REFUSED = "400-no-tools"
+
+
+@tool(pure=True)
+def double(n: int) -> str:
+    "Twice a number."
+    return str(2 * n)
+
+
+def team_at(policy: Policy, notices: list[str], **part: Any) -> Team:
+    def told(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.append(event.text)
+
+    return Team({"*": Part(policy, otherwise=TAGS, **part)}, events=Events(told))
+
+
+def begun(team: Team) -> Loop:
+    conversation = team.conversation("worker")
+    told = conversation.part.dialect.instructions([double])
+    conversation.say(user(f"Begin. {told}"))
+    return Loop(conversation, [double])
+
+
+CALL = "I call. <|begin_double_call|>21<|end_double_call|>"
+
+
+async def test_the_run_goes_on_in_text_as_if_it_had_begun_in_it() -> None:
+    notices: list[str] = []
+    with Endpoint([CALL, "It is \\boxed{42}."], faults=[REFUSED]) as endpoint:
+        policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
+        step = await begun(team_at(policy, notices)).run()
+        await policy.aclose()
+        endpoint.assert_done()
+        sent = [one.body["messages"] for one in endpoint.calls]
+    assert step.answer == "42"
+    assert notices == ["scripted takes no tool calls: they are written as text (dialect tags)"]
+    plain = ScriptedPolicy([CALL, "It is \\boxed{42}."])
+    await begun(team_of(plain, dialect="tags")).run()
+    assert sent[1:] == [[message.wire for message in request.messages] for request in plain.requests]
+
+
+async def test_the_endpoint_is_asked_once_and_every_later_run_knows() -> None:
+    notices: list[str] = []
+    with Endpoint([CALL, "\\boxed{42}"] * 2, faults=[REFUSED]) as endpoint:
+        for _ in range(2):
+            policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
+            assert (await begun(team_at(policy, notices)).run()).answer == "42"
+            await policy.aclose()
+        endpoint.assert_done()
+        assert ["tools" in one.body for one in endpoint.calls] == [True, False, False, False, False]
+    assert len(notices) == 2
+
+
+async def test_a_dialect_that_somebody_chose_is_left_as_it_is() -> None:
+    with Endpoint(["never"], faults=[REFUSED]) as endpoint:
+        policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
+        team = Team({"*": Part(policy)})
+        for _ in range(2):
+            with pytest.raises(ToolsRefused, match=r"takes? no tool calls|does not support tools") as raised:
+                await begun(team).run()
+            assert "HIRA_DIALECT=tags" in raised.value.fix
+        await policy.aclose()
+        assert len(endpoint.calls) == 1
+
+
+async def test_what_was_called_natively_before_stands_as_text_afterwards() -> None:
+    """The first model takes tool calls and goes down in the middle; the one that speaks for it does not."""
+    notices: list[str] = []
+    with (
+        Endpoint([calling("double", n=21)], faults=lambda n: "" if n == 1 else "503") as first,
+        Endpoint(["It is \\boxed{42}."], model="second", faults=[REFUSED]) as second,
+    ):
+        policies = OpenAIPolicy(first.model, first.base_url), OpenAIPolicy(second.model, second.base_url)
+        step = await begun(team_at(Fallback(policies), notices)).run()
+        for policy in policies:
+            await policy.aclose()
+        sent = second.calls[-1].body["messages"]
+    assert step.answer == "42"
+    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+    assert "<|begin_double_call|>" in sent[1]["content"]
+    assert sent[2]["content"] == "<|begin_double_result|>\n42\n<|end_double_result|>"
+
+
+async def test_a_whole_question_is_answered_through_an_endpoint_without_tools(tmp_path: Path) -> None:
+    (tmp_path / "asean.txt").write_text("ASEAN was founded on 8 August 1967.\n", encoding="utf-8")
+    task = "<|begin_call_subtask|>When was ASEAN founded?<|end_call_subtask|>"
+    replies = [
+        task,
+        '{"reason": "a page states it", "expert": "simple_search"}',
+        '{"queries": ["ASEAN founded"]}',
+        "ASEAN was founded on 8 August 1967 [s1].",
+        '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}',
+        "ASEAN was founded on 8 August 1967 [s1].",
+    ]
+    with Endpoint(replies, faults=[REFUSED]) as endpoint:
+        settings = Settings(model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path,))
+        async with Hira(settings=settings) as hira:
+            answer = await hira.ask("When was ASEAN founded?")
+        endpoint.assert_done()
+    assert answer.status == "answered"
+    assert "1967" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "otherwise"),
+    [
+        (Settings(), "tags"),
+        (Settings(dialect="native"), ""),
+        (Settings(dialect="tags"), ""),
+        (Settings(roles={"*": RoleSettings(dialect="native")}), ""),
+    ],
+)
+def test_only_a_dialect_that_nobody_set_may_be_left(settings: Settings, otherwise: str) -> None:
+    from hira.casting import cast_of
+
+    cast, _ = cast_of(settings, {"*": ScriptedPolicy([])})
+    part = cast["*"]
+    assert (part.otherwise.name if part.otherwise else "") == otherwise
+    assert part.dialect is (TAGS if settings.dialect == "tags" else NATIVE)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        "registry.ollama.ai/library/gemma3:4b does not support tools",
+        "tools param requires --jinja flag",
+        "No endpoints found that support tool use. To learn more about provider routing, visit the docs",
+        "Unrecognized request argument supplied: tools",
+        "body.tools: Extra inputs are not permitted",
+        "This model does not support function calling",
+        "Tool calling is not enabled for this deployment",
+        "`tools` is not supported in this version",
+    ],
+)
+def test_what_servers_say_when_they_take_no_tools(said: str) -> None:
+    assert no_tools(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model only supports single tool-calls at once!",
+        "Invalid schema for function 'search': 'pattern' is not permitted",
+        "messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+        "temperature is not supported with this model",
+        "the model does not exist",
+        "No tool output found for function call call_1",
+    ],
+)
+def test_other_failures_say_nothing_about_tools(said: str) -> None:
+    assert not no_tools(said)
