@@ -1,0 +1,37 @@
+"""A web page as its readable text: a small extractor without dependencies.
+
+The page becomes a tree (`tree`), of which the main text is found (`article`) and written out (`writing`).
+"""
+
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from hira.tools.pages.article import readable
+from hira.tools.pages.links import Link, links_of
+from hira.tools.pages.state import State, state_of
+from hira.tools.pages.tree import Tree, flat, joined, walk, without_unread
+
+__all__ = ["Link", "Page", "State", "extract"]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`text` is what can be read, `links` where it leads, those within the text first. Only state "ok" is content."""
+
+    title: str
+    text: str
+    links: tuple[Link, ...]
+    state: State
+
+
+def extract(html: str, base_url: str = "") -> Page:
+    """Read a page. Never raises on broken markup; takes time linear in the length of `html`."""
+    kept, scripts = without_unread(html)
+    tree = Tree()
+    tree.feed(kept)
+    tree.close()
+    main, text = readable(tree.root)
+    base = urljoin(base_url, tree.base) if tree.base else base_url
+    links = links_of(main, tree.root, base, base_url)
+    title = joined(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
+    return Page(title, text, links, state_of(title, text, scripts))

@@ -1,0 +1,107 @@
+"""Which element of a page holds what the page is about, and its text.
+
+What its tag, class or id calls furniture is left out of the text; and the text is that of the smallest element that
+holds most of the running words. Where this leaves little of a page that has much, the furniture was the page: it is
+read again whole.
+"""
+
+import re
+from collections.abc import Callable
+
+from hira.tools.pages.tree import Element, tags, unseen, walk
+from hira.tools.pages.writing import Writer
+
+MAIN_SHARE = 0.6
+FAIR_SHARE = 0.03
+LITTLE = 1500
+RUNNING = 40
+LINKED = 0.9
+FEW = 200
+
+_LISTING = tags("ul ol div section header p")
+_FURNITURE = tags("nav footer aside menu figcaption")
+_WHOLE = tags("p td tr li ul ol tbody")  # the main text is never less than these stand in
+_NOISE = re.compile(
+    r"""(?:^|[\s_-])(?:nav(?:bar|igation)?|menu|breadcrumbs?|footer|sidebar|side-?bar|rail|comment\w*|disqus|respond|shar(?:e|ing)
+    |social\w*|related\w*|recirc\w*|recommend\w*|promo\w*|newsletter\w*|subscri\w+|sign-?up|log-?in|cookies?|consent|gdpr
+    |banner|advert\w*|ads?|sponsor\w*|outbrain|taboola|popular|trending|most-?read|read-?more|more-?stories|tags?|tag-?list
+    |author-?bio|by-?line|captions?|credits?|copyright|popup|modal|overlay|widgets?|toolbar|pagination|pager|print-?only
+    |skip-?link|navbox\w*|reference|screen-?reader\w*|sr-only|visually-?hidden|editsection|toc|catlinks|printfooter|noprint)(?:$|[\s_-])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BODY = re.compile(r"(?:^|\s)(?:article|story|entry|post)[_-]{0,2}(?:body|content|text)(?:$|\s)", re.IGNORECASE)
+
+
+def readable(root: Element) -> tuple[Element, str]:
+    """The element that is the page's main text, and that text.
+
+    Read strictly first: without furniture and lists of links. Where that leaves too little, less and less is left out.
+    """
+    main, text = _main(root, strictness=2)
+    for strictness, enough in ((1, LITTLE), (0, FEW)):
+        if len(text) < enough:
+            looser, more = _main(root, strictness=strictness)
+            if len(more) > 2 * len(text):
+                main, text = looser, more
+    return main, text
+
+
+def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
+    _measure(root, strictness)
+    main = _marked(root) or root
+    enough = MAIN_SHARE * main.running
+    while True:
+        inner = [one for one in main.children if isinstance(one, Element) and one.running > enough]
+        if not inner or inner[0].tag in _WHOLE:
+            break
+        main = inner[0]
+    writer = Writer()
+    writer.write(main)
+    return main, writer.text
+
+
+def _marked(root: Element) -> Element | None:
+    """The one element that the page itself calls its article, if a fair share of the running text stands in it."""
+    marks: tuple[Callable[[Element], bool], ...] = (_called_body, lambda one: one.tag in {"article", "main"})
+    for is_article in marks:
+        marked = [one for one in walk(root) if one.running >= max(FEW, FAIR_SHARE * root.running) and is_article(one)]
+        within = set(marked)
+        outer = [one for one in marked if one.parent not in within]
+        if len(outer) == 1:
+            return outer[0]
+    return None
+
+
+def _called_body(one: Element) -> bool:
+    return one.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(one)))
+
+
+def _names(one: Element) -> str:
+    return " ".join(one.attributes.get(key, "")[:300] for key in ("class", "id", "role"))
+
+
+def _measure(one: Element, strictness: int) -> None:
+    """Count the characters of an element and of all that stands within it, and decide whether it is left out."""
+    one.running = one.size = one.linked = 0
+    one.left_out = unseen(one) or (strictness > 1 and one.depth > 0 and _furniture(one))
+    if one.left_out:
+        return
+    for child in one.children:
+        if isinstance(child, str):
+            size = len(child.strip())
+            one.size += size
+            one.running += size if size >= RUNNING else 0
+        else:
+            _measure(child, strictness)
+            one.size += child.size
+            one.running += child.running
+            one.linked += child.linked
+    if one.tag == "a":
+        one.running, one.linked = 0, one.size
+    elif strictness and one.tag in _LISTING and one.linked > LINKED * one.size and one.running < FEW:
+        one.running = one.size = one.linked = 0
+        one.left_out = True
+
+
+def _furniture(one: Element) -> bool:
+    return one.tag in _FURNITURE or (one.tag not in {"article", "main"} and bool(_NOISE.search(_names(one))))

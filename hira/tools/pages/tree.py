@@ -1,0 +1,197 @@
+"""Markup as a tree of elements, without what a reader never sees as text."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+DEEPEST = 150
+ELEMENTS = 100_000
+
+
+@dataclass(eq=False, slots=True)
+class Element:
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    parent: "Element | None" = None
+    children: list["Element | str"] = field(default_factory=list)
+    depth: int = 0
+    running: int = 0  # characters of running text within, links left out
+    size: int = 0  # characters of text within
+    linked: int = 0  # of these, within links
+    left_out: bool = False
+
+
+def tags(names: str) -> frozenset[str]:
+    """The names of tags that stand in a line."""
+    return frozenset(names.split())
+
+
+_VOID = tags("area base br col embed hr img input link meta param source track wbr")
+_DROPPED = tags(
+    "script style head iframe object embed canvas audio video datalist select option textarea button dialog"
+)
+BLOCKS = tags(
+    """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3
+    h4 h5 h6 header hgroup hr li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul"""
+)
+_READ = tags("href class id role style hidden aria-hidden aria-label title itemprop")
+_TABLE = tags("table tbody thead tfoot tr td th")
+_ENDED = {  # an opening tag ends the first, up to the second
+    tag: (tags(ended), tags(bounds))
+    for tag, ended, bounds in (
+        ("li", "li", "ul ol menu"),
+        ("dt", "dt dd", "dl"),
+        ("dd", "dt dd", "dl"),
+        ("tr", "tr td th", "table"),
+        ("td", "td th", "tr table"),
+        ("th", "td th", "tr table"),
+    )
+}
+_UNREAD = re.compile(r"<!--|<(script|style|noscript|template|svg|math)\b", re.IGNORECASE)
+_END = {tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in tags("script style noscript template svg math")}
+_DECLARATION = re.compile(r"<[!?][^>]*>")
+_HIDDEN = re.compile(
+    r"display:none|visibility:(?:hidden|collapse)|font-size:0(?!\.?\d*[1-9])|opacity:0(?!\.?\d*[1-9])"
+    r"|color:transparent|(?:left|top|text-indent):-\d{3,}|clip:rect\(0",
+    re.IGNORECASE,
+)
+
+
+def without_unread(html: str) -> tuple[str, str]:
+    """The markup without comments, scripts, styles and declarations; and what stood in scripts and noscript.
+
+    An unclosed one takes the rest of the page with it, as in a browser. Left-over `<` at the end is dropped, because
+    html.parser would look for its end again and again.
+    """
+    kept, scripts, at = [], [], 0
+    while opened := _UNREAD.search(html, at):
+        kept.append(html[at : opened.start()])
+        tag = (opened[1] or "").lower()
+        if not tag:
+            end = html.find("-->", opened.start() + 2)
+            at = end + 3 if end >= 0 else len(html)
+            continue
+        closed = _END[tag].search(html, opened.end())
+        at = closed.end() if closed else len(html)
+        if tag in {"script", "noscript"}:
+            scripts.append(html[opened.start() : at])
+    kept.append(html[at:])
+    text = "".join(kept)
+    last = text.rfind(">") + 1
+    return _DECLARATION.sub(" ", text[:last]) + text[last:].partition("<")[0], "\n".join(scripts)
+
+
+class Tree(HTMLParser):
+    """Builds the tree. Deeper than `DEEPEST` it stays flat, past `ELEMENTS` it grows no more."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = self.at = Element("html")
+        self.open: Counter[str] = Counter()
+        self.flat: Counter[str] = Counter()
+        self.elements = 0
+        self.title: list[str] = []
+        self.named = self.base = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in reversed(attrs) if name in _READ}
+        if tag == "base":
+            self.base = self.base or attributes.get("href", "").strip()
+        elif tag == "meta" and ("property", "og:title") in attrs:
+            self.named = joined([dict(attrs).get("content") or ""])
+        if tag in BLOCKS:
+            self.handle_endtag("head")
+        if tag in {"html", "body", "meta", "link", "base"} or self.elements >= ELEMENTS:
+            return
+        self.elements += 1
+        self._end_before(tag)
+        one = Element(tag, attributes, self.at, depth=self.at.depth + 1)
+        self.at.children.append(one)
+        if tag in _VOID:
+            return
+        if one.depth < DEEPEST:
+            self.at = one
+            self.open[tag] += 1
+        else:
+            self.flat[tag] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        """End the nearest such element; a stray end of something inline ends no block, none leaves its table cell."""
+        if self.flat[tag]:
+            self.flat[tag] -= 1
+        elif self.open[tag]:
+            one = self.at
+            while one.tag != tag and one.parent:
+                if tag not in BLOCKS and one.tag in BLOCKS and one.tag != "p":
+                    return
+                if one.tag in {"td", "th"} and tag not in _TABLE:
+                    return
+                one = one.parent
+            self._leave(one)
+
+    def handle_data(self, data: str) -> None:
+        (self.title if self.at.tag == "title" else self.at.children).append(data)
+
+    def _end_before(self, tag: str) -> None:
+        """End what an opening `tag` ends by itself: a paragraph, the list item or table cell before, a link."""
+        if tag in BLOCKS and self.at.tag == "p":
+            self._leave(self.at)
+        if tag == "a":
+            self.handle_endtag("a")
+        ended, bounds = _ENDED.get(tag, (frozenset(), frozenset()))
+        one: Element | None = self.at if ended else None
+        while one and one.tag not in bounds:
+            above = one.parent
+            if one.tag in ended:
+                self._leave(one)
+            one = above
+
+    def _leave(self, one: Element) -> None:
+        """Go on beside `one`; all that is open within it ends too."""
+        while True:
+            left, self.at = self.at, self.at.parent or self.root
+            self.open[left.tag] -= 1
+            if left is one:
+                return
+
+
+def unseen(one: Element) -> bool:
+    return one.tag in _DROPPED or _hidden(one)
+
+
+def _hidden(one: Element) -> bool:
+    if "hidden" in one.attributes or one.attributes.get("aria-hidden", "").lower() == "true":
+        return True
+    style = one.attributes.get("style")
+    return bool(style and _HIDDEN.search("".join(style[:1000].split())))
+
+
+def joined(parts: list[str]) -> str:
+    return " ".join("".join(parts).split())
+
+
+def walk(one: Element) -> Iterator[Element]:
+    waiting = [one]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += [child for child in reversed(one.children) if isinstance(child, Element)]
+
+
+def flat(one: Element, *, preserve: bool = False) -> str:
+    """All visible text within, in one line or as it stands."""
+    parts: list[str] = []
+
+    def collect(inner: Element) -> None:
+        for child in inner.children:
+            if isinstance(child, str):
+                parts.append(child)
+            elif child.tag == "br":
+                parts.append("\n")
+            elif not unseen(child):
+                collect(child)
+
+    collect(one)
+    return "".join(parts) if preserve else joined(parts)
