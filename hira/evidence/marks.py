@@ -9,6 +9,9 @@ CITED = re.compile(r"\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]")
 SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _MARK = re.compile(r"\[\s*/?\s*s\d+(?:\s*[,;]\s*s\d+)*\s*\]")
 _MARKS = re.compile(rf"(?:{CITED.pattern}\s*)+")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_NAME = re.compile(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
+_CODED = re.compile(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = re.compile(r"s\d+")
 _EDGE = " -*•.,;:，；。\t"
 _ABBREVIATED = re.compile(r"(?:\b[A-Z]|\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr))\.$")
@@ -23,8 +26,23 @@ def cited(text: str) -> list[str]:
 
 
 def unmarked(text: str) -> str:
-    """What was read, without marks like ours: no page cites a source, or opens and closes the frame around another."""
-    return _MARK.sub("", text)
+    """What was read, without marks like ours: no page cites a source, or opens and closes the frame around another.
+
+    In code an index such as `df[s1]` stays: right behind a name, between backticks or in a line that no prose has.
+    """
+    if not _MARK.search(text):
+        return text
+    spans = [match.span() for match in _CODE.finditer(text)]
+
+    def kept(match: re.Match[str]) -> str:
+        at = match.start()
+        after = text[match.end() : match.end() + 1]
+        if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, at - 40) : at]):
+            return ""
+        line = text[text.rfind("\n", 0, at) + 1 : (text.find("\n", at) + 1 or len(text) + 1) - 1]
+        return match[0] if _CODED.search(line) or any(start < at < end for start, end in spans) else ""
+
+    return _MARK.sub(kept, text)
 
 
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -20,6 +20,17 @@ LIMIT = 5_000_000
 PATIENCE = 10.0  # the longest Retry-After that is waited for
 TRIES = 2
 _SOON = frozenset({429, 502, 503, 504})
+
+
+Method = Literal["GET", "POST"]
+
+
+class Sent(TypedDict, total=False):
+    """What a request holds besides its URL; `body` is sent as JSON."""
+
+    params: Mapping[str, str | int]
+    headers: Mapping[str, str]
+    body: Any
 
 
 class Unusable(ToolError):
@@ -79,35 +90,20 @@ class Line:
     refused: str = "its key was not accepted; check it"
     closed_until: float = 0.0
 
-    async def json(
-        self,
-        method: Literal["GET", "POST"],
-        url: str,
-        *,
-        params: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: Any = None,
-    ) -> Any:
+    async def json(self, method: Method, url: str, **sent: Unpack[Sent]) -> Any:
         """The answer as JSON. `ToolError` says why there is none."""
-        text = await self.text(method, url, params=params, headers=headers, body=body)
+        text = await self.text(method, url, **sent)
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise ToolError(f"{self.name} answered with something that is no JSON") from None
 
-    async def text(
-        self,
-        method: Literal["GET", "POST"],
-        url: str,
-        *,
-        params: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: Any = None,
-    ) -> str:
+    async def text(self, method: Method, url: str, **sent: Unpack[Sent]) -> str:
+        """The answer as text, asked for once more where that may help."""
         for last in (False, True):
             async with self.pace:
                 await self._opened()
-                status, answer, wait = await self._send(method, url, params, headers, body)
+                status, answer, wait = await self._send(method, url, sent)
             if status == 200:
                 return answer
             if status in _SOON and wait > 0:
@@ -122,14 +118,7 @@ class Line:
             raise ToolError(f"{self.name} allows no more requests for {wait:.0f} seconds")
         await asyncio.sleep(max(0.0, wait))
 
-    async def _send(
-        self,
-        method: str,
-        url: str,
-        params: Mapping[str, str | int] | None,
-        headers: Mapping[str, str] | None,
-        body: Any,
-    ) -> tuple[int, str, float]:
+    async def _send(self, method: Method, url: str, sent: Sent) -> tuple[int, str, float]:
         """Status, text and the seconds to wait that the service named."""
         import httpx
 
@@ -137,7 +126,9 @@ class Line:
         try:
             async with (
                 asyncio.timeout(SECONDS),
-                self.client.stream(method, url, params=params, headers=headers, json=body) as response,
+                self.client.stream(
+                    method, url, params=sent.get("params"), headers=sent.get("headers"), json=sent.get("body")
+                ) as response,
             ):
                 async for chunk in response.aiter_bytes(65_536):
                     received += chunk
