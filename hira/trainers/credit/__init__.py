@@ -1,0 +1,18 @@
+"""Credit: groups of attempts become rows with advantages and weights. Pure functions, one file a scheme.
+
+Each takes the groups of one update and returns `Credited`: weighted rows and their normaliser Z, in the one form of
+`hira.trainers.group.Weighted`. Whatever a paper normalises by is a choice of weights and of Z.
+"""
+
+from collections.abc import Callable, Sequence
+
+from hira.trainers.credit.explain import explain
+from hira.trainers.credit.grpo import grpo
+from hira.trainers.credit.mars import mars
+from hira.trainers.credit.matpo import matpo
+from hira.trainers.group import Credited, Group
+
+Credit = Callable[[Sequence[Group]], Credited]
+CREDITS: dict[str, Callable[..., Credited]] = {"grpo": grpo, "matpo": matpo, "mars": mars}
+
+__all__ = ["CREDITS", "Credit", "explain", "grpo", "mars", "matpo"]

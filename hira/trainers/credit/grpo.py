@@ -1,0 +1,59 @@
+"""GRPO and what was made of it: members of one group answered the very same input."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Literal
+
+from hira.trainers.credit.normal import FLOOR, Scale, advantages, divisor
+from hira.trainers.group import Credited, Group, Key, Weighted
+from hira.trainers.rows import Row
+
+Norm = Literal["grpo", "dapo", "dr_grpo"]
+
+
+def grpo(
+    groups: Sequence[Group],
+    *,
+    norm: Norm = "grpo",
+    scale: Scale = "group",
+    longest: int = 1,
+    floor: float = FLOOR,
+) -> Credited:
+    """A_i = (r_i - μ_g) / σ_g over the members i of group g (Shao et al. 2024, eq. 3; outcome supervision).
+
+    A member is a conversation with all its parts; its group are the conversations of one role that began with the same
+    input, so that no baseline is taken across roles or prompts. With o_i the sampled tokens and B the members left:
+
+        norm      w_i       Z          after
+        grpo      1/|o_i|   B          GRPO: mean over tokens, then over members
+        dapo      1         Σ|o_i|     DAPO: mean over all tokens
+        dr_grpo   1         B · L      Dr. GRPO with `scale="none"`: L = `longest`, the token limit of a completion
+
+    A group without a signal leaves the batch and its denominator. A member that nobody can be compared with gets no
+    advantage and is counted.
+    """
+    members: dict[Key, list[tuple[float, list[Row]]]] = defaultdict(list)
+    for group in groups:
+        for attempt in group.counting:
+            whole: dict[str, list[Row]] = defaultdict(list)
+            for row in attempt.rows:
+                whole[row.conversation].append(row)
+            for name, rows in whole.items():
+                members[Key(group.problem, rows[0].role, rows[0].input)].append((attempt.paid(name), rows))
+    by = divisor(scale, [reward for group_ in members.values() for reward, _ in group_], floor)
+    credited: list[Weighted] = []
+    dead = alone = left = 0
+    for key, compared in members.items():
+        gained = advantages([reward for reward, _ in compared], by=by, floor=floor)
+        if gained is None:
+            alone += len(compared) == 1
+            dead += len(compared) > 1
+            continue
+        left += len(compared)
+        for (reward, rows), advantage in zip(compared, gained, strict=True):
+            weight = 1 / sum(row.tokens for row in rows) if norm == "grpo" else 1.0
+            credited += [Weighted(row, key, reward, advantage, weight) for row in rows]
+    z = {"grpo": left, "dapo": sum(one.row.tokens for one in credited), "dr_grpo": left * longest}[norm]
+    excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
+    sizes = tuple(len(compared) for compared in members.values())
+    return Credited(tuple(credited), float(z), sizes, dead, alone, excluded)

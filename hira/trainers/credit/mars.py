@@ -1,0 +1,87 @@
+"""MARS: each system is compared with itself, over all its samples, before System 1 is balanced to G of them."""
+
+import random
+from collections.abc import Sequence
+from typing import Literal
+
+from hira.trainers.credit.normal import FLOOR, advantages
+from hira.trainers.group import Attempt, Credited, Group, Key, Weighted
+from hira.trainers.rows import Row
+
+Baseline = Literal["pooled", "trajectory"]
+
+
+def mars(
+    groups: Sequence[Group],
+    *,
+    system1: str = "system1",
+    system2: str = "system2",
+    baseline: Baseline = "pooled",
+    balance: bool = True,
+    seed: int = 0,
+    floor: float = FLOOR,
+) -> Credited:
+    """A_sys2^k = (r^k - μ) / σ over the G rollouts of a question; A_sys1^{k,j} = (r^k - μ') / σ' over all M = Σ n_k
+    conversations of System 1 (MARS, eq. 7 and 8 and section 2.2.2), then J = J_sys1 + J_sys2, each the mean over its
+    samples of the mean over their tokens (eq. 9): w = 1/|y|, divided by the number of samples of its system. To have
+    one Z, the number of System 2's, System 1's weights are multiplied by their ratio. J is maximised.
+
+    `baseline="pooled"` is the paper's μ' and σ' over the M conversations, where a rollout counts n_k times;
+    `"trajectory"` counts each rollout once, as for System 2. Balancing draws exactly G of the M without replacement, or
+    adds random ones a second time, by a seeded choice after the advantages are known; a conversation that is drawn
+    several times carries its multiple weight. Without `balance` all M are kept.
+    """
+    twos: list[Weighted] = []
+    ones: list[Weighted] = []
+    dead = alone = many_twos = many_ones = 0
+    sizes: list[int] = []
+    for group in groups:
+        attempts = [attempt for attempt in group.counting if _of(attempt, system2)]
+        rewards = [float(attempt.reward or 0.0) for attempt in attempts]
+        sizes.append(len(attempts))
+        gained = advantages(rewards, floor=floor)
+        if gained is None:
+            alone += len(attempts) == 1
+            dead += len(attempts) > 1
+            continue
+        many_twos += len(attempts)
+        for attempt, reward, advantage in zip(attempts, rewards, gained, strict=True):
+            rows = [row for row in attempt.rows if row.role == system2]
+            twos += _weighted(rows, Key(group.problem, system2), reward, advantage, 1)
+        pool = [(attempt, name) for attempt in attempts for name in _of(attempt, system1)]
+        paid = [float(attempt.reward or 0.0) for attempt, _ in pool]
+        sizes += [len(pool)] if pool else []
+        worth = advantages(paid, baseline=paid if baseline == "pooled" else rewards, floor=floor)
+        if worth is None:
+            dead += bool(pool)
+            continue
+        times = balanced(len(pool), len(attempts), f"{seed}/{group.problem}") if balance else [1] * len(pool)
+        many_ones += sum(times)
+        for (attempt, name), reward, advantage, often in zip(pool, paid, worth, times, strict=True):
+            rows = [row for row in attempt.rows if row.conversation == name]
+            ones += _weighted(rows, Key(group.problem, system1), reward, advantage, often)
+    scale = many_twos / many_ones if many_ones else 1.0
+    scaled = [Weighted(one.row, one.group, one.reward, one.advantage, one.weight * scale) for one in ones]
+    excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
+    return Credited((*twos, *scaled), float(many_twos), tuple(sizes), dead, alone, excluded)
+
+
+def balanced(there: int, wanted: int, seed: str) -> list[int]:
+    """How often each of the samples that are `there` is taken, so that it comes to exactly `wanted`."""
+    chance = random.Random(seed)  # noqa: S311 - a draw that can be repeated, no secret
+    if there >= wanted:
+        drawn = set(chance.sample(range(there), wanted))
+        return [int(at in drawn) for at in range(there)]
+    again = chance.choices(range(there), k=wanted - there)
+    return [1 + again.count(at) for at in range(there)]
+
+
+def _of(attempt: Attempt, role: str) -> list[str]:
+    """The conversations of the role that have rows."""
+    return list(dict.fromkeys(row.conversation for row in attempt.rows if row.role == role))
+
+
+def _weighted(rows: Sequence[Row], key: Key, reward: float, advantage: float, often: int) -> list[Weighted]:
+    """The rows of one sample, weighted so that their tokens count `often` in sum; none if it was not drawn."""
+    tokens = sum(row.tokens for row in rows)
+    return [Weighted(row, key, reward, advantage, often / tokens) for row in rows] if often else []

@@ -1,0 +1,232 @@
+"""Credit by hand: every number here was worked out from the formula in the docstring it tests."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rollouts_made import attempt, group, row
+
+from hira.trainers.credit import explain, grpo, mars, matpo
+from hira.trainers.credit.mars import balanced
+from hira.trainers.credit.normal import advantages
+from hira.trainers.group import Credited, Group
+
+
+def weights(credited: Credited) -> list[tuple[str, float, float]]:
+    return [(one.row.conversation, round(one.advantage, 6), round(one.weight, 6)) for one in credited.rows]
+
+
+def grouped(*rewards: float) -> Group:
+    members = (attempt(at, reward, row("planner", 2, rollout=f"r{at}")) for at, reward in enumerate(rewards))
+    return group(*members, problem=str(rewards))
+
+
+def test_advantages_have_mean_zero_and_deviation_one() -> None:
+    assert advantages([1, 0, 0, 0]) == pytest.approx([0.75 / math.sqrt(0.1875), *[-0.25 / math.sqrt(0.1875)] * 3])
+
+
+@pytest.mark.parametrize("rewards", [[1.0], [1.0, 1.0], [0.3, 0.3 + 1e-4], []])
+def test_a_group_without_a_signal_has_no_advantages(rewards: list[float]) -> None:
+    assert advantages(rewards) is None
+
+
+def test_grpo_takes_the_mean_over_tokens_and_then_over_members() -> None:
+    credited = grpo([group(attempt(0, 1.0, row("planner", 2, tool=3)), attempt(1, 0.0, row("planner", 4)))])
+    assert weights(credited) == [("planner", 1.0, 0.5), ("planner", -1.0, 0.25)]
+    assert credited.normaliser == 2
+
+
+def test_dapo_takes_the_mean_over_all_tokens() -> None:
+    credited = grpo([group(attempt(0, 1.0, row("planner", 2)), attempt(1, 0.0, row("planner", 4)))], norm="dapo")
+    assert [one.weight for one in credited.rows] == [1, 1]
+    assert credited.normaliser == 6
+
+
+def test_dr_grpo_divides_by_a_constant_length_and_by_no_deviation() -> None:
+    made = [group(attempt(0, 1.0, row("planner", 2)), attempt(1, 0.0, row("planner", 4)))]
+    credited = grpo(made, norm="dr_grpo", scale="none", longest=10)
+    assert weights(credited) == [("planner", 0.5, 1.0), ("planner", -0.5, 1.0)]
+    assert credited.normaliser == 20
+
+
+def test_grpo_may_divide_by_the_deviation_of_the_whole_batch() -> None:
+    credited = grpo([grouped(1, 0), grouped(0.5, 0)], scale="batch")
+    spread = math.sqrt(sum((one - 0.375) ** 2 for one in (1, 0, 0.5, 0)) / 4)
+    assert [one.advantage for one in credited.rows] == pytest.approx(
+        [0.5 / spread, -0.5 / spread, 0.25 / spread, -0.25 / spread]
+    )
+
+
+def test_grpo_compares_only_what_began_with_the_same_input() -> None:
+    made = group(
+        attempt(0, 1.0, row("planner", 1), row("worker", 1, prompt=5)),
+        attempt(1, 0.0, row("planner", 1), row("worker", 1, prompt=6)),
+    )
+    credited = grpo([made])
+    assert [one.row.role for one in credited.rows] == ["planner", "planner"]
+    assert credited.singletons == 2
+    assert sorted(credited.sizes) == [1, 1, 2]
+
+
+def test_grpo_never_compares_two_roles_even_where_their_inputs_are_the_same() -> None:
+    made = group(attempt(0, 1.0, row("planner", 1)), attempt(1, 0.0, row("worker", 1)))
+    assert grpo([made]).rows == ()
+
+
+def test_a_conversation_may_be_paid_for_itself() -> None:
+    made = group(
+        attempt(0, 0.0, row("planner", 1), rewards={"planner": 1.0}),
+        attempt(1, 1.0, row("planner", 1), rewards={"planner": 0.0}),
+    )
+    assert [one.advantage for one in grpo([made]).rows] == [1.0, -1.0]
+
+
+def test_groups_without_a_signal_leave_the_batch_and_its_denominator() -> None:
+    credited = grpo([grouped(1, 0), grouped(1, 1), grouped(0, 0)])
+    assert len(credited.rows) == 2
+    assert (credited.normaliser, credited.dead) == (2, 2)
+
+
+def test_matpo_gives_the_planners_advantage_to_every_row_and_divides_by_the_tokens_of_the_tree() -> None:
+    made = group(
+        attempt(0, 1.0, row("planner", 4), row("worker", 6, conversation="1/worker", tool=9)),
+        attempt(1, 0.0, row("planner", 5)),
+    )
+    credited = matpo([made])
+    assert weights(credited) == [("planner", 1.0, 0.1), ("1/worker", 1.0, 0.1), ("planner", -1.0, 0.2)]
+    assert credited.normaliser == 2
+    assert {one.group.role for one in credited.rows} == {"planner"}
+
+
+def test_matpo_normalises_over_planners_however_many_workers_a_reward_took() -> None:
+    workers = [row("worker", 1, conversation=f"{at}/worker") for at in range(9)]
+    made = group(attempt(0, 1.0, row("planner", 1), *workers), attempt(1, 0.0, row("planner", 1)))
+    assert [one.advantage for one in matpo([made]).rows] == [1.0] * 10 + [-1.0]
+
+
+def test_matpo_by_role_gives_planner_and_workers_the_same_sum_of_weights() -> None:
+    made = group(
+        attempt(
+            0,
+            1.0,
+            row("planner", 2),
+            row("worker", 6, conversation="1/worker"),
+            row("worker", 2, conversation="2/worker"),
+        ),
+        attempt(1, 0.0, row("planner", 1)),
+    )
+    credited = matpo([made], norm="role_mean")
+    sums = [one.weight * one.row.tokens for one in credited.rows if one.advantage > 0]
+    assert sums == pytest.approx([0.5, 0.375, 0.125])
+
+
+def test_matpo_by_token_divides_by_all_tokens() -> None:
+    made = group(attempt(0, 1.0, row("planner", 4), row("worker", 6)), attempt(1, 0.0, row("planner", 5)))
+    credited = matpo([made], norm="token_mean")
+    assert (credited.normaliser, {one.weight for one in credited.rows}) == (15, {1.0})
+
+
+@pytest.mark.parametrize("credit", [grpo, matpo])
+def test_a_rollout_that_the_infrastructure_broke_leaves_mean_deviation_and_loss(credit: type) -> None:
+    broken = attempt(2, 0.0, row("planner", 7, rollout="broken"), status="infra_failed")
+    unscored = attempt(3, None, row("planner", 7, rollout="unscored"))
+    made = group(attempt(0, 1.0, row("planner", 2)), attempt(1, 0.0, row("planner", 2)), broken, unscored)
+    credited = credit([made])
+    assert [one.advantage for one in credited.rows] == [1.0, -1.0]
+    assert (credited.normaliser, credited.excluded) == (2, 2)
+
+
+def test_a_rollout_that_the_agent_broke_has_its_reward_of_nothing() -> None:
+    made = group(attempt(0, 1.0, row("planner", 2)), attempt(1, 0.0, row("planner", 2), status="agent_failed"))
+    assert [one.advantage for one in matpo([made]).rows] == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("credit", [grpo, matpo])
+def test_somebody_who_is_alone_gets_no_advantage_and_is_counted(credit: type) -> None:
+    credited = credit([group(attempt(0, 1.0, row("planner", 3)))])
+    assert (credited.rows, credited.singletons, credited.normaliser) == ((), 1, 0)
+
+
+def systems(reward: float, chunks: int, number: int) -> object:
+    ones = [row("system1", 2, conversation=f"{number}.{at}/system1") for at in range(chunks)]
+    return attempt(number, reward, row("system2", 4), *ones)
+
+
+def test_mars_compares_each_system_with_itself_over_all_samples() -> None:
+    credited = mars([group(systems(1.0, 1, 0), systems(0.0, 3, 1))], balance=False)
+    twos = [one for one in credited.rows if one.row.role == "system2"]
+    ones = [one for one in credited.rows if one.row.role == "system1"]
+    assert [one.advantage for one in twos] == [1.0, -1.0]
+    assert [one.advantage for one in ones] == pytest.approx([math.sqrt(3), *[-1 / math.sqrt(3)] * 3])
+    assert [one.weight for one in twos] == [1 / 4, 1 / 4]
+    assert [one.weight for one in ones] == pytest.approx([1 / 2 * 2 / 4] * 4)
+    assert credited.normaliser == 2
+
+
+def test_mars_with_a_baseline_by_trajectory_does_not_count_a_rollout_by_its_chunks() -> None:
+    credited = mars([group(systems(1.0, 1, 0), systems(0.0, 3, 1))], baseline="trajectory", balance=False)
+    assert [one.advantage for one in credited.rows if one.row.role == "system1"] == [1.0, -1.0, -1.0, -1.0]
+
+
+@pytest.mark.parametrize("chunks", [(1, 0), (3, 9), (1, 1)])
+def test_mars_balances_system_one_to_exactly_as_many_samples_as_rollouts(chunks: tuple[int, int]) -> None:
+    made = [group(systems(1.0, chunks[0], 0), systems(0.0, chunks[1], 1))]
+    credited = mars(made, baseline="trajectory")
+    taken = [one.weight * one.row.tokens for one in credited.rows if one.row.role == "system1"]
+    assert sum(taken) == pytest.approx(2)
+    assert credited == mars(made, baseline="trajectory")
+
+
+def test_mars_without_system_one_trains_system_two_alone() -> None:
+    credited = mars([group(systems(1.0, 0, 0), systems(0.0, 0, 1))])
+    assert [(one.row.role, one.weight) for one in credited.rows] == [("system2", 0.25), ("system2", 0.25)]
+    assert credited.normaliser == 2
+
+
+def test_mars_does_not_mix_a_role_with_a_conversation_of_its_name() -> None:
+    first = attempt(0, 1.0, row("system2", 4), row("system1", 2), row("system1", 2, conversation="system1.2"))
+    credited = mars([group(first, systems(0.0, 1, 1))], balance=False)
+    assert sum(one.weight * one.row.tokens for one in credited.rows if one.row.role == "system1") == pytest.approx(2)
+
+
+@given(st.integers(1, 40), st.integers(1, 20), st.text(max_size=4))
+def test_balancing_takes_exactly_what_is_wanted_and_loses_nobody_when_there_are_few(
+    there: int, wanted: int, seed: str
+) -> None:
+    times = balanced(there, wanted, seed)
+    assert sum(times) == wanted
+    assert max(times) == 1 or there < wanted
+    assert there > wanted or min(times) >= 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 9), st.integers(0, 4)), min_size=2, max_size=8))
+def test_the_weighted_advantages_of_each_group_sum_to_zero(made: list[tuple[float, int, int]]) -> None:
+    whole = group(
+        *(
+            attempt(at, reward, row("planner", tokens), *[row("worker", 3, conversation=f"{at}/worker")] * many)
+            for at, (reward, tokens, many) in enumerate(made)
+        )
+    )
+    credited = matpo([whole])
+    total = sum(one.advantage * one.weight * one.row.tokens for one in credited.rows)
+    assert total == pytest.approx(0, abs=1e-6)
+
+
+def test_credit_does_not_hang_on_the_order_of_the_attempts() -> None:
+    made = [attempt(at, at / 5, row("planner", at + 1, rollout=f"r{at}")) for at in range(5)]
+    one = matpo([group(*made)])
+    random.Random(3).shuffle(made)
+    other = matpo([group(*made)])
+    assert {(w.row.rollout, w.advantage, w.weight) for w in one.rows} == {
+        (w.row.rollout, w.advantage, w.weight) for w in other.rows
+    }
+
+
+def test_the_table_tells_group_role_reward_advantage_weight_and_tokens() -> None:
+    table = explain(matpo([group(attempt(0, 1.0, row("planner", 4)), attempt(1, 0.0, row("planner", 5)))]))
+    lines = table.splitlines()
+    assert lines[0].split() == ["group", "rollout", "conversation", "role", "reward", "advantage", "weight", "tokens"]
+    assert lines[1].split()[1:] == ["r", "planner", "planner", "1.000", "+1.000", "0.25", "4"]
+    assert lines[-1] == "Z 2, groups 1, without signal 0, singletons 0, left out 0"

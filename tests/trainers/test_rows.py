@@ -1,0 +1,100 @@
+"""Conversations become rows: what was sampled is trained, what the environment added is not."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rollouts_made import rollout, turn
+
+from hira.trainers.rows import histogram, rows_of
+
+
+def test_turns_that_go_on_from_one_another_are_one_row() -> None:
+    record = rollout(planner=[turn([1, 2], [3, 4], [-0.1, -0.2]), turn([1, 2, 3, 4, 9, 9], [5], [-0.3])])
+    (row,) = rows_of(record).rows
+    assert row.prompt == (1, 2)
+    assert row.completion == (3, 4, 9, 9, 5)
+    assert row.mask == (1, 1, 0, 0, 1)
+    assert row.logprobs == (-0.1, -0.2, 0.0, 0.0, -0.3)
+    assert (row.turns, row.tokens, row.length, row.part) == (2, 3, 7, 0)
+
+
+def test_rows_are_keyed_by_conversation_however_their_turns_interleave() -> None:
+    record = rollout(planner=[turn([1], [2])], **{"1_worker": [turn([7], [8])]})
+    record.trajectories["planner"].turns.append(turn([1, 2, 6], [3]))
+    record.trajectories["1/worker"].turns.append(turn([7, 8, 6], [9]))
+    cut = rows_of(record)
+    assert [(row.conversation, row.role, row.turns) for row in cut.rows] == [
+        ("planner", "planner", 2),
+        ("1/worker", "worker", 2),
+    ]
+    assert cut.breaks == 0
+
+
+def test_a_prompt_that_breaks_the_prefix_begins_a_new_row_and_is_counted() -> None:
+    cut = rows_of(rollout(planner=[turn([1, 2], [3, 4]), turn([1, 2, 9], [5]), turn([1, 2, 9, 5, 6], [7])]))
+    assert [(row.part, row.prompt, row.completion) for row in cut.rows] == [
+        (0, (1, 2), (3, 4)),
+        (1, (1, 2, 9), (5, 6, 7)),
+    ]
+    assert cut.breaks == 1
+
+
+def test_a_prompt_that_is_shorter_than_what_was_said_breaks_the_prefix() -> None:
+    assert rows_of(rollout(planner=[turn([1, 2], [3, 4]), turn([1, 2, 3], [5])])).breaks == 1
+
+
+@pytest.mark.parametrize("logprobs", [[-0.1], [-0.1, -0.2, -0.3], [-0.1, math.nan], [-0.1, -math.inf], [-0.1, 0.5]])
+def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted(logprobs: list[float]) -> None:
+    record = rollout(planner=[turn([1], [2, 3], logprobs)], worker=[turn([5], [6])])
+    cut = rows_of(record)
+    assert [row.role for row in cut.rows] == ["worker"]
+    assert cut.dropped == 1
+
+
+def test_a_turn_that_does_not_fit_drops_the_whole_row_it_stands_in() -> None:
+    cut = rows_of(rollout(planner=[turn([1], [2]), turn([1, 2, 3], [4], [])]))
+    assert (cut.rows, cut.dropped) == ((), 1)
+
+
+def test_turns_of_other_weights_are_another_row() -> None:
+    cut = rows_of(rollout(planner=[turn([1], [2], model="live@1"), turn([1, 2, 3], [4], model="live@2")]))
+    assert [row.model for row in cut.rows] == ["live@1", "live@2"]
+
+
+def test_only_the_roles_that_are_trained_make_rows_and_turns_without_tokens_make_none() -> None:
+    record = rollout(planner=[turn([1], [2])], worker=[turn([5], [6])], judge=[turn([5], [])])
+    assert [row.role for row in rows_of(record, {"worker", "judge"}).rows] == ["worker"]
+
+
+def test_rows_that_began_with_the_same_ids_share_their_input() -> None:
+    record = rollout(a=[turn([1, 2], [3])], b=[turn([1, 2], [4, 5])], c=[turn([1, 3], [4])])
+    one, two, other = rows_of(record).rows
+    assert one.input == two.input != other.input
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 99), max_size=4), st.lists(st.integers(0, 99), min_size=1, max_size=4)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_a_row_holds_every_sampled_token_once_and_in_order(turns: list[tuple[list[int], list[int]]]) -> None:
+    ids: list[int] = [1]
+    made = []
+    for added, sampled in turns:
+        ids += added
+        made.append(turn(ids, sampled))
+        ids = [*ids, *sampled]
+    (row,) = rows_of(rollout(planner=made)).rows
+    assert [*row.prompt, *row.completion] == ids
+    assert [one for one, own in zip(row.completion, row.mask, strict=True) if own] == [
+        one for _, sampled in turns for one in sampled
+    ]
+    assert len(row.completion) == len(row.mask) == len(row.logprobs)
+
+
+def test_a_histogram_counts_sizes_in_their_order() -> None:
+    assert histogram([3, 1, 3]) == {1: 1, 3: 2}
