@@ -384,6 +384,7 @@ def cast_of(
             settings.temperature if own.temperature is None else own.temperature,
             settings.top_p if own.top_p is None else own.top_p,
             own.top_k or settings.top_k,
+            seed=settings.seed,
         )
         spoken = DIALECTS[own.dialect or settings.dialect or dialect]
         prices = Prices(given, {} if any(nearby(place.base_url) for place in asked.places) else table or {})

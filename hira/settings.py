@@ -186,6 +186,7 @@ class Settings(_Checked):
     temperature: float = Field(default=0.7, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
+    seed: int | None = None
     dialect: Dialect | None = None
     continuation: Continuation = "turns"
     without: frozenset[Part] = frozenset()

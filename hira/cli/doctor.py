@@ -210,7 +210,7 @@ def _limits(report: Report, settings: Settings) -> None:
 
 def _set(settings: Settings) -> Iterator[tuple[str, str]]:
     """What shapes a run, with its value."""
-    for name in ("workflow", "max_subtasks", "parallel", "temperature", "top_p", "top_k", "dialect", "continuation"):
+    for name in ("workflow", "max_subtasks", "parallel", "temperature", "top_p", "top_k", "seed", "dialect", "continuation"):
         if (value := getattr(settings, name)) is not None:
             yield name, str(value)
     for name in ("without", "max_tokens", "max_cost", "max_time", "max_calls"):
