@@ -34,11 +34,14 @@ _BRACKETED = re.compile(
     r"|[<＜]{2}\s*((?:/\s*)?SYS)\s*[>＞]{2}",
     re.IGNORECASE,
 )
+_JSON_CALL = re.compile(
+    r"""(["＂]name["＂]\s*[:：]\s*["＂][^"＂\\\n]{1,80}["＂]\s*,\s*)["＂]arguments["＂](?=\s*[:：])""", re.IGNORECASE
+)
 _BOXED = re.compile(r"[\\＼﹨]+(?=boxed\b|fbox\b)")
 _LIVE = re.compile(
     rf"[{_L}][{_BAR}]/?[^\s{_L}{_R}{_BAR}]{{1,60}}[{_BAR}][{_R}]|[{_L}]/?(?=｜)|(?<=｜)[{_R}]"
     rf"|[{_L}]\s*(?:begin|end)_\w+_(?:call|subtask|link|query|result)\s*[{_R}]"
-    rf"|[{_L}](?:start|end|begin)_of_\w+[{_R}]"
+    rf"|[{_L}]\s*(?:/\s*)?(?:use_mcp_tool|tool_response)\s*[{_R}]|[{_L}](?:start|end|begin)_of_\w+[{_R}]"
     rf"|(?-i:[{_L}]/?(?:s|bos|eos|pad|unk|sop|eot_id|im_start|im_end|think|thinking|tool_calls?|tool_responses?)[{_R}])",
     re.IGNORECASE,
 )
@@ -81,7 +84,7 @@ def clean(text: str) -> str:
     text = _INVISIBLE.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
     for pattern in (_PIPED, _NAMED, _HALF):
         text = pattern.sub(_look_alike, text)
-    text = _BRACKETED.sub(_unbracketed, text)
+    text = _JSON_CALL.sub(r"\1“arguments”", _BRACKETED.sub(_unbracketed, text))
     return _BOXED.sub("", text)
 
 

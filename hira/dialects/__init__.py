@@ -1,10 +1,12 @@
 """How calls are written and results are written back. The only place that parses what a model wrote."""
 
 from hira.dialects.dialect import Call, Dialect, Parsed
+from hira.dialects.json import DIALECT as JSON
 from hira.dialects.native import DIALECT as NATIVE
 from hira.dialects.rewriting import rewritten
 from hira.dialects.tags import DIALECT as TAGS
+from hira.dialects.xml import DIALECT as XML
 
-DIALECTS: dict[str, Dialect] = {"native": NATIVE, "tags": TAGS}
+DIALECTS: dict[str, Dialect] = {"native": NATIVE, "tags": TAGS, "xml": XML, "json": JSON}
 
-__all__ = ["DIALECTS", "NATIVE", "TAGS", "Call", "Dialect", "Parsed", "rewritten"]
+__all__ = ["DIALECTS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Parsed", "rewritten"]

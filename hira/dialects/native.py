@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hira.dialects.answer import spoken
-from hira.dialects.dialect import Call, Dialect, Parsed, missing
+from hira.dialects.dialect import Call, Dialect, Parsed, instructing, missing
 from hira.messages import Filled, Message, ToolCall, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt, safe
@@ -18,7 +18,8 @@ class Native:
     name = "native"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        return INSTRUCTIONS.fill(tools="\n".join(f"- {tool.name}: {tool.description}" for tool in tools))
+        told = INSTRUCTIONS.fill(tools="\n".join(f"- {tool.name}: {tool.description}" for tool in tools))
+        return instructing(told, self.name, tools)
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         del tools, several

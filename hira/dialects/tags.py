@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from hira.dialects.answer import spoken
-from hira.dialects.dialect import Call, Dialect, Parsed, missing
-from hira.messages import Filled, Message, assistant
+from hira.dialects.dialect import Call, Dialect, Parsed, instructing, missing
+from hira.dialects.textual import Written, read, turn_of, unquoted
+from hira.messages import Filled, Message
 from hira.policy import Completion
 from hira.prompts import Prompt, safe
 from hira.tools.tool import Tool
-from hira.untrusted import clean
 
 INSTRUCTIONS = Prompt(__file__, "tags")
 
@@ -54,8 +53,8 @@ TAGS = {
     "look": Tag("multimodal_call", "multimodal_result"),
 }
 
-_CODE_SPAN = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-_ANY = re.compile(r"<\s*\|?\s*(begin|end)_(\w+?)\s*\|?\s*>", re.IGNORECASE)
+_BEGIN = re.compile(r"<\s*\|?\s*begin_(\w+?)\s*\|?\s*>", re.IGNORECASE)
+_END = re.compile(r"<\s*\|?\s*end_(\w+?)\s*\|?\s*>", re.IGNORECASE)
 # a small model's habit: a fence around nothing but the call itself
 _ONE_CALL = re.compile(
     r"```\w*\s*<\s*\|?\s*begin_(\w+?)\s*\|?\s*>.*<\s*\|?\s*end_\1\s*\|?\s*>\s*```$", re.DOTALL | re.IGNORECASE
@@ -83,7 +82,7 @@ class Tags:
             )
             for tool in tools
         ]
-        return Filled("\n\n".join(told))
+        return instructing(Filled("\n\n".join(told)), self.name, tools)
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""
@@ -94,10 +93,8 @@ class Tags:
         return ()
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
-        text = spoken(completion)
-        if not completion.text.strip() and _ANY.search(completion.reasoning):
-            text = completion.reasoning  # the stop string fired inside the reasoning
-        return _Reader(text, completion, tools).read(several)
+        text = turn_of(completion, _BEGIN)
+        return read(text, _Reader(text, completion, tools).following, several)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         told = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
@@ -109,58 +106,46 @@ class Tags:
 
 
 class _Reader:
-    """Reads one turn from left to right."""
+    """Finds the calls of one turn."""
 
     def __init__(self, text: str, completion: Completion, tools: Sequence[Tool]) -> None:
         self.text = text
         self.completion = completion
         self.tools = {tag(tool.name).call: tool for tool in tools}
         self.results = {tag(tool.name).result for tool in tools}
-        self.spans = [match.span() for match in _CODE_SPAN.finditer(text) if not _ONE_CALL.match(match[0])]
 
-    def read(self, several: int) -> Parsed:
-        calls: list[Call] = []
-        kept, at = "", 0
-        said_until = len(self.text)
-        while len(calls) < several and (begin := self._next_begin(at)):
-            said_until = begin.start() if not calls else said_until
-            name = begin[2].lower()
-            if name in self.results:
-                kept += self.text[at : begin.start()]
-                at = len(self.text)
-                break
-            if (tool := self.tools.get(name)) is None:
-                return self._wrong(f"There is no call <|begin_{name}|> here.{self._available()}")
-            closed = self._close(begin, name)
-            if closed is None:
-                return self._wrong(
-                    f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
-                )
+    def following(self, at: int) -> Written | None:
+        begin = unquoted(self.text, at, _BEGIN, _ONE_CALL)
+        if begin is None:
+            return None
+        start, name = begin.start(), begin[1].lower()
+        if name in self.results:
+            return Written(start)
+        closed = self._close(begin, name)
+        if name not in self.tools:
+            error = f"There is no call <|begin_{name}|> here.{self._available()}"
+        elif closed is None:
+            error = f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
+        else:
             inner, end = closed
-            try:
-                read = arguments(inner, tool)
-            except ValueError as error:
-                return self._wrong(f"The body of <|begin_{name}|> cannot be read: {error}")
-            if lacking := missing(read, tool):
-                return self._wrong(lacking)
-            calls.append(Call(tool.name, read))
-            kept += f"{self.text[at : begin.start()]}<|begin_{name}|>{inner}<|end_{name}|>"
-            at = end
-        if not calls:
-            said = self.text[:said_until].strip()
-            return Parsed(said, (), assistant(said))
-        return Parsed(self.text[:said_until].strip(), tuple(calls), assistant(kept))
+            call, error = self._call(name, inner)
+            return Written(start, end, f"<|begin_{name}|>{inner}<|end_{name}|>", call, error)
+        return Written(start, error=error)
 
-    def _next_begin(self, at: int) -> "re.Match[str] | None":
-        for match in _ANY.finditer(self.text, at):
-            if match[1].lower() == "begin" and not any(start <= match.start() < end for start, end in self.spans):
-                return match
-        return None
+    def _call(self, name: str, inner: str) -> tuple[Call | None, str]:
+        """The call with this body, or what is wrong with it."""
+        tool = self.tools[name]
+        try:
+            given = arguments(inner, tool)
+        except ValueError as error:
+            return None, f"The body of <|begin_{name}|> cannot be read: {error}"
+        lacking = missing(given, tool)
+        return (None, lacking) if lacking else (Call(tool.name, given), "")
 
     def _close(self, begin: "re.Match[str]", name: str) -> tuple[str, int] | None:
         """The body of a call and where it ends. A server may keep the end token, name it, or silently strip it."""
-        for match in _ANY.finditer(self.text, begin.end()):
-            if match[1].lower() == "end" and match[2].lower() == name:
+        for match in _END.finditer(self.text, begin.end()):
+            if match[1].lower() == name:
                 return self.text[begin.end() : match.start()], match.end()
         if self.completion.finish == "length":
             return None
@@ -169,9 +154,6 @@ class _Reader:
     def _available(self) -> str:
         names = ", ".join(f"<|begin_{name}|>" for name in self.tools)
         return f" Available: {names}." if names else " No tool is available; answer without one."
-
-    def _wrong(self, error: str) -> Parsed:
-        return Parsed(self.text.strip(), (), assistant(clean(self.text)), error)
 
 
 def body_shape(tool: Tool) -> str:

@@ -95,10 +95,13 @@ class Script:
 
 
 def _check_history(request: Request) -> None:
-    """Refuse what endpoints refuse: a call without a result, a result without a call, tools spoken of and not shown."""
+    """Refuse what endpoints refuse: a call without a result, a result without a call, tools spoken of and not shown.
+
+    A tool message without an id is the result of a call that was written as text.
+    """
     asked: set[str] = set()
     for message in request.messages:
-        if message.role == "tool":
+        if message.role == "tool" and (message.call_id or asked):
             if message.call_id not in asked:
                 raise ScriptError(f"a result for {message.call_id!r}, which was not called: {message.text[:200]!r}")
             asked.discard(message.call_id)

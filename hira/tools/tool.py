@@ -39,7 +39,8 @@ class Tool:
     """A tool. `parameters` is the JSON schema of an object; `run` gets arguments that were checked against it.
 
     `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once;
-    `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen.
+    `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen. `server`
+    is whom a call in the style of MCP names beside the tool.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Tool:
     pure: bool = False
     stateful: bool = False
     check: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False)
+    server: str = "tools"
 
     @cached_property
     def spec(self) -> dict[str, Any]:

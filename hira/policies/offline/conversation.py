@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hira.dialects.dialect import Call
-from hira.dialects.tags import tag
+from hira.dialects import DIALECTS, Call
 from hira.messages import Filled, Message, ToolCall
 from hira.policy import Request
+from hira.tools.tool import Tool
 from hira.untrusted import clean
 
 NOTICES = frozenset({"result", "repeated", "unreadable", "empty", "conclude", "record_again"})
-_CALLABLE = ("subtask", "search", "browse", "python", "look", "files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,6 @@ class Asked:
     text: str
     results: tuple[tuple[Call, str], ...] = ()
     concluding: bool = False
-    tools: frozenset[str] = frozenset()
     request: Request = field(default=Request(()))
 
     def value(self, name: str) -> str:
@@ -68,6 +66,17 @@ class Asked:
         return self.listed("known", "notes")
 
     @cached_property
+    def told(self) -> Mapping[str, Any]:
+        """The name of the dialect and the tools, as the last instructions for calling have them; empty without any."""
+        return next(filter(None, (_instructed(one.values) for one in reversed(self.request.messages))), {})
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The names of the tools that may be called: native ones by their definition, others by the instructions."""
+        native = [str(tool["function"]["name"]) for tool in self.request.tools]
+        return frozenset(native or [tool.name for tool in self.told.get("callable", ())])
+
+    @cached_property
     def brought(self) -> dict[tuple[str, str], str]:
         """What each call brought, by the tool's name and its arguments; calls that were not made are absent."""
         return {(call.name, key): text for call, text in self.results if (key := spelled(call.arguments))}
@@ -94,45 +103,39 @@ def read(request: Request) -> Asked:
         str(task.text),
         tuple(results),
         bool(since) and since[-1].prompt == "conclude",
-        _tools(request, task),
         request,
     )
 
 
-def _tools(request: Request, task: Message) -> frozenset[str]:
-    """The names of the tools that may be called: native ones by their definition, others by their opening token."""
-    if request.tools:
-        return frozenset(str(tool["function"]["name"]) for tool in request.tools)
-    told = "\n".join([*request.stop, *(value for value in task.values.values() if isinstance(value, Filled))])
-    marks = {name: (tag(name).begin, tag(name).end, tag(name).result_begin) for name in _CALLABLE}
-    return frozenset(name for name, tokens in marks.items() if any(token in told for token in tokens))
+def _instructed(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values of the instructions for calling among these values, or within one of them; empty if there are none."""
+    inner = [value.values for value in values.values() if isinstance(value, Filled)]
+    own = next((one for one in inner if "callable" in one), None)
+    return own or next(filter(None, map(_instructed, inner)), {})
 
 
 def write(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:
-    """The act as text and native calls, whichever the request takes."""
-    if asked.request.tools:
-        number = len(asked.request.messages)
-        calls = tuple(
-            ToolCall(f"call_{number}_{at}", name, json.dumps(_named(name, arguments, asked), ensure_ascii=False))
-            for at, (name, arguments) in enumerate(act.calls, 1)
-        )
-        return act.text, calls
-    return "\n".join([act.text, *(_written(name, arguments) for name, arguments in act.calls)]).strip(), ()
+    """The act as text and native calls, whichever the request takes; a call of what it does not show is only told."""
+    shown = {one["function"]["name"]: one["function"].get("parameters", {}) for one in asked.request.tools}
+    tools: dict[str, Tool] = {} if shown else {tool.name: tool for tool in asked.told.get("callable", ())}
+    shown |= {name: tool.parameters for name, tool in tools.items()}
+    calls = [Call(name, _named(arguments, shown[name])) for name, arguments in act.calls if name in shown]
+    missing = [f"This request shows no tool named {name}." for name, _ in act.calls if name not in shown]
+    if tools:
+        dialect = DIALECTS[asked.told["dialect"]]
+        written = [dialect.write(call, tools[call.name]) for call in calls]
+        return "\n".join([act.text, *missing, *written]).strip(), ()
+    number = len(asked.request.messages)
+    native = [
+        ToolCall(f"call_{number}_{at}", call.name, json.dumps(call.arguments, ensure_ascii=False))
+        for at, call in enumerate(calls, 1)
+    ]
+    return "\n".join([act.text, *missing]).strip(), tuple(native)
 
 
-def _named(name: str, arguments: Mapping[str, str], asked: Asked) -> dict[str, str]:
+def _named(arguments: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[str, str]:
     """The arguments as the tool names them: the only one goes to the parameter that it needs, whatever it is called."""
-    specs = {one["function"]["name"]: one["function"] for one in asked.request.tools}
-    parameters = specs.get(name, {}).get("parameters", {})
     fields = [*parameters.get("required", ()), *parameters.get("properties", ())]
     if len(arguments) == 1 and fields and not set(arguments) & set(fields):
         return {fields[0]: next(iter(arguments.values()))}
     return dict(arguments)
-
-
-def _written(name: str, arguments: Mapping[str, str]) -> str:
-    """A call in special tokens: the bare value where it is one line of plain text or a program, else one object."""
-    marks, values = tag(name), list(arguments.values())
-    bare = len(values) == 1 and values[0] and values[0] == values[0].strip() and not values[0].startswith(("{", "```"))
-    body = values[0] if bare else json.dumps(dict(arguments), ensure_ascii=False)
-    return f"{marks.begin} {body} {marks.end}"

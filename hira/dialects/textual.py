@@ -1,0 +1,108 @@
+"""Calls written as text: what the text dialects share in reading a turn and in writing results."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hira.dialects.answer import spoken
+from hira.dialects.dialect import Call, Parsed, missing
+from hira.messages import Filled, Message, assistant
+from hira.policy import Completion
+from hira.prompts import safe
+from hira.tools.tool import Tool
+from hira.untrusted import clean
+
+RESULT, RESULT_END = "<tool_response>", "</tool_response>"
+_CODE_SPAN = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as it stands in a turn, from `start` to `end`.
+
+    `closed` is what the conversation keeps of it. Without a `call`, `error` tells the model what was wrong with it;
+    with neither, the model began to write a result itself, and what it wrote from `start` on counts for nothing.
+    """
+
+    start: int
+    end: int = 0
+    closed: str = ""
+    call: Call | None = None
+    error: str = ""
+
+
+def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
+    """The text in which calls may stand: the visible one, or the reasoning if the stop string fired in there."""
+    if not completion.text.strip() and begin.search(completion.reasoning):
+        return completion.reasoning
+    return spoken(completion)
+
+
+def unquoted(text: str, at: int, begin: "re.Pattern[str]", habit: "re.Pattern[str]") -> "re.Match[str] | None":
+    """The next `begin` that is not in a code span. A fence that is all of it a call (`habit`) is no quotation."""
+    found = begin.search(text, at)
+    while found:
+        quoted = _CODE_SPAN.search(text, at)
+        if not quoted or found.start() < quoted.start() or (found.start() < quoted.end() and habit.match(quoted[0])):
+            return found
+        at = quoted.end()
+        if found.start() < at:
+            found = begin.search(text, at)
+    return None
+
+
+def read(text: str, following: Callable[[int], Written | None], several: int) -> Parsed:
+    """Read a turn from left to right; `following` finds the next call from a place on."""
+    calls: list[Call] = []
+    kept, at, said_until = "", 0, len(text)
+    while len(calls) < several and (written := following(at)):
+        if written.error:
+            return Parsed(text.strip(), (), assistant(clean(text)), written.error)
+        said_until = said_until if calls else written.start
+        kept += text[at : written.start]
+        if written.call is None:
+            break
+        calls.append(written.call)
+        kept += written.closed
+        at = written.end
+    said = text[:said_until].strip()
+    return Parsed(said, tuple(calls), assistant(kept if calls else said))
+
+
+def checked(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
+    """The call of that tool with these arguments, which may be JSON still, or what is wrong with it, for the model."""
+    if (tool := tools.get(name)) is None:
+        available = f"Available: {', '.join(tools)}." if tools else "No tool is available; answer without one."
+        return None, f"There is no tool named {name!r}. {available}"
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}", strict=False)
+        except (json.JSONDecodeError, RecursionError) as fault:
+            return None, f"The arguments of {name} are not valid JSON: {faulty(fault)}."
+    if not isinstance(arguments, dict):
+        return None, f"The arguments of {name} must be one JSON object with: {', '.join(tool.fields)}."
+    lacking = missing(arguments, tool)
+    return (None, lacking) if lacking else (Call(name, arguments), "")
+
+
+def faulty(fault: Exception) -> str:
+    """Where JSON breaks, and the usual reason."""
+    if not isinstance(fault, json.JSONDecodeError):
+        return "it is nested too deeply"
+    around = " ".join(fault.doc[max(0, fault.pos - 20) : fault.pos + 20].split())
+    return f"{fault.msg} near {around!r}; check its quotation marks and brackets"
+
+
+def listed(tools: Sequence[Tool]) -> str:
+    """The tools with their arguments' JSON schemas, as lines of a prompt."""
+    schemas = [clean(json.dumps(tool.parameters, ensure_ascii=False)) for tool in tools]
+    told = zip(tools, schemas, strict=True)
+    return "\n".join(f"- {tool.name}: {clean(tool.description)}\n  arguments: {schema}" for tool, schema in told)
+
+
+def told(pairs: Sequence[tuple[Call, str]], notice: Filled | None) -> tuple[Message, ...]:
+    """Results in one user message, in the order of their calls, with hira's own notice behind them."""
+    parts = [f"{RESULT}\n{safe(text)}\n{RESULT_END}" for _, text in pairs]
+    text = "\n\n".join([*parts, notice] if notice else parts)
+    return (Message("user", text, prompt="result", values={"results": list(pairs)}),)

@@ -1,0 +1,90 @@
+"""Calls in tags, as the Model Context Protocol is prompted for (MATPO, appendix A).
+
+`<use_mcp_tool>` holds the names of a server and of its tool, and the arguments as one JSON object. Names of tools are
+unique in hira, so a server that is missing or misspelt is no reason to refuse a call.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hira.dialects.dialect import Call, Dialect, Parsed, instructing
+from hira.dialects.textual import RESULT, Written, checked, listed, read, told, turn_of, unquoted
+from hira.messages import Filled, Message
+from hira.policy import Completion
+from hira.prompts import Prompt
+from hira.tools.tool import Tool
+
+INSTRUCTIONS = Prompt(__file__, "xml_tools")
+BEGIN, END = "<use_mcp_tool>", "</use_mcp_tool>"
+
+_BEGIN = re.compile(r"<\s*(use_mcp_tool|tool_response)\s*>", re.IGNORECASE)
+_END = re.compile(r"<\s*/\s*use_mcp_tool\s*>", re.IGNORECASE)
+_TOOL = re.compile(r"<\s*tool_name\s*>(.*?)<\s*/\s*tool_name\s*>", re.DOTALL | re.IGNORECASE)
+_ARGUMENTS = re.compile(r"<\s*arguments\s*>(.*)<\s*/\s*arguments\s*>", re.DOTALL | re.IGNORECASE)
+# a small model's habit: a fence around nothing but the call itself
+_ONE_CALL = re.compile(
+    r"```\w*\s*<\s*use_mcp_tool\s*>(?:(?!<\s*use_mcp_tool).)*<\s*/\s*use_mcp_tool\s*>\s*```$", re.DOTALL | re.IGNORECASE
+)
+_ACTING = re.compile(r"<(?=\s*/?\s*(?:use_mcp_tool|arguments|tool_name|tool_response)\b)", re.IGNORECASE)
+
+
+class Xml:
+    name = "xml"
+
+    def instructions(self, tools: Sequence[Tool]) -> Filled:
+        servers = dict.fromkeys(tool.server for tool in tools)
+        parts = [f"Server {server}\n{listed([tool for tool in tools if tool.server == server])}" for server in servers]
+        return instructing(INSTRUCTIONS.fill(tools=Filled("\n\n".join(parts))), self.name, tools)
+
+    def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
+        """The end tag, so that a turn ends with its call; with several calls a turn, the tag of a result."""
+        return ((END if several == 1 else RESULT),) if tools else ()
+
+    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
+        del tools
+        return ()
+
+    def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
+        text = turn_of(completion, _BEGIN)
+        named = {tool.name: tool for tool in tools}
+
+        def following(at: int) -> Written | None:
+            begin = unquoted(text, at, _BEGIN, _ONE_CALL)
+            if begin is None or begin[1].lower() != "use_mcp_tool":
+                return begin and Written(begin.start())
+            end = _END.search(text, begin.end())
+            if not end and completion.finish == "length":
+                return Written(begin.start(), error=f"Your call was cut off before {END}. Write it again, shorter.")
+            inner = text[begin.end() : end.start() if end else len(text)]
+            call, error = _read(inner, named)
+            closed = text[begin.start() : end.end()] if end else text[begin.start() :] + END
+            return Written(begin.start(), end.end() if end else len(text), closed, call, error)
+
+        return read(text, following, several)
+
+    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
+        return told(pairs, notice)
+
+    def write(self, call: Call, tool: Tool) -> str:
+        arguments = _ACTING.sub(r"\\u003c", json.dumps(dict(call.arguments), ensure_ascii=False))
+        return (
+            f"{BEGIN}\n<server_name>{tool.server}</server_name>\n<tool_name>{call.name}</tool_name>\n"
+            f"<arguments>\n{arguments}\n</arguments>\n{END}"
+        )
+
+
+def _read(inner: str, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
+    """The call between the tags, or what is wrong with it."""
+    arguments = _ARGUMENTS.search(inner)
+    name = _TOOL.search(inner, 0, arguments.start()) if arguments else _TOOL.search(inner)
+    name = name or (arguments and _TOOL.search(inner, arguments.end()))
+    if not name:
+        return None, "The call names no tool: write <tool_name>…</tool_name> in it."
+    if not arguments and (tool := tools.get(name[1].strip())) and tool.parameters.get("required"):
+        return None, f"The call of {tool.name} lacks <arguments>{{…}}</arguments> with {', '.join(tool.fields)}."
+    return checked(name[1].strip(), arguments[1].strip() if arguments else "", tools)
+
+
+DIALECT: Dialect = Xml()
