@@ -47,14 +47,24 @@ class Coordinator:
     """Gives subtasks to experts. `transfer` and `remember` switch off the two mechanisms that HiRA's Table 2 removes.
 
     Without transfer, no model chooses the expert or distils its reasoning for the planner; without remembering, the
-    memory is neither read nor written.
+    memory is neither read nor written. With `distils` False an expert's own words are its report, and what memory is to
+    keep of them is for the workflow to say.
     """
 
-    def __init__(self, team: Team, experts: Sequence[Expert], *, transfer: bool = True, remember: bool = True) -> None:
+    def __init__(
+        self,
+        team: Team,
+        experts: Sequence[Expert],
+        *,
+        transfer: bool = True,
+        remember: bool = True,
+        distils: bool = True,
+    ) -> None:
         self.team = team
         self.experts = sorted(experts, key=lambda expert: expert.cost)
         self.transfer = transfer
         self.remember = remember
+        self.distils = distils and (transfer or remember)
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
@@ -143,7 +153,7 @@ class Coordinator:
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
         """What planner and memory are to have of the work; nobody is asked for what neither of them reads."""
-        if not self.transfer and not self.remember:
+        if not self.distils:
             return taken_as_it_is(account)
         try:
             conversation = self.team.conversation("coordinator", f"{subtask.id}/distil")

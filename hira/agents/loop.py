@@ -6,7 +6,7 @@ read, or when the run has to stop, the model is told so once, after the last res
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from hira.dialects import Call, Parsed
 from hira.dialects.answer import final, only_thought
 from hira.errors import BadReply, RoleSpent, Stop, ToolError, ToolsRefused
 from hira.events import Notice, ToolEnded, ToolStarted
-from hira.evidence import unmarked
+from hira.evidence import Source, unmarked
 from hira.messages import Filled, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
@@ -31,6 +31,8 @@ EMPTY = Prompt(__file__, "empty")
 CONCLUDE = Prompt(__file__, "conclude")
 CUT = Prompt(__file__, "cut")
 SPENT = Prompt(__file__, "spent")
+
+Perform = Callable[[Call], Awaitable[str]]
 
 REPEATS = 3
 UNREADABLE_IN_A_ROW = 2
@@ -78,11 +80,13 @@ class Loop:
     def __post_init__(self) -> None:
         self.conversation.closes = "run" if self.final else "role"
 
-    async def run(self) -> Step:
-        """Think and act until the model closes."""
+    async def run(self, perform: Perform | None = None) -> Step:
+        """Think and act until the model closes. `perform` makes the calls in place of the tools, where they are a
+        workflow's own matter."""
+        perform = perform or self.perform
         step = await self.think()
         while step.calls:
-            results = await together([self.perform(call) for call in step.calls])
+            results = await together([perform(call) for call in step.calls])
             self.observe(list(zip(step.calls, results, strict=True)))
             step = await self.think()
         return step
@@ -295,12 +299,14 @@ def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> No
 
 def _shown(observation: Observation, conversation: Conversation) -> Filled:
     shown = [unmarked(clean(observation.text))] if observation.text else []
-    for passage in observation.passages:
-        source = conversation.team.read(passage.source)
-        title, location = (" ".join(unmarked(told).split()) for told in (source.title, source.location))
-        text = unmarked(passage.text)
-        shown.append(PASSAGE.fill(id=source.id, title=title, location=location, text=text))
+    shown += [framed(conversation.team.read(passage.source), passage.text) for passage in observation.passages]
     return Filled("\n\n".join(shown) or "Nothing was found.")
+
+
+def framed(source: Source, text: str) -> Filled:
+    """What was read of a source that has its id, as a model is shown it: with where it comes from, between marks."""
+    title, location = (" ".join(unmarked(told).split()) for told in (source.title, source.location))
+    return PASSAGE.fill(id=source.id, title=title, location=location, text=unmarked(text))
 
 
 def _spelled(arguments: Mapping[str, object]) -> str:

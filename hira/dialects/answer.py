@@ -8,6 +8,7 @@ from hira.policy import Completion
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _CLOSED = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
+_FENCED_WHOLE = re.compile(r"```(?:markdown|md)?[ \t]*\n(.*?)\n```", re.DOTALL)
 _OPEN_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL)
 
 
@@ -74,3 +75,9 @@ def _unwrapped(latex: str) -> str:
     latex = latex.strip()
     inner = latex.removeprefix("\\text{")
     return inner[:-1].strip() if inner != latex and _closing(inner) == len(inner) - 1 else latex
+
+
+def document(text: str) -> str:
+    """The Markdown that a model was asked for, without a fence around all of it."""
+    fenced = _FENCED_WHOLE.fullmatch(text.strip())
+    return (fenced[1] if fenced else text).strip()

@@ -38,7 +38,7 @@ class SimpleSearch:
     async def work(self, task: Task, team: Team) -> Account:
         conversation = team.conversation(self.name, task.id)
         queries = await self._plan(conversation, task)
-        seen = await together([self._retrieve(conversation, query) for query in queries])
+        seen = await together([retrieve(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
         conversation.say(user(ANSWER.fill(documents=documents, task=said(task.text), known=task.known)))
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
@@ -60,16 +60,18 @@ class SimpleSearch:
             return [task.text]
         return list(dict.fromkeys(query.strip() for query in plan.queries if query.strip()))[:QUERIES] or [task.text]
 
-    async def _retrieve(self, conversation: Conversation, query: str) -> Sequence[Seen]:
-        """What a query brings: passages as they are, and the pages behind the first hits that are mere snippets."""
-        tools = conversation.team.tools
-        assert tools.search is not None  # noqa: S101 - `needs` says so
-        hits = await use(conversation, tools.search, {"query": query})
-        snippets = [one.source.location for one in hits.observation.passages if one.source.kind == "hit"][:PAGES]
-        if tools.browse is None or not snippets:
-            return [hits]
-        pages = await together([self._open(conversation, tools.browse, url, query) for url in snippets])
-        return [*(page for page in pages if page.ok), hits] if any(page.ok for page in pages) else [hits]
 
-    async def _open(self, conversation: Conversation, browse: Tool, url: str, query: str) -> Seen:
-        return await use(conversation, browse, {"url": url, "intent": query})
+async def retrieve(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[Seen]:
+    """What a query brings: passages as they are, and the pages behind the first hits that are mere snippets."""
+    tools = conversation.team.tools
+    assert tools.search is not None  # noqa: S101 - the needs of whoever calls this say so
+    hits = await use(conversation, tools.search, {"query": query})
+    snippets = [one.source.location for one in hits.observation.passages if one.source.kind == "hit"][:most]
+    if tools.browse is None or not snippets:
+        return [hits]
+    pages = await together([_open(conversation, tools.browse, url, query) for url in snippets])
+    return [*(page for page in pages if page.ok), hits] if any(page.ok for page in pages) else [hits]
+
+
+async def _open(conversation: Conversation, browse: Tool, url: str, query: str) -> Seen:
+    return await use(conversation, browse, {"url": url, "intent": query})

@@ -1,0 +1,46 @@
+"""Search-o1: a chain of reasoning that searches where it is uncertain, and reason-in-documents, which condenses what
+a search brought against the reasoning so far before any of it is inserted (Search-o1, sections 3.2 and 3.3)."""
+
+from hira.agents.experts.simple_search import retrieve
+from hira.agents.loop import Loop, check_spoken
+from hira.dialects import Call
+from hira.dialects.answer import spoken
+from hira.errors import EndpointError, Stop
+from hira.messages import Filled, assistant, user
+from hira.prompts import Prompt
+from hira.tokens import clip
+from hira.untrusted import said
+
+SEARCH_O1 = Prompt(__file__, "search_o1")
+CONDENSE = Prompt(__file__, "search_o1_condense")
+READER = "reader"
+PAGES = 10
+"""Pages that are read for a query (Search-o1: top 10)."""
+EARLIER = 4_000
+"""Tokens of the reasoning so far that the reader is shown; beyond, the middle is cut."""
+
+
+async def searched(loop: Loop, call: Call, question: str) -> str:
+    """What a search brings, condensed for the reasoning so far. If nobody can condense it, it is passed on as it is."""
+    conversation = loop.conversation
+    query = str(call.arguments["query"])
+    seen = await retrieve(conversation, query, PAGES)
+    documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
+    if not any(one.observation.passages for one in seen):
+        if not any(one.ok for one in seen):
+            loop.forget(call)
+        return documents
+    reasoning = clip(loop.account, EARLIER, middle=True)
+    reader = conversation.team.conversation(READER, str(loop.used))
+    reader.say(
+        user(CONDENSE.fill(task=said(question), reasoning=said(reasoning), query=said(query), documents=documents))
+    )
+    try:
+        completion = await reader.turn()
+        check_spoken(completion, reader)
+    except (EndpointError, Stop) as error:
+        if not isinstance(error, Stop):
+            conversation.team.note(f"what was found is passed on as it stands, because the reader failed: {error.what}")
+        return documents
+    reader.say(assistant(completion.text))
+    return said(spoken(completion))

@@ -1,0 +1,152 @@
+"""WebThinker: a chain of reasoning whose search is an explorer, and whose report is drafted by a second model.
+
+Facts are those of the published code: an explorer of 10 interactions, three documents for a section, an outline as what
+a check shows. Here the explorer is HiRA's deep search, which is WebThinker's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hira.agents.coordinator import Coordinator
+from hira.agents.loop import PASSAGE, Loop, check_spoken
+from hira.dialects import Call
+from hira.dialects.answer import document, spoken
+from hira.errors import BadReply, Stop, ToolError
+from hira.events import SubtaskIssued
+from hira.evidence import cited, unmarked
+from hira.messages import Filled, assistant, user
+from hira.prompts import Prompt
+from hira.relevance import BM25
+from hira.team import Conversation, Team
+from hira.tokens import clip
+from hira.tools import Observation, Tool
+from hira.trajectory import Subtask
+from hira.untrusted import said
+
+WEBTHINKER = Prompt(__file__, "webthinker")
+REPORTS = Prompt(__file__, "webthinker_report")
+EXPLORE = Prompt(__file__, "webthinker_explore")
+SECTION = Prompt(__file__, "webthinker_section")
+EDIT = Prompt(__file__, "webthinker_edit")
+WRITTEN = Prompt(__file__, "webthinker_written")
+UNWRITTEN = Prompt(__file__, "webthinker_unwritten")
+EDITED = Prompt(__file__, "webthinker_edited")
+NO_DRAFT = Prompt(__file__, "webthinker_no_draft")
+WRITER = "writer"
+DOCUMENTS = 3
+"""What was read that a section is written from, at most (WebThinker)."""
+LONGEST = 3_000
+"""Tokens of one of them that the writer is shown; beyond, the middle is cut."""
+
+
+async def _by_the_workflow(arguments: Mapping[str, Any]) -> Observation:
+    raise ToolError(f"this is done by the workflow, not by a tool: {dict(arguments)}")
+
+
+def _tool(name: str, description: str, required: tuple[str, ...], *more: str, pure: bool = False) -> Tool:
+    properties = {field: {"type": "string"} for field in (*required, *more)}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return Tool(name, description, schema, _by_the_workflow, pure=pure)
+
+
+SEARCH = _tool(
+    "search",
+    "have an explorer search for a query, open pages and follow links for your intent; you get what it found out",
+    ("query",),
+    "intent",
+    pure=True,
+)
+WRITE = _tool("write_section", "have a section of the report written, as its task says", ("title", "task"))
+CHECK = _tool("check_article", "see the outline of what is written by now", ())
+REWRITE = _tool("edit_article", "have the report changed as the instruction says", ("instruction",))
+
+
+async def explored(coordinator: Coordinator, loop: Loop, call: Call) -> str:
+    """What the explorer found out. One that failed may be sent out again with the same words."""
+    query, intent = str(call.arguments["query"]), str(call.arguments.get("intent") or "")
+    task = EXPLORE.fill(query=said(query), intent=said(intent)) if intent.strip() else query
+    subtask = Subtask(str(loop.used), str(task))
+    coordinator.team.events(SubtaskIssued(subtask.id, subtask.text))
+    (finding,) = await coordinator.delegate([subtask], coordinator.team.rollout.memory)
+    if not finding.ok:
+        loop.forget(call)
+    return said(finding.conclusion)
+
+
+@dataclass(slots=True)
+class Article:
+    """The draft of a report. It is the run's answer from its first section on, so that no ending loses it."""
+
+    team: Team
+    question: str
+    text: str = ""
+
+    async def perform(self, call: Call, loop: Loop) -> str:
+        """Write, check or edit; what the role that asked for it is told."""
+        if call.name == CHECK.name:
+            return self.outline or NO_DRAFT.fill()
+        if call.name == WRITE.name:
+            return await self._write(str(call.arguments["title"]), str(call.arguments["task"]), str(loop.used))
+        return await self._edit(str(call.arguments["instruction"]), str(loop.used))
+
+    @property
+    def outline(self) -> Filled:
+        """The headings of the draft."""
+        return said("\n".join(line for line in self.text.splitlines() if line.startswith("#")))
+
+    async def _write(self, title: str, task: str, under: str) -> str:
+        prompt = SECTION.fill(
+            question=said(self.question),
+            title=said(title),
+            task=said(task),
+            outline=self.outline,
+            documents=self._documents(f"{title} {task}"),
+        )
+        section = await self._reply(self.team.conversation(WRITER, under), prompt)
+        if not section:
+            return UNWRITTEN.fill(outline=self.outline)
+        headed = section if section.startswith("#") else f"## {title.strip()}\n\n{section}"
+        self._take(f"{self.text}\n\n{headed}" if self.text else f"# {self.question}\n\n{headed}")
+        return WRITTEN.fill(outline=self.outline)
+
+    async def _edit(self, instruction: str, under: str) -> str:
+        if not self.text:
+            return NO_DRAFT.fill()
+        prompt = EDIT.fill(instruction=said(instruction), article=said(self.text))
+        edited = await self._reply(self.team.conversation(WRITER, under), prompt)
+        if not edited:
+            return UNWRITTEN.fill(outline=self.outline)
+        before = cited(self.text)
+        self._take(edited)
+        gone = [one for one in before if one not in cited(self.text)]
+        return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
+
+    async def _reply(self, conversation: Conversation, prompt: Filled) -> str:
+        """What the writer wrote, empty if that is nothing to take; the draft then stays as it was."""
+        conversation.say(user(prompt))
+        try:
+            completion = await conversation.turn()
+            check_spoken(completion, conversation)
+        except (BadReply, Stop):
+            return ""
+        conversation.say(assistant(completion.text))
+        return document(spoken(completion))
+
+    def _take(self, text: str) -> None:
+        self.text = self.team.rollout.answer = text.strip()
+
+    def _documents(self, about: str) -> Filled:
+        """What was read that has most to do with the section, as passages with their ids."""
+        sources = list(self.team.rollout.sources.read.values())
+        best = BM25([f"{source.title} {source.evidence}" for source in sources]).best(about, DOCUMENTS)
+        shown = [
+            PASSAGE.fill(
+                id=source.id,
+                title=unmarked(source.title),
+                location=unmarked(source.location),
+                text=unmarked(clip(source.evidence, LONGEST, middle=True)),
+            )
+            for source in (sources[at] for at in best)
+        ]
+        return Filled("\n\n".join(shown))

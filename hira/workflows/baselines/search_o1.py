@@ -1,0 +1,37 @@
+"""Search-o1 (2501.05366): reasoning that searches by itself; each result is condensed for it before it is inserted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hira.agents.baselines.alone import REASONER, answered, begun, needed
+from hira.agents.baselines.search_o1 import EARLIER, PAGES, READER, SEARCH_O1, searched
+from hira.dialects import Call
+from hira.policy import Usage
+from hira.team import Team
+from hira.workflows.bound import Sizes, looped, times
+
+
+@dataclass(frozen=True)
+class SearchO1:
+    """`searches` at most (the published code's default: 10)."""
+
+    searches: int = 10
+    name: str = "search-o1"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({REASONER, READER})
+
+    async def run(self, question: str, team: Team) -> str:
+        search = needed(team.tools.search, "a search")
+        loop = begun(team, SEARCH_O1, [search], question, limit=self.searches)
+
+        async def perform(call: Call) -> str:
+            return await searched(loop, call, question)
+
+        return await answered(loop, question, perform)
+
+    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+        """The reader is asked once a search; it is shown all that the search brought."""
+        read = Usage(1, sizes.prompt + EARLIER + (PAGES + 1) * sizes.result, sizes.reply)
+        return {REASONER: looped(self.searches, sizes.reply, sizes), READER: times(read, self.searches)}
