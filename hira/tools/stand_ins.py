@@ -9,7 +9,7 @@ from hira.messages import Media
 from hira.tools.tool import Observation, Tool
 from hira.tools.toolbox import Toolbox
 
-_SINGLE = ("search", "browse", "files")
+_SINGLE = ("search", "scholar", "browse", "files")
 
 
 async def told(toolbox: Toolbox) -> dict[str, Any]:

@@ -12,7 +12,8 @@ OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """`python` opens a session for the subtask with that id: variables last as long as the session.
+    """`scholar` searches scholarly works alone, where a service for them is set up; `search` looks there too.
+    `python` opens a session for the subtask with that id: variables last as long as the session.
 
     `media` reads an image, a sound or a video at a path for a model that can take it; raises `ToolError`. `visible` are
     the names of what there is to be seen and heard from the beginning.
@@ -20,6 +21,7 @@ class Toolbox:
     """
 
     search: Tool | None = None
+    scholar: Tool | None = None
     browse: Tool | None = None
     files: Tool | None = None
     python: OpenPython | None = None

@@ -1,0 +1,102 @@
+"""System 1 of MARS: goes through all that searches brought, in bins and in parallel, for System 2's purpose (eq. 2)."""
+
+import asyncio
+from collections.abc import Sequence
+
+from hira.agents.loop import PASSAGE, check_spoken
+from hira.agents.mars.system2 import Request
+from hira.agents.packing import beginning, pack
+from hira.agents.retrieval import Retrieved
+from hira.dialects.answer import spoken
+from hira.errors import EndpointError, Stop
+from hira.events import Notice
+from hira.evidence import Sources, cited, drop_unknown, unmarked
+from hira.messages import Filled, assistant, user
+from hira.prompts import Prompt
+from hira.team import Team, together
+from hira.tokens import clip, count
+from hira.trajectory import Finding, Subtask
+from hira.untrusted import said
+
+SYSTEM1 = Prompt(__file__, "mars_system1")
+DISTILLED = Prompt(__file__, "mars_distilled")
+SOURCES = Prompt(__file__, "mars_sources")
+UNREAD = Prompt(__file__, "mars_unread")
+EMPTY = Prompt(__file__, "mars_empty")
+BEGINNINGS = 1_000
+"""Tokens of a bin that System 2 is shown where System 1 could not go through it."""
+
+
+async def distil(question: str, request: Request, found: Retrieved, team: Team, *, turn: int, window: int) -> Filled:
+    """What serves the purpose in all that was found, as System 2 is given it (eq. 2 and 3).
+
+    Every document stands in exactly one prompt of at most `window` tokens, and all of these are asked at once.
+    """
+    room = max(1, window - count(_prompt(question, request, (), window)))
+    bins = await asyncio.to_thread(pack, found.documents, room, shortened)
+    prompts = [_prompt(question, request, documents, window) for documents in bins]
+    names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
+    reading = [_read(*one, team) for one in zip(names, prompts, bins, strict=True)]
+    text = "\n\n".join([*(await together(reading)), *found.notes])
+    if bins:
+        subtask = Subtask(str(turn), request.purpose)
+        team.rollout.findings.append(Finding(subtask, "system1", "", text, ok=bool(cited(text))))
+    return DISTILLED.fill(notes=said(text), sources=_sources(text, team.rollout.sources))
+
+
+def _prompt(question: str, request: Request, documents: Sequence[Filled], window: int) -> Filled:
+    """What System 1 is asked about one bin. What stands beside the documents takes half of the window at most."""
+    return SYSTEM1.fill(
+        documents=Filled("\n\n".join(documents)),
+        question=said(clip(question, window // 4)),
+        queries=said(clip("\n".join(f"- {query}" for query in request.queries), window // 8)),
+        purpose=said(clip(request.purpose, window // 8)),
+    )
+
+
+async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: Team) -> str:
+    """What System 1 writes of one bin (d_j). It cites nothing that does not stand there.
+
+    Where it cannot, System 2 is told why, and how the documents begin.
+    """
+    conversation = team.conversation("system1", under)
+    conversation.say(user(prompt))
+    try:
+        completion = await conversation.turn()
+        check_spoken(completion, conversation)
+    except (EndpointError, Stop) as error:
+        team.events(Notice(f"{conversation.name}: {error.what}; the beginnings of its documents are passed on"))
+        return _beginnings(documents, error.what)
+    conversation.say(assistant(completion.text))
+    read = team.rollout.sources.read
+    own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
+    text, _ = drop_unknown(spoken(completion), own)
+    return text or _beginnings(documents, EMPTY.fill())
+
+
+def shortened(document: Filled, limit: int) -> Filled:
+    """The beginning of a document in its frame, of at most `limit` tokens in all as far as the frame allows it."""
+    text = str(document.values["text"])
+    aim = limit - count(_framed(document, ""))
+    while aim > 0:
+        if count(short := _framed(document, beginning(text, aim))) <= limit:
+            return short
+        aim = min(aim - 1, aim * 9 // 10)
+    return _framed(document, "")
+
+
+def _framed(document: Filled, text: str) -> Filled:
+    return PASSAGE.fill(**{**document.values, "text": text})
+
+
+def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
+    share = BEGINNINGS // len(documents)
+    quotes = [f"“{beginning(str(one.values['text']), share).strip()}” [{one.values['id']}]" for one in documents]
+    return UNREAD.fill(why=why, beginnings="\n".join(quotes))
+
+
+def _sources(text: str, sources: Sources) -> Filled:
+    """Which sources the notes rest on, as a paragraph of a prompt; empty if there are none."""
+    named = [sources.read[one] for one in cited(text) if one in sources]
+    lines = [f"- [{one.id}] {' '.join(unmarked(f'{one.title}: {one.location}').split())}" for one in named]
+    return SOURCES.fill(sources="\n".join(lines)) if lines else Filled("")

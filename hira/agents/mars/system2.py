@@ -1,0 +1,124 @@
+"""System 2 of MARS: reasons with deliberation, and asks tools for what it needs, each time for a purpose (eq. 1)."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from hira.agents.expert import attached
+from hira.agents.loop import Loop, Step
+from hira.agents.packing import beginning
+from hira.dialects import Call
+from hira.dialects.answer import boxed, tagged
+from hira.errors import ToolError, UsageError
+from hira.messages import user
+from hira.prompts import Prompt
+from hira.team import Team
+from hira.tools import Observation, Tool, tool
+from hira.trajectory import Finding, Subtask
+from hira.untrusted import said
+
+SYSTEM2 = Prompt(__file__, "mars_system2")
+GO_ON = Prompt(__file__, "mars_go_on")
+REQUEST = Prompt(__file__, "mars_request")
+QUOTED = 200
+"""Tokens of what was read outside of searches that are kept for a run that ends early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What System 2 wants read: queries of one search tool, and the purpose that they serve (t and p, eq. 1)."""
+
+    queries: tuple[str, ...]
+    purpose: str
+
+
+@asynccontextmanager
+async def tools_of(team: Team, most: int) -> AsyncIterator[list[Tool]]:
+    """The tools of System 2: the searches, each with up to `most` queries and a purpose, then those whose results go
+    straight back. Python keeps its variables for the whole run. Raises `UsageError` if there is no tool at all."""
+    box = team.tools
+    async with AsyncExitStack() as stack:
+        tools = [requesting(search, most) for search in (box.search, box.scholar) if search]
+        tools += [box.files] if box.files else []
+        tools += [await stack.enter_async_context(box.python("mars"))] if box.python else []
+        tools += box.extra_for("system2")
+        if not tools:
+            raise UsageError(
+                "the workflow 'mars' has no tool to work with",
+                fix="give documents (--docs) or a search backend (--search)",
+            )
+        yield tools
+
+
+def requesting(search: Tool, most: int) -> Tool:
+    """A search tool as System 2 calls it. The call is carried out by the workflow."""
+    from pydantic import BeforeValidator, Field
+
+    async def ask(
+        queries: Annotated[
+            list[str],
+            BeforeValidator(_listed),
+            Field(min_length=1, max_length=most, description=f"what to look for, at most {most} queries"),
+        ],
+        purpose: Annotated[str, Field(min_length=1, description="what you need to learn from it, and what for")],
+    ) -> Observation:
+        raise ToolError(f"{queries} for {purpose!r} is a matter of the workflow")
+
+    made: Tool = tool(ask, name=search.name, pure=True)
+    return replace(made, description=REQUEST.fill(where=search.description.partition(".")[0], most=most))
+
+
+def begin(question: str, team: Team, tools: list[Tool], turns: int) -> Loop:
+    """The loop of System 2, told the question: the context c₀."""
+    loop = Loop(team.conversation("system2"), tools, limit=turns, final=True)
+    prompt = SYSTEM2.fill(
+        today=team.rollout.today,
+        tools=loop.conversation.part.dialect.instructions(tools),
+        limit=turns,
+        question=said(question),
+        files=attached(team.files),
+    )
+    loop.conversation.say(user(prompt))
+    return loop
+
+
+async def think(loop: Loop) -> Step:
+    """A request, or the answer (eq. 1).
+
+    A turn with neither a call nor an answer in its tags is reasoning, which goes on and counts as a turn (Algorithm 1,
+    lines 13 to 17). What follows it is taken as the answer with or without tags.
+    """
+    step = await loop.think()
+    if step.calls or step.forced or boxed(step.text) or tagged(step.text):
+        return step
+    loop.used += 1
+    loop.conversation.say(user(GO_ON.fill()))
+    return await loop.think()
+
+
+def requested(call: Call, loop: Loop) -> Request:
+    """What a call of a search asks for. Raises `ToolError`, for the model, where it cannot be read."""
+    asked = next(one for one in loop.tools if one.name == call.name).check(call.arguments)
+    return Request(tuple(dict.fromkeys(asked["queries"])), asked["purpose"])
+
+
+async def performed(call: Call, loop: Loop) -> str:
+    """What a call brings that goes straight back, as Python's output does. What it read is a finding of the run."""
+    team = loop.conversation.team
+    before = set(team.rollout.sources.read)
+    told = await loop.perform(call)
+    read = [source for source in team.rollout.sources.read.values() if source.id not in before]
+    if read:
+        quotes = [f"“{beginning(source.evidence.strip(), QUOTED)}” [{source.id}]" for source in read]
+        subtask = Subtask(str(loop.used), " ".join(map(str, call.arguments.values())))
+        team.rollout.findings.append(Finding(subtask, call.name, "", "\n".join(quotes)))
+    return told
+
+
+def _listed(value: Any) -> Any:
+    """Queries as they are often written: one as a plain text, several as its lines, with empty ones between."""
+    lines = value.splitlines() if isinstance(value, str) else value
+    if not isinstance(lines, list):
+        return value
+    return [" ".join(line.split()) if isinstance(line, str) else line for line in lines if line not in ("", None)]

@@ -1,0 +1,80 @@
+"""Packing texts of different length into as few prompts as will do (MARS, section 2.2.1 and appendix C.2)."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from hira.tokens import clip, count
+
+T = TypeVar("T", bound=str)
+JOINT = 1
+"""Tokens that stand between one text and the next."""
+
+
+def pack(texts: Sequence[T], capacity: int, shorten: Callable[[T, int], T]) -> list[list[T]]:
+    """The texts in bins of at most `capacity` tokens each, by first fit decreasing; deterministic.
+
+    A text that is longer is cut by `shorten`, to so many tokens, and has a bin of its own. Bins stand in the order in
+    which they were opened, their texts in the order in which they were given.
+    """
+    sizes = [count(text) + JOINT for text in texts]
+    bins = first_fit_decreasing(sizes, capacity)
+    return [
+        [texts[at] if sizes[at] <= capacity else shorten(texts[at], capacity - JOINT) for at in one] for one in bins
+    ]
+
+
+def first_fit_decreasing(sizes: Sequence[int], capacity: int) -> list[list[int]]:
+    """Indexes of the sizes by bin: the longest first, each into the first bin with room for it, else into a new one.
+
+    Longer ones than `capacity` are alone. Takes O(n log n): a tree of maxima over the room of the bins leads to the
+    first that fits. At most 11/9 of the fewest bins and one more are opened.
+    """
+    order = sorted(range(len(sizes)), key=lambda at: -sizes[at])  # stable: of equal ones the first given goes first
+    oversized = sum(size > capacity for size in sizes)
+    bins = [[at] for at in order[:oversized]]
+    fitting = order[oversized:]
+    rooms = _Rooms(capacity, len(fitting))
+    opened: list[list[int]] = []
+    for at in fitting:
+        place = rooms.take(sizes[at])
+        if place == len(opened):
+            opened.append([])
+        opened[place].append(at)
+    return bins + [sorted(one) for one in opened]
+
+
+def beginning(text: str, limit: int) -> str:
+    """The beginning of a text, of no more than `limit` tokens."""
+    aim = limit
+    while aim > 0:
+        if count(short := clip(text, aim)) <= limit:
+            return short
+        aim = min(aim - 1, aim * 9 // 10)
+    return ""
+
+
+class _Rooms:
+    """The room left in each of at most `most` bins. A node of the tree holds the largest room below it; bins that are
+    not opened yet have all of theirs, so that the first bin with room is always there."""
+
+    def __init__(self, capacity: int, most: int) -> None:
+        self.leaves = 1 << max(0, most - 1).bit_length()
+        self.room = [capacity] * (2 * self.leaves)
+
+    def take(self, size: int) -> int:
+        """The first bin with room for it, which then has less."""
+        room, leaves, node = self.room, self.leaves, 1
+        while node < leaves:
+            node *= 2
+            if room[node] < size:
+                node += 1
+        place = node - leaves
+        left = room[node] - size
+        room[node] = left
+        while node > 1:
+            node, beside = node // 2, room[node ^ 1]
+            left = max(left, beside)
+            if room[node] == left:
+                break
+            room[node] = left
+        return place

@@ -1,0 +1,62 @@
+"""Looking things up: what several queries bring, each page or passage as a document of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hira.agents.loop import Seen, framed, use
+from hira.evidence import unmarked
+from hira.messages import Filled
+from hira.team import Conversation, together
+from hira.tools import Passage, Tool
+from hira.untrusted import clean
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """`documents` as a model is shown them, each once, and `notes`: what the tools told besides, such as a failure.
+
+    `ok` is False if nothing answered.
+    """
+
+    documents: tuple[Filled, ...] = ()
+    notes: tuple[str, ...] = ()
+    ok: bool = True
+
+
+async def retrieve(
+    conversation: Conversation, search: Tool, queries: Sequence[str], *, intent: str, most: int
+) -> Retrieved:
+    """What the queries bring, asked side by side, `most` results of each.
+
+    Passages of documents come as they are; behind hits that are mere snippets the whole pages are read, side by side as
+    well, and a snippet stays where its page cannot be read.
+    """
+    seen = await together([use(conversation, search, {"query": query}) for query in queries])
+    found = [passage for one in seen for passage in one.observation.passages[:most]]
+    places = list(dict.fromkeys(one.source.location for one in found if one.source.kind == "hit"))
+    opened = await together([_page(conversation, place, intent) for place in places])
+    pages = {place: page for place, page in zip(places, opened, strict=True) if page}
+    documents = dict.fromkeys(_document(conversation, passage, pages) for passage in found)
+    return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(one.ok for one in seen))
+
+
+async def _page(conversation: Conversation, place: str, intent: str) -> Filled | None:
+    """All the text of a page, None if it cannot be read."""
+    browse = conversation.team.tools.browse
+    if browse is None:
+        return None
+    seen = await use(conversation, browse, {"url": place, "intent": intent})
+    if not seen.ok or not seen.observation.passages:
+        return None
+    source = seen.observation.passages[0].source
+    return framed(conversation.team.read(source), source.text)
+
+
+def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Filled]) -> Filled:
+    page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
+    return page or framed(conversation.team.read(passage.source), passage.text)
+
+
+def _note(seen: Seen) -> str:
+    """What a search told besides its passages."""
+    return unmarked(clean(seen.observation.text)) if seen.ok and seen.observation.passages else seen.text

@@ -1,0 +1,83 @@
+"""MARS: two systems for deep research (paper 2510.04935), its Algorithm 1.
+
+System 2 reasons and makes requests: several queries to a search, and the purpose that they serve (eq. 1). System 1 goes
+through all that they bring, packed into bins of its window and in parallel, and hands on what serves the purpose
+(eq. 2), which System 2 reasons on from (eq. 3) until it answers.
+"""
+
+from dataclasses import dataclass
+
+from hira.agents.loop import Loop
+from hira.agents.mars.system1 import distil
+from hira.agents.mars.system2 import begin, performed, requested, think, tools_of
+from hira.agents.retrieval import retrieve
+from hira.dialects import Call
+from hira.errors import ToolError, UsageError
+from hira.policy import Usage
+from hira.team import Team
+from hira.workflows.bound import Sizes, looped
+
+LEAST = 2_000
+"""Tokens without which System 1's own prompt leaves no room for documents."""
+
+
+@dataclass(frozen=True)
+class MARS:
+    """`max_turns` of System 2, results read for a query of the web and documents (`pages`) and of scholarly works
+    (`papers`), and tokens of a prompt of System 1 (`window`) are the paper's (section 2.1, Table 5); `queries` of one
+    request are bounded by ourselves."""
+
+    max_turns: int = 10
+    queries: int = 5
+    pages: int = 10
+    papers: int = 5
+    window: int = 23_552
+    name: str = "mars"
+
+    def __post_init__(self) -> None:
+        if self.window < LEAST:
+            raise UsageError(
+                f"a window of {self.window} tokens is too small for System 1", fix=f"give at least {LEAST}"
+            )
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({"system2", "system1"})
+
+    async def run(self, question: str, team: Team) -> str:
+        async with tools_of(team, self.queries) as tools:
+            loop = begin(question, team, tools, self.max_turns)
+            step = await think(loop)
+            while step.calls:
+                loop.observe([(call, await self._result(question, call, loop)) for call in step.calls])
+                step = await think(loop)
+            return step.answer
+
+    async def _result(self, question: str, call: Call, loop: Loop) -> str:
+        """What a call brings. All but searches are short, as Python's output is, and go straight back."""
+        team = loop.conversation.team
+        searches = {"search": (team.tools.search, self.pages), "scholar": (team.tools.scholar, self.papers)}
+        search, most = searches.get(call.name, (None, 0))
+        if search is None:
+            return await performed(call, loop)
+        try:
+            request = requested(call, loop)
+        except ToolError as error:
+            loop.forget(call)
+            return error.what
+        found = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
+        if not found.ok:
+            loop.forget(call)
+        return await distil(question, request, found, team, turn=loop.used, window=self.window)
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role. Two bins hold more than one takes, and one takes at least half of the window."""
+        documents = self.queries * max(self.pages, self.papers)
+        bins = min(documents, 4 * documents * sizes.result // self.window + 1)
+        notes = bins * sizes.reply
+        asked = bins * sizes.prompt + documents * min(sizes.result, self.window)
+        calls = self.max_turns
+        return {
+            "system2": looped(calls, notes, sizes),
+            "system1": Usage(calls * bins, calls * asked, calls * bins * sizes.reply),
+        }
