@@ -1,0 +1,54 @@
+"""A reply as it is sampled, told piece by piece: thought, then text, without calls, stop strings and end tokens."""
+
+from hira.dialects.written import OPEN_CALL, thought_in
+from hira.policies.local.template import Template
+from hira.policy import Completion, Delta, Request, Watch
+
+_EVERY = 4
+
+
+class Streamed:
+    """Tells what a watcher has not yet seen of a reply. What may be the beginning of a stop string is held back."""
+
+    def __init__(self, template: Template, request: Request, watch: Watch, *, opened: bool) -> None:
+        self._template = template
+        self._watch = watch
+        self._opened = opened
+        self._stops = (*request.stop, OPEN_CALL) if request.tools else request.stop
+        self._held = max([len("</thinking>\n"), *map(len, self._stops)])
+        self._ids: list[int] = []
+        self._settled = ("", 0)
+        self._told = ("", "")
+
+    def seen(self, token: int) -> None:
+        if token not in self._template.ends:
+            self._ids.append(token)
+        if len(self._ids) % _EVERY == 0:
+            written = self._written()
+            self._tell(written[: max(0, len(written) - self._held)])
+
+    def end(self, completion: Completion) -> None:
+        """Tell the rest."""
+        self._push(completion.reasoning, completion.text)
+
+    def _written(self) -> str:
+        """All text so far. Only the last ids are decoded again: a character may be made of several of them."""
+        text, at = self._settled
+        now = text + self._template.decode(self._ids[at:])
+        if len(self._ids) - at > 4 * _EVERY and not now.endswith("\ufffd"):
+            self._settled = (now, len(self._ids))
+        return now
+
+    def _tell(self, written: str) -> None:
+        reasoning, text, _ = thought_in(written, opened=self._opened)
+        found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
+        self._push(reasoning, text[: min(found)] if found else text)
+
+    def _push(self, reasoning: str, text: str) -> None:
+        """Hand on what is new; what was told before and is no beginning of it is not taken back."""
+        told = self._told
+        if reasoning.startswith(told[0]) and reasoning != told[0]:
+            self._watch(Delta(reasoning[len(told[0]) :], reasoning=True))
+        if text.startswith(told[1]) and text != told[1]:
+            self._watch(Delta(text[len(told[1]) :]))
+        self._told = (reasoning, text)

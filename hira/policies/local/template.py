@@ -1,0 +1,175 @@
+"""A chat template as far as hira leans on it: what it can do is found out once, by rendering small conversations."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from hira.errors import HiraError, UsageError
+from hira.messages import Message, ToolCall, assistant, system, user
+from hira.policies.refused import media_refused, tools_refused
+from hira.policy import Request
+
+_PROBE_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "hira_probe",
+        "description": "A probe.",
+        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    },
+}
+_SAID, _ASKED, _FOUND = "probe-said", "probe-asked", "probe-found"
+_CALLED = assistant(_SAID, (ToolCall("call00001", "hira_probe", json.dumps({"query": _ASKED})),))
+_RESULT = Message("tool", _FOUND, call_id="call00001")
+_THOUGHT_OPENS = ("<think>", "<thinking>")
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a template can do. `system`: a system message; `repeats`: two messages of one speaker in a row; `tools`:
+    tools, calls and their results; `keeps`: what was thought stays in the prompt when the conversation goes on."""
+
+    system: bool
+    repeats: bool
+    tools: bool
+    keeps: bool
+
+
+class Template:
+    """Renders requests with a tokenizer's chat template, and turns text into ids and back.
+
+    Raises `UsageError` if the tokenizer has none, or one that renders no plain conversation.
+    """
+
+    def __init__(self, tokenizer: Any, *, where: str = "") -> None:
+        self.tokenizer = tokenizer
+        self.where = where
+        if not getattr(tokenizer, "chat_template", None):
+            fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
+            raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
+        self.can = Abilities(system=True, repeats=True, tools=True, keeps=True)
+        self.can = self._probed()
+        self.ends = self._ends()
+        self._anchor = self.encode("a")
+        self._anchored = self._decoded(self._anchor)
+
+    def prompt(self, request: Request) -> str:
+        """The text that the model goes on from: all messages, and the beginning of its turn or what it carries on."""
+        if kinds := [media.kind for message in request.messages for media in message.media]:
+            raise media_refused(kinds[0], where=self.where)
+        if request.tools and not self.can.tools:
+            raise tools_refused("the model's chat template has no place for tools", where=self.where)
+        if not request.continues:
+            return self._rendered(request.messages, request.tools)
+        return self._rendered(request.messages[:-1], request.tools) + request.messages[-1].text
+
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the ids as it stands in the middle of a conversation, special tokens included."""
+        return self._decoded([*self._anchor, *ids])[len(self._anchored) :]
+
+    def _ends(self) -> frozenset[int]:
+        """The tokens that end a turn: the tokenizer's own, and the one that the template writes after a reply."""
+        own = self.tokenizer.eos_token_id
+        after = self._after_reply()
+        special = {id_ for id_ in after[:1] if id_ in self.tokenizer.all_special_ids}
+        return frozenset({own} | special if own is not None else special)
+
+    def _after_reply(self) -> list[int]:
+        said = self._rendered((user(_ASKED), assistant(_SAID)), (), generation=False)
+        return self.encode(said[said.rindex(_SAID) + len(_SAID) :])
+
+    def _decoded(self, ids: Sequence[int]) -> str:
+        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return text
+
+    def _rendered(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, generation: bool = True
+    ) -> str:
+        told = [_plain(message) for message in self._shaped(messages)]
+        try:
+            text: str = self.tokenizer.apply_chat_template(
+                told, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
+            )
+        except Exception as error:  # a template is a program of its own, and raises what it likes
+            raise UsageError(f"the model's chat template cannot render this: {error}", where=self.where) from error
+        return text
+
+    def _shaped(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages as the template takes them: a system message joins the user's, and neighbours are joined."""
+        shaped: list[Message] = []
+        for message in messages:
+            now = message if message.role != "system" or self.can.system else user(message.text)
+            before = shaped[-1] if shaped else None
+            joins = before and before.role == now.role and now.role != "tool" and not (before.calls or now.calls)
+            if before and joins and not self.can.repeats:
+                shaped[-1] = Message(now.role, f"{before.text}\n\n{now.text}")
+            else:
+                shaped.append(now)
+        return shaped
+
+    def _probed(self) -> Abilities:
+        if not _works(partial(self._rendered, (user(_ASKED),), ())):
+            self._rendered((user(_ASKED),), ())  # raises what is wrong
+        asked = user(_ASKED)
+        return Abilities(
+            system=self._shows(_FOUND, (system(_FOUND), asked)),
+            repeats=self._shows(_FOUND, (asked, user(_FOUND))),
+            tools=self._takes_tools(),
+            keeps=self._keeps(),
+        )
+
+    def _shows(self, text: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> bool:
+        return _works(lambda: text in self._rendered(messages, tools))
+
+    def _takes_tools(self) -> bool:
+        """Whether the template shows tools, calls and results, with the text beside a call."""
+        messages, tools = (user("probe"), _CALLED, _RESULT), (_PROBE_TOOL,)
+        shown = ("hira_probe", _SAID, _ASKED, _FOUND)
+        return self._shows("hira_probe", messages[:1], tools) and all(
+            self._shows(text, messages, tools) for text in shown
+        )
+
+    def _keeps(self) -> bool:
+        """Whether a turn, thought and all, stays in the prompt as it was when the conversation goes on."""
+        said = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
+
+        def kept() -> bool:
+            before = self._rendered((user(_ASKED),), ()) + said.text
+            return self._rendered((user(_ASKED), said, user(_FOUND)), ()).startswith(before)
+
+        return _works(kept)
+
+
+def opens_thought(prompt: str) -> bool:
+    """Whether a prompt ends inside a thought, because the template opened it for the model."""
+    return prompt.rstrip().endswith(_THOUGHT_OPENS)
+
+
+def _works(check: Callable[[], Any]) -> bool:
+    try:
+        return bool(check())
+    except HiraError:
+        return False
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """The message as templates read it: in the chat API's shape, with the arguments of calls as objects."""
+    wire = {**message.wire, "content": str(message.text)}
+    if message.calls:
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
+            for call in message.calls
+        ]
+    return wire
+
+
+def _arguments(call: ToolCall) -> Any:
+    try:
+        return json.loads(call.arguments or "{}", strict=False)
+    except ValueError:
+        return call.arguments
