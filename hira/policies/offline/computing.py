@@ -82,20 +82,25 @@ def program_for(task: str, files: Sequence[str], notes: Sequence[str] = (), root
 
 def arithmetic(task: str) -> str:
     """A program for an expression in words or symbols; empty if the task holds more than that."""
+    if not (found := expression(task)):
+        return ""
+    return (
+        f"# {found}\nfrom math import factorial, sqrt\n\nvalue = {found}\n"
+        f'print({json.dumps(found + " =")}, f"{{value:.12g}}" if isinstance(value, float) else value)'
+    )
+
+
+def expression(task: str) -> str:
+    """What a task in words or symbols wants computed, as Python writes it; empty if the task holds more than that."""
     if len(task) > LONGEST:
         return ""
     text = _in_symbols(task)
     runs = [match[0].strip() for match in _RUN.finditer(text)]
     run = max(runs, key=len, default="")
-    if not (expression := _balanced(run)):
+    if not (found := _balanced(run)):
         return ""
     rest = [word for word in words(text.replace(run, " ")) if word not in _FRAME]
-    if rest or not _safe(expression):
-        return ""
-    return (
-        f"# {expression}\nfrom math import factorial, sqrt\n\nvalue = {expression}\n"
-        f'print({json.dumps(expression + " =")}, f"{{value:.12g}}" if isinstance(value, float) else value)'
-    )
+    return "" if rest or not _safe(found) else found
 
 
 def _in_symbols(task: str) -> str:

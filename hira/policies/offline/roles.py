@@ -211,7 +211,7 @@ def _compute(asked: Asked) -> Program:
     task = asked.value("task")
     if task.startswith(OPEN_TABLE):
         return boxed((yield from _table(asked, task)) or nothing(question_of(task)))
-    program = computing.program_for(task, asked.files, asked.notes, _roots(asked))
+    program = computing.program_for(task, asked.files, asked.notes, roots(asked))
     if not program or "python" not in asked.tools:
         found = reading.find(question_of(task), (yield from _attached(asked, question_of(task))))
         return boxed(found.text if found else nothing(task))
@@ -223,7 +223,7 @@ def _compute(asked: Asked) -> Program:
     return boxed(f"{lines[-1]}. [{computed[-1].id}]")
 
 
-def _roots(asked: Asked) -> list[str]:
+def roots(asked: Asked) -> list[str]:
     """The places that the tool says Python can read; more may be told behind each, in brackets or after one."""
     told = [asked.value("tools"), *(str(tool["function"].get("description")) for tool in asked.request.tools)]
     lines = _ROOT.findall("\n".join(told))

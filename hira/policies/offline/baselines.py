@@ -1,0 +1,208 @@
+"""The baselines' roles, as the offline policy plays them: mostly what HiRA's experts do, told to answer themselves."""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hira.evidence import OUTPUT, cited
+from hira.messages import Filled
+from hira.policies.offline import computing, folder, questions, reading, roles
+from hira.policies.offline.conversation import Act, Asked
+from hira.policies.offline.program import Calls, Program, advance
+from hira.policies.offline.roles import boxed, failed, nothing, question_of
+
+UNREAD = "Without a model and without anything to read, only plain arithmetic can be answered. Asked was"
+SHOWN = 8
+"""Paragraphs that a program prints for a question."""
+SENTENCES = 3
+"""Sentences of a section at most."""
+_SIGNS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {"sqrt": math.sqrt, "factorial": math.factorial, "abs": abs}
+
+
+def direct(asked: Asked) -> Act:
+    """Nothing is known here but arithmetic."""
+    question = question_of(asked.value("task"))
+    if expression := computing.expression(question):
+        try:
+            value = _value(ast.parse(expression, mode="eval").body)
+        except (ArithmeticError, ValueError) as error:
+            return Act(boxed(f"{expression} cannot be computed: {error}."))
+        return Act(boxed(f"{expression} = {value:.12g}." if isinstance(value, float) else f"{expression} = {value}."))
+    return Act(boxed(f"{UNREAD}: {question}"))
+
+
+def _value(node: ast.AST) -> Any:
+    """The value of an expression that `computing.expression` wrote."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.BinOp):
+        return _SIGNS[type(node.op)](_value(node.left), _value(node.right))
+    if isinstance(node, ast.UnaryOp):
+        return _SIGNS[type(node.op)](_value(node.operand))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return _FUNCTIONS[node.func.id](*map(_value, node.args))
+    raise ValueError("it holds more than arithmetic")
+
+
+def search_o1(asked: Asked) -> Act:
+    return advance(_searched(asked), asked, "This has to be looked up.", limit=asked.number("limit", 10))
+
+
+webthinker = search_o1
+
+
+def _searched(asked: Asked) -> Program:
+    """Search for the question; a result that is none is followed by other words, and by what stands inside it."""
+    question = question_of(asked.value("task"))
+    if text := (yield from _conclusion(question)):
+        return boxed(text)
+    if inner := questions.hop(question):
+        first = yield from _conclusion(inner.inner)
+        name = questions.entity(first, inner.inner, inner.noun)
+        if name and (text := (yield from _conclusion(inner.outer.replace("{}", name, 1)))):
+            return boxed(f"{text} {first}")
+    others = [query for query in roles.queries(f"{question} {roles.FURTHER}") if query != question]
+    for query in others:
+        if text := (yield from _conclusion(query)):
+            return boxed(text)
+    return boxed(nothing(question))
+
+
+def _conclusion(query: str) -> Generator[Calls, list[str], str]:
+    """What a search concluded, empty if that was nothing. It is cited, so a plain passage of a page is none."""
+    (brought,) = yield [("search", {"query": query})]
+    brought = brought.strip()
+    if passages := reading.passages(brought):
+        found = reading.find(query, passages)
+        return found.text if found else ""
+    return "" if not cited(brought) or failed(brought) else brought
+
+
+def condense(asked: Asked) -> Act:
+    """The sentence that answers the question, else the one that answers the query."""
+    read = reading.passages(asked.value("documents"))
+    for wanted in (asked.value("query"), question_of(asked.value("task"))):
+        if found := reading.find(wanted, read):
+            return Act(found.text)
+    return Act(nothing(asked.value("query")))
+
+
+def react(asked: Asked) -> Act:
+    """Compute what is a computation, explore for everything else."""
+    computes = computing.program_for(asked.value("task"), asked.files, (), roles.roots(asked))
+    return roles.code(asked) if computes and "python" in asked.tools else roles.deep_search(asked)
+
+
+def codeact(asked: Asked) -> Act:
+    """Compute what is a computation; for everything else print what the documents say that is near to it."""
+    computes = computing.program_for(asked.value("task"), asked.files, (), roles.roots(asked))
+    if computes or "python" not in asked.tools:
+        return roles.code(asked)
+    return advance(_printed(asked), asked, "I look into the files.", limit=asked.number("limit", 10))
+
+
+def _printed(asked: Asked) -> Program:
+    question = question_of(asked.value("task"))
+    places = roles.roots(asked) + asked.files
+    source = Path(folder.__file__).read_text(encoding="utf-8")
+    program = f"# {question}\n{source}\n\nprint(shown({question!r}, {places!r}, {SHOWN}))"
+    (brought,) = yield [("python", {"code": program})]
+    read = [
+        reading.Passage(one.id, "", one.location, one.text.rpartition(OUTPUT)[2]) for one in reading.passages(brought)
+    ]
+    found = reading.find(question, read)
+    return boxed(found.text if found else nothing(question))
+
+
+def multimodal(asked: Asked) -> Act:
+    """Attached files of text are read; what would have to be seen or heard is not."""
+    if not asked.files or "files" not in asked.tools:
+        return roles.cannot_see(asked)
+    return roles.deep_search(asked)
+
+
+def plan(asked: Asked) -> Act:
+    """The steps by the form of the question; what a later step would need of an earlier one cannot be put into it."""
+    question = " ".join(asked.value("task").split())
+    steps: list[str] = []
+    for part in questions.parts(question):
+        if compared := questions.comparison(part):
+            steps += compared.lookups
+        elif (inner := questions.hop(part)) and inner.sure:
+            steps += [inner.inner, part]
+        else:
+            steps.append(part)
+    return roles.record(steps=list(dict.fromkeys(steps))[: asked.number("most", 10)])
+
+
+def solve(asked: Asked) -> Act:
+    """What the steps concluded, the last that answers first; nothing, if no step did."""
+    results = asked.values.get("results")
+    brought = results.values.get("results", ()) if isinstance(results, Filled) else ()
+    told = [result for _, result in brought if not failed(result)]
+    question = question_of(asked.value("task"))
+    compared = questions.comparison(question)
+    if not told or (compared and len(told) < len(brought)):
+        return Act(boxed(nothing(question)))
+    return Act(boxed(" ".join(dict.fromkeys(reversed(told)))))
+
+
+def report(asked: Asked) -> Act:
+    return advance(_reported(asked), asked, "I gather what there is.", limit=asked.number("limit", 80))
+
+
+def _reported(asked: Asked) -> Program:
+    """One search and one section for each question of the topic."""
+    topic, outline = " ".join(asked.value("task").split()), ""
+    for part in questions.parts(topic):
+        yield [("search", {"query": question_of(part)})]
+        (outline,) = yield [("write_section", {"title": part.rstrip("?？."), "task": part})]
+    return "The report is written." if "#" in outline else boxed(nothing(topic))
+
+
+def section(asked: Asked) -> Act:
+    """The sentence that answers the section's task, and those of its paragraph that follow, with the id of each."""
+    read = reading.passages(asked.value("documents"))
+    found = reading.find(question_of(asked.value("task")), read)
+    if not found:
+        return Act("")
+    one = found.sentence
+    rest = [other for other in reading.sentences([one.passage]) if other.paragraph == one.paragraph]
+    after = rest[rest.index(one) + 1 :][: SENTENCES - 1] if one in rest else []
+    told = [found.text, *(f"{other.text} [{one.passage.id}]" for other in after)]
+    return Act(f"## {asked.value('title')}\n\n{' '.join(told)}")
+
+
+def edit(asked: Asked) -> Act:
+    """The report as it stands: nothing here can judge an instruction."""
+    return Act(asked.value("article"))
+
+
+ROLES: Mapping[str, Callable[[Asked], Act]] = {
+    "direct": direct,
+    "search_o1": search_o1,
+    "search_o1_condense": condense,
+    "webthinker": webthinker,
+    "webthinker_report": report,
+    "webthinker_section": section,
+    "webthinker_edit": edit,
+    "codeact": codeact,
+    "multimodal": multimodal,
+    "plan_and_solve_plan": plan,
+    "plan_and_solve_answer": solve,
+    "react": react,
+}
