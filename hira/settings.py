@@ -44,7 +44,7 @@ from hira.redaction import passwords_in, without_userinfo
 FILE = "hira.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
-Dialect = Literal["native", "tags"]
+Dialect = Literal["native", "tags", "xml", "json"]
 Sandbox = Literal["auto", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
