@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hira.answer import Answer
 from hira.errors import AccessDenied, HiraError, UsageError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hira.api import Hira, Run
 
 CONCURRENCY = 8
+W = TypeVar("W")
+D = TypeVar("D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +130,13 @@ class Batch:
         return Run(self._hira, question.text, question.files, run=question.begin_as)
 
 
-async def flowing(
-    questions: Iterable[Question], most: int, answer: Callable[[Question], Awaitable[Done]]
-) -> AsyncGenerator[Done, None]:
-    """What `answer` brings for each question, as it comes, with `most` of them under way; none when it is left."""
-    waiting = iter(questions)
-    running: set[asyncio.Task[Done]] = set()
+async def flowing(works: Iterable[W], most: int, answer: Callable[[W], Awaitable[D]]) -> AsyncGenerator[D, None]:
+    """What `answer` brings for each work, as it comes, with `most` of them under way; none when it is left."""
+    waiting = iter(works)
+    running: set[asyncio.Future[D]] = set()
     try:
         while True:
-            while len(running) < most and (one := next(waiting, None)):
+            while len(running) < most and (one := next(waiting, None)) is not None:
                 running.add(asyncio.ensure_future(answer(one)))
             if not running:
                 return
