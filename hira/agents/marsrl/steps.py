@@ -1,0 +1,111 @@
+"""The steps of MarsRL, each a function of its own, so that training can sample groups of any one of them (section 3.1).
+
+Step 1 is the Solver's. Verifier1 and Corrector1 work on its solution, Verifier2 and Corrector2 on what a Corrector
+refined: the same role with the same prompt, told apart by the names of their conversations, `2/verifier1/verifier`.
+"""
+
+from dataclasses import dataclass
+
+from hira.agents.experts.simple_search import retrieve
+from hira.agents.loop import Seen, check_spoken, use
+from hira.conversation import Conversation
+from hira.dialects.answer import final, spoken
+from hira.dialects.verdict import verdict
+from hira.messages import Filled, assistant, user
+from hira.policy import Completion
+from hira.prompts import Prompt
+from hira.team import Team, together
+from hira.trajectory import Trajectory
+from hira.untrusted import said
+
+SOLVER = Prompt(__file__, "marsrl_solver")
+VERIFIER = Prompt(__file__, "marsrl_verifier")
+CORRECTOR = Prompt(__file__, "marsrl_corrector")
+DOCUMENTS = Prompt(__file__, "marsrl_documents")
+NOTHING = Filled("")
+LONGEST_QUERY = 400
+"""Characters of the question that are searched for; services take no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What all three roles are given: the question, and as a paragraph what was found for it, empty if nothing was."""
+
+    question: str
+    documents: Filled = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solution in full. `refined` if a Corrector wrote it; `complete` unless it was cut off at the length limit."""
+
+    text: str
+    refined: bool = False
+    complete: bool = True
+
+    @property
+    def answer(self) -> str:
+        return final(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What the Verifier says of a solution: `correct` is None where no verdict can be read, `report` is all of it."""
+
+    correct: bool | None
+    report: str
+
+
+async def pose(question: str, team: Team, *, search: bool = True) -> Problem:
+    """The problem with the attached files and, if `search` is wanted and there is something to search, what one search
+    for the question brings. No role reasons with tools."""
+    # nobody speaks in this conversation, so it is in no record
+    conversation = Conversation(team, Trajectory("search", "solver"), team.part("solver"))
+    files = team.tools.files
+    seen: list[Seen] = []
+    if files:
+        seen += await together([use(conversation, files, {"path": str(path)}) for path in team.files])
+    if search and team.tools.search:
+        seen += await retrieve(conversation, " ".join(question.split())[:LONGEST_QUERY])
+    found = dict.fromkeys(one.text for one in seen if one.observation.passages)
+    return Problem(question, DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING)
+
+
+async def solve(problem: Problem, team: Team, step: int = 1) -> Solution:
+    """The Solver's solution."""
+    conversation = team.conversation("solver", f"{step}")
+    prompt = SOLVER.fill(question=said(problem.question), documents=problem.documents)
+    return _solution(await _said(conversation, prompt), conversation, refined=False)
+
+
+async def verify(problem: Problem, solution: Solution, team: Team, step: int) -> Review:
+    """Verifier1's review of the Solver's solution, Verifier2's of a refined one."""
+    conversation = team.conversation("verifier", f"{step}/verifier{2 if solution.refined else 1}")
+    prompt = VERIFIER.fill(question=said(problem.question), documents=problem.documents, solution=said(solution.text))
+    completion = await _said(conversation, prompt)
+    return Review(verdict(completion), spoken(completion))
+
+
+async def correct(problem: Problem, solution: Solution, review: Review, team: Team, step: int) -> Solution:
+    """Corrector1's refinement of the Solver's solution, Corrector2's of a refined one, by the whole report."""
+    conversation = team.conversation("corrector", f"{step}/corrector{2 if solution.refined else 1}")
+    prompt = CORRECTOR.fill(
+        question=said(problem.question),
+        documents=problem.documents,
+        solution=said(solution.text),
+        report=said(review.report),
+    )
+    return _solution(await _said(conversation, prompt), conversation, refined=True)
+
+
+async def _said(conversation: Conversation, prompt: Filled) -> Completion:
+    conversation.say(user(prompt))
+    completion = await conversation.turn()
+    conversation.say(assistant(completion.text))
+    return completion
+
+
+def _solution(completion: Completion, conversation: Conversation, *, refined: bool) -> Solution:
+    """What was said. Raises `BadReply` if it was nothing but thought."""
+    check_spoken(completion, conversation)
+    return Solution(spoken(completion), refined, completion.finish != "length")

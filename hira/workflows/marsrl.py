@@ -1,0 +1,89 @@
+"""MarsRL: a Verifier and a Corrector improve on a Solver's solution (paper 2511.11373, section 3.1 and Fig. 1).
+
+t₁ the Solver solves, t₂ Verifier1 checks, t₃ Corrector1 refines, t₄ Verifier2 checks, t₅ Corrector2 refines; from there
+on the last two take turns, until a solution is accepted. If none is, the one that was judged correct most often is the
+answer (section 2.1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hira.agents.experts.simple_search import PAGES
+from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
+from hira.events import Notice
+from hira.policy import Usage
+from hira.team import Team
+from hira.trajectory import Finding, Subtask
+from hira.workflows.bound import Sizes
+
+
+@dataclass(frozen=True)
+class MarsRL:
+    """A solution is accepted after `passes` reviews in a row without an error (section 3.1: one; the published code
+    asks for four). There are at most `rounds` reviews, and `tries` of the Solver if its solution is cut off (published
+    code). `search` shows all roles what was found for the question, where there is something to search; the paper
+    reasons without documents."""
+
+    passes: int = 1
+    rounds: int = 10
+    tries: int = 3
+    search: bool = True
+    name: str = "marsrl"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({"solver", "verifier", "corrector"})
+
+    async def run(self, question: str, team: Team) -> str:
+        problem = await pose(question, team, search=self.search)
+        solution = await self._solved(problem, team)
+        judged: dict[Solution, int] = {}
+        step, passed = 1, 0
+        for left in reversed(range(self.rounds)):
+            judged.setdefault(solution, 0)
+            _keep(best(judged), question, team)
+            step += 1
+            review = await verify(problem, solution, team, step)
+            if review.correct:
+                judged[solution] += 1
+                passed += 1
+                if passed == self.passes:
+                    return solution.answer
+            else:
+                passed = 0
+                if review.report and left:
+                    step += 1
+                    refined = await correct(problem, solution, review, team, step)
+                    solution = refined if refined.complete else solution
+        team.events(Notice("no solution was accepted; the one that was judged correct most often is the answer"))
+        return best(judged).answer
+
+    async def _solved(self, problem: Problem, team: Team) -> Solution:
+        """The Solver's first solution that is not cut off, else its last."""
+        solution = await solve(problem, team)
+        for _ in range(self.tries - 1):
+            if solution.complete:
+                break
+            solution = await solve(problem, team)
+        return solution
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role."""
+        problem = sizes.prompt + (PAGES + 1) * sizes.result * self.search
+        reviews, corrections = self.rounds, max(0, self.rounds - 1)
+        return {
+            "solver": Usage(self.tries, self.tries * problem, self.tries * sizes.reply),
+            "verifier": Usage(reviews, reviews * (problem + sizes.reply), reviews * sizes.reply),
+            "corrector": Usage(corrections, corrections * (problem + 2 * sizes.reply), corrections * sizes.reply),
+        }
+
+
+def best(judged: Mapping[Solution, int]) -> Solution:
+    """The solution that was judged correct most often; of several the latest, which rests on most reports."""
+    return max(reversed(list(judged)), key=judged.__getitem__)
+
+
+def _keep(solution: Solution, question: str, team: Team) -> None:
+    """Leave the best solution so far as what the run knows, for the case that it ends early."""
+    expert = "corrector" if solution.refined else "solver"
+    team.rollout.findings[:] = [Finding(Subtask("1", question), expert, solution.text, solution.answer)]
