@@ -6,6 +6,7 @@ from hira.evidence.source import Sources
 from hira.relevance import words
 
 CITED = re.compile(r"\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]")
+HEADING = re.compile(r"#{1,6}\s")
 SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _MARK = re.compile(r"\[\s*/?\s*s\d+(?:\s*[,;]\s*s\d+)*\s*\]")
 _MARKS = re.compile(rf"(?:{CITED.pattern}\s*)+")
@@ -107,5 +108,6 @@ def _says(piece: str) -> bool:
 
 
 def uncited(text: str) -> list[str]:
-    """The sentences of a text that say something and cite nothing."""
-    return [one for one in sentences(text) if not CITED.search(one) and len(words(one)) >= COUNTED]
+    """The sentences of a text that say something and cite nothing; a heading in Markdown says nothing by itself."""
+    said = [one for one in sentences(text) if not CITED.search(one) and not HEADING.match(one)]
+    return [one for one in said if len(words(one)) >= COUNTED]

@@ -1,0 +1,131 @@
+"""What the tools of a turn brought, cut into chunks at headings, paragraphs, rows and sentences (MaMs, section 3.4)."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hira.agents.loop import framed
+from hira.evidence import Source
+from hira.messages import Filled
+from hira.tokens import count
+from hira.untrusted import clean
+
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
+_WORD = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of what was read, as a prompt shows it, and the ids of the sources in it."""
+
+    text: Filled
+    sources: tuple[str, ...]
+    size: int
+
+
+def chunked(read: Sequence[tuple[Source, str]], limit: int) -> list[Chunk]:
+    """The texts in order as chunks of at most about `limit` tokens. Short texts share a chunk, long ones are split."""
+    chunks: list[Chunk] = []
+    for source, text in read:
+        frame = count(_shown(source, ""))
+        for part in split(clean(text).strip(), max(1, limit - frame)):
+            shown = _shown(source, part.strip("\n"))
+            size = count(shown)
+            if chunks and chunks[-1].size + size <= limit:
+                last = chunks.pop()
+                ids = tuple(dict.fromkeys((*last.sources, source.id)))
+                chunks.append(Chunk(Filled(f"{last.text}\n\n{shown}"), ids, last.size + size))
+            else:
+                chunks.append(Chunk(shown, (source.id,), size))
+    return [Chunk(one.text, tuple(filter(None, one.sources)), one.size) for one in chunks]
+
+
+def _shown(source: Source, text: str) -> Filled:
+    """A text in the frame of its source, or as it is where a tool named none."""
+    return framed(source, text) if source.id else Filled(clean(text))
+
+
+def split(text: str, limit: int) -> list[str]:
+    """The text in parts of at most `limit` tokens that put together are the text again.
+
+    A part ends where a section does if it is at least half full, else between paragraphs; a paragraph that is too long
+    is cut between its lines, a line between sentences, a sentence between words. A heading stays with what follows it.
+    """
+    parts: list[str] = []
+    gathered: list[str] = []
+    size = 0
+    for block in _blocks(text, limit):
+        tokens = count(block)
+        ends = bool(_HEADING.match(block)) and size * 2 >= limit
+        if gathered and (ends or size + tokens > limit):
+            carried = _headings(gathered, limit - tokens)
+            parts.append("".join(gathered[: len(gathered) - len(carried)]))
+            gathered, size = carried, count("".join(carried))
+        gathered.append(block)
+        size += tokens
+    return [part for part in [*parts, "".join(gathered)] if part]
+
+
+def _headings(gathered: Sequence[str], room: int) -> list[str]:
+    """The headings at the end of what was gathered, if something stands before them and they fit elsewhere."""
+    first = len(gathered)
+    while first and _HEADING.match(gathered[first - 1]):
+        first -= 1
+    carried = list(gathered[first:])
+    return carried if first and count("".join(carried)) <= room else []
+
+
+def _blocks(text: str, limit: int) -> Iterator[str]:
+    """Headings, paragraphs and fenced code with the empty lines behind them; what is longer than a part in pieces."""
+    lines: list[str] = []
+    fenced = False
+    for line in text.splitlines(keepends=True):
+        heading = not fenced and bool(_HEADING.match(line))
+        begins = lines and not fenced and (heading or (line.strip() and (not lines[-1].strip() or _alone(lines))))
+        if begins:
+            yield from _pieces("".join(lines), limit, _CUTS)
+            lines = []
+        lines.append(line)
+        fenced ^= bool(_FENCE.match(line))
+    if lines:
+        yield from _pieces("".join(lines), limit, _CUTS)
+
+
+def _alone(lines: Sequence[str]) -> bool:
+    """Whether these lines are a heading, which ends with its own line."""
+    return bool(_HEADING.match(lines[0]))
+
+
+Cut = Callable[[str], list[str]]
+
+
+def _between(pattern: "re.Pattern[str]") -> Cut:
+    """Cuts a text behind each match, so that nothing of it is left out."""
+
+    def cut(text: str) -> list[str]:
+        ends = [match.end() for match in pattern.finditer(text)]
+        return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True) if start < end]
+
+    return cut
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+_CUTS: tuple[Cut, ...] = (_lines, _between(_SENTENCE), _between(_WORD))
+
+
+def _pieces(text: str, limit: int, cuts: Sequence[Cut]) -> Iterator[str]:
+    """The text, or what the first of the cuts makes of it that is too long; at last halves."""
+    if count(text) <= limit or len(text) == 1:
+        yield text
+    elif cuts:
+        for piece in cuts[0](text):
+            yield from _pieces(piece, limit, cuts[1:])
+    else:
+        middle = len(text) // 2
+        yield from _pieces(text[:middle], limit, ())
+        yield from _pieces(text[middle:], limit, ())

@@ -1,0 +1,108 @@
+"""The Search agent of MaMs: a, p' = A_search(q, s). It plans and acts, or ends (MaMs, section 3.4 and Algorithm 1)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hira.agents.expert import attached
+from hira.agents.loop import Loop, Seen, use
+from hira.agents.mams.shown import done, memory, plan, report
+from hira.agents.mams.state import Plan, State
+from hira.dialects import Call
+from hira.dialects.section import section, without
+from hira.evidence import Source
+from hira.messages import user
+from hira.prompts import Prompt
+from hira.team import Conversation, Team, together
+from hira.tokens import clip
+from hira.tools import Tool
+from hira.untrusted import said
+
+SEARCH = Prompt(__file__, "mams_search")
+TOLD = 120
+"""Characters of a failure that the plan keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the Search agent does next: `calls` to make, or none, and it ends with `text`. `plan` is what it plans."""
+
+    plan: Plan
+    calls: tuple[Call, ...]
+    text: str
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """O_t: what the calls brought, each source with the text that was shown of it, and a line a call for the plan."""
+
+    read: tuple[tuple[Source, str], ...]
+    done: tuple[str, ...]
+
+
+async def decide(
+    team: Team, question: str, state: State, tools: Sequence[Tool], *, turn: int, left: int, several: int
+) -> Decision:
+    """One turn of the Search agent, in a conversation of its own: it sees the state and no turn before it."""
+    conversation = team.conversation("search", str(turn))
+    loop = Loop(conversation, tools, limit=several, several=several)
+    prompt = SEARCH.fill(
+        today=team.rollout.today,
+        question=said(question),
+        files=attached(team.files),
+        memory=memory(state.memory),
+        sources=_sources(team, state),
+        plan=plan(state.plan),
+        done=done(state.plan),
+        report=report(state.report),
+        call=conversation.part.dialect.instructions(tools),
+        several=several,
+        left=left,
+    )
+    conversation.say(user(prompt))
+    step = await loop.think()
+    written = section(step.text, "plan")
+    if written is None and step.calls:
+        written = step.text.strip()
+    planned = Plan(written or state.plan.text, state.plan.done)
+    return Decision(planned, step.calls, without(step.answer, "plan"), conversation)
+
+
+async def act(team: Team, decision: Decision, tools: Sequence[Tool], *, window: int) -> Observed:
+    """Make the calls side by side. Of a single text more than the `window` in tokens is cut."""
+    named = {tool.name: tool for tool in tools}
+    calls = decision.calls
+    seen = await together([use(decision.conversation, named[call.name], call.arguments) for call in calls])
+    read: list[tuple[Source, str]] = []
+    lines: list[str] = []
+    for call, one in zip(calls, seen, strict=True):
+        shown = [(team.read(passage.source), passage.text) for passage in one.observation.passages]
+        own = one.ok and not shown and call.name in {tool.name for tool in team.tools.extra_for("search")}
+        if own and one.observation.text:
+            shown = [(Source("", call.name, one.observation.text), one.observation.text)]
+        read += [(source, clip(text, window)) for source, text in shown]
+        lines.append(f"- {call.name}: {_spelled(call.arguments)} — {_brought(one, [source for source, _ in shown])}")
+    return Observed(tuple(dict.fromkeys(read)), tuple(lines))
+
+
+def _brought(seen: Seen, sources: Sequence[Source]) -> str:
+    """What a call brought, in a few words: the ids of the sources, or why there are none."""
+    if named := list(dict.fromkeys(source.id for source in sources if source.id)):
+        return ", ".join(named)
+    told = " ".join(seen.text.split())
+    return told if len(told) <= TOLD else f"{told[:TOLD]} …"
+
+
+def _spelled(arguments: Mapping[str, object]) -> str:
+    return " ".join(" ".join(map(str, arguments.values())).split())
+
+
+def _sources(team: Team, state: State) -> str:
+    """The sources of the notes, a line each, so that a page of which an extract was seen can be opened."""
+    cited = dict.fromkeys(source for entry in state.memory for source in entry.sources)
+    read = [team.rollout.sources.read[one] for one in cited if one in team.rollout.sources]
+    lines = [
+        f"- {one.id}: {' '.join(one.title.split())} ({one.location})" + (", an extract" if one.kind == "hit" else "")
+        for one in read
+    ]
+    return "\n".join(lines) or memory(())

@@ -1,0 +1,195 @@
+"""What MaMs hands from one step to the next, and nothing besides: memory, plan and report (MaMs, section 3.4).
+
+Memory loses nothing. An entry stays as it is, or becomes part of a merged one that still holds every figure, every
+name and every other word of substance in it; this is checked, and holds through any number of merges. The sources of
+an entry go wherever it goes.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import BaseModel, Field
+
+from hira.evidence import cited, unmarked
+from hira.memory import tokens
+from hira.relevance import words
+
+_FIGURE = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,]\d+)*|[%‰€$£¥°]")
+_CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
+_RANGE = re.compile(r"m(\d+)\s*(?:-|–|\.\.|to)\s*m?(\d+)")
+_ONE = re.compile(r"m\d+")
+_TURNING = frozenset("not no never none nobody nothing neither nor cannot without".split())
+_WORD = re.compile(r"[^\W\d_]+(?:'t)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One statement of memory under an id such as `m3`; `sources` are ids of what was read, empty for an inference."""
+
+    id: str
+    text: str
+    sources: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        return f"{self.id}. {self.text}" + (f" [{', '.join(self.sources)}]" if self.sources else "")
+
+
+Memory = tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done, as the Search agent wrote it, and the calls that were `done`, which hira notes itself: an
+    agent without history would else make them again."""
+
+    text: str = ""
+    done: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """⟨memory, plan, report⟩: all that one turn knows of those before it."""
+
+    memory: Memory = ()
+    plan: Plan = Plan()
+    report: str = ""
+
+
+class Written(BaseModel):
+    """An entry as the State agent writes it: new, or made of those that it `merges`."""
+
+    text: str = Field(min_length=1)
+    merges: list[str] = []
+    sources: list[str] = []
+
+
+class Update(BaseModel):
+    """What the State agent makes of a chunk: the ids of entries to `keep` ("m1", "m4-m9"), and those it wrote."""
+
+    keep: list[str] = []
+    memory: list[Written] = []
+    plan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The memory after an update; `lost` are the old entries that the update would have dropped, each with what no
+    entry says any more; in `memory` they stand as they were."""
+
+    memory: Memory
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def missing(old: str, new: str) -> list[str]:
+    """The figures, names and other words of substance of the old text that the new one does not hold.
+
+    Empty means that nothing is lost. What holds of `a` and `b` and of `b` and `c` holds of `a` and `c`, so nothing
+    wears off over many merges.
+    """
+    kept = _substance(new)
+    return [word for word in _substance(old) if word not in kept]
+
+
+def _substance(text: str) -> list[str]:
+    """What a merged entry has to hold of a text, each once; the whole of a text that has no word of substance."""
+    found = [*_FIGURE.findall(text), *_CAPITALS.findall(text)]
+    found += [word for word in words(text) if not _FIGURE.fullmatch(word)]
+    return list(dict.fromkeys([*found, *_turning(text)])) or tokens(text)
+
+
+def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
+    """The memory with an update taken in; `readable` are the ids of the sources of the chunk that it was made of.
+
+    An old entry that an update neither keeps nor holds in one of its own is lost, and kept all the same.
+    """
+    kept = ids(update.keep)
+    carried = {entry.id: _carrier(entry, update, kept) for entry in memory}
+    lost = {entry.id: _closest(entry, update) for entry in memory if entry.id not in kept and carried[entry.id] is None}
+    old = {entry.id: entry for entry in memory}
+    at: dict[int, Entry] = {}
+    for name, number in carried.items():
+        if number is not None:
+            first = at.get(number) or replace(old[name], text=unmarked(update.memory[number].text).strip())
+            at[number] = replace(first, sources=_union(first.sources, old[name].sources))
+    found: list[Entry] = []
+    for entry in memory:
+        number = carried[entry.id]
+        if number is None:
+            found.append(entry)
+        elif at[number].id == entry.id:
+            named = _named(update.memory[number], {*readable, *at[number].sources})
+            found.append(replace(at[number], sources=_union(at[number].sources, named)))
+    for number, written in enumerate(update.memory):
+        if number not in at:
+            claimed = [source for one in memory if one.id in ids(written.merges) for source in one.sources]
+            found = _added(found, written, readable, claimed)
+    return Merged(tuple(found), lost)
+
+
+def unsourced(update: Update, readable: Collection[str]) -> list[str]:
+    """The new statements of an update that name none of the several sources that they may come from."""
+    new = [written for written in update.memory if not written.merges and len(readable) > 1]
+    return [written.text for written in new if not _named(written, readable)]
+
+
+def ids(named: Sequence[str]) -> set[str]:
+    """The ids that a list names, ranges such as "m4-m9" included."""
+    found: set[str] = set()
+    for one in named:
+        for first, last in _RANGE.findall(one):
+            found |= {f"m{number}" for number in range(int(first), min(int(last), int(first) + 10_000) + 1)}
+        found |= set(_ONE.findall(one))
+    return found
+
+
+def _carrier(entry: Entry, update: Update, kept: Collection[str]) -> int | None:
+    """The place of the written entry that holds this one: one that says so, or any if this one is not kept."""
+    holding = [at for at, written in enumerate(update.memory) if not missing(entry.text, unmarked(written.text))]
+    claiming = [at for at in holding if entry.id in ids(update.memory[at].merges)]
+    return next(iter(claiming or ([] if entry.id in kept else holding)), None)
+
+
+def _closest(entry: Entry, update: Update) -> list[str]:
+    """What is missing of a lost entry where most of it stands: in the entry that claims it, if one does."""
+    claiming = [written for written in update.memory if entry.id in ids(written.merges)]
+    lacking = [missing(entry.text, unmarked(written.text)) for written in claiming]
+    return min(lacking, key=len, default=[])
+
+
+def _added(memory: list[Entry], written: Written, readable: Collection[str], claimed: Sequence[str]) -> list[Entry]:
+    """With a new entry at the end; one whose very words stand in another of its source adds nothing, and one that is
+    the same as another adds its source. `claimed` are the sources of the entries that it should have held."""
+    text = unmarked(written.text).strip()
+    if not tokens(text):
+        return memory
+    named = _named(written, {*readable, *claimed})
+    sources = _union(claimed, named or (tuple(readable) if len(readable) == 1 else ()))
+    for at, known in enumerate(memory):
+        if tokens(known.text) == tokens(text):
+            return [*memory[:at], replace(known, sources=_union(known.sources, sources)), *memory[at + 1 :]]
+        if _within(tokens(text), tokens(known.text)) and set(sources) <= set(known.sources):
+            return memory
+    number = 1 + max((int(known.id[1:]) for known in memory), default=0)
+    return [*memory, Entry(f"m{number}", text, sources)]
+
+
+def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
+    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
+
+
+def _named(written: Written, among: Collection[str]) -> tuple[str, ...]:
+    """The sources that a written entry names, of those that it may."""
+    named = [one.strip().strip("[]") for one in written.sources] + cited(written.text)
+    return tuple(dict.fromkeys(one for one in named if one in among))
+
+
+def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _turning(text: str) -> list[str]:
+    """The words that turn a statement round, "n't" as "not"."""
+    found = (word.casefold() for word in _WORD.findall(text.replace("’", "'")))
+    return ["not" if word.endswith("n't") else word for word in found if word in _TURNING or word.endswith("n't")]

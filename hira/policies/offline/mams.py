@@ -1,0 +1,152 @@
+"""The agents of MaMs as the offline policy plays them: search for each part of the topic, open what brought something,
+note the sentences that fit, and set them under the titles of their documents."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+
+from hira.evidence import cited, unmarked
+from hira.policies.offline import reading
+from hira.policies.offline.conversation import Act, Asked, spelled
+from hira.policies.offline.program import Program, advance
+from hira.policies.offline.roles import queries, record
+from hira.policies.offline.wording import holds, keywords
+
+PARTS = 4
+"""Queries of a turn beside the one for the whole topic."""
+OPENED = 5
+"""Documents that are opened."""
+NOTED = 8
+"""Sentences of a fragment that are noted at most."""
+SHARE = 0.5
+"""The least share of the weight of a part that a noted sentence covers, together with what stands around it."""
+
+_PART = re.compile(r"[,;:，；：、?？!！.。]|\b(?:and|or|versus|vs|with|between|against)\b|和|与|及|以及|或|对比")
+_LOCATED = re.compile(r"^- (s\d+): .*\(([^()]*(?:\([^()]*\))?[^()]*)\)(?:, an extract)?$", re.MULTILINE)
+_ENTRY = re.compile(r"^(m\d+)\. (.*?)(?: \[[s\d, ]*\])?$", re.MULTILINE)
+_TITLE = re.compile(r"^## (.+)$", re.MULTILINE)
+
+
+def search(asked: Asked) -> Act:
+    """The topic and its parts are searched first, then what the notes come from is opened, then it ends."""
+    question, made = asked.value("question"), asked.value("done")
+    looked = [("search", {"query": query}) for query in _parts(question)] if "search" in asked.tools else []
+    located = dict(_LOCATED.findall(asked.value("sources")))
+    opened = [("browse", {"url": place}) for place in dict.fromkeys(located.values())][:OPENED]
+    opened = opened if "browse" in asked.tools else []
+    attached = [("files", {"path": path}) for path in asked.files] if "files" in asked.tools else []
+    steps = [*attached, *looked], opened
+    names = ("Search for each part of the topic", "Open what brought something")
+    left = [[call for call in step if f"- {call[0]}: {spelled(call[1])} — " not in f"{made}\n"] for step in steps]
+    lines = [f"- [{' ' if todo else 'x'}] {name}" for todo, name in zip(left, names, strict=True)]
+    plan = "<plan>\n" + "\n".join(lines) + "\n</plan>"
+    todo = next((todo for todo in left if todo), [])[: asked.number("several", PARTS + 1)]
+    return Act(plan if todo else f"{plan}\nThe report is complete.", tuple(todo))
+
+
+def state(asked: Asked) -> Act:
+    """Every note stays, and the sentences of the fragment that have to do with the topic are new ones."""
+    noted = dict(_ENTRY.findall(asked.value("memory")))
+    known = {text.strip() for text in noted.values()}
+    found = [one for one in worth(asked.value("question"), asked.value("chunk")) if _told(one) not in known]
+    memory = [{"text": _told(one), "sources": [one.passage.id] if one.passage.id else []} for one in found]
+    return record(keep=list(noted), memory=memory, plan="")
+
+
+def report(asked: Asked) -> Act:
+    """The report with what is worth telling in the fragment, each sentence once, under its document's title."""
+    question, before = asked.value("question"), asked.value("report")
+    sections = _sections(before)
+    for one in worth(question, asked.value("chunk")):
+        line = f"- {_told(one)}" + (f" [{one.passage.id}]" if one.passage.id else "")
+        section = sections.setdefault(" ".join(unmarked(one.passage.title).split()) or question, [])
+        if not any(_bare(line) == _bare(known) for lines in sections.values() for known in lines):
+            section.append(line)
+    return Act(f"<report>\n{written(question, sections)}\n</report>" if sections else "<report>unchanged</report>")
+
+
+def react(asked: Asked) -> Act:
+    """The baseline: the same searches in one conversation, and the report from all that they brought."""
+    return advance(_react(asked), asked, "I look up each part of the topic.", several=PARTS + 1, limit=50)
+
+
+def _react(asked: Asked) -> Program:
+    question = asked.value("question")
+    looked = [("search", {"query": query}) for query in _parts(question)] if "search" in asked.tools else []
+    attached = [("files", {"path": path}) for path in asked.files] if "files" in asked.tools else []
+    brought = (yield [*attached, *looked]) if attached or looked else []
+    sections: dict[str, list[str]] = {}
+    for one in worth(question, "\n\n".join(brought)):
+        mark = f" [{one.passage.id}]" if one.passage.id else ""
+        sections.setdefault(one.passage.title or question, []).append(f"- {_told(one)}{mark}")
+    return written(question, sections) if sections else f"Nothing that was read has to do with: {question}"
+
+
+def worth(question: str, text: str) -> list[reading.Sentence]:
+    """The sentences of a fragment that are worth telling on the topic, in their order: the best of each of its parts."""
+    candidates = [one for one in reading.sentences(reading.passages(text)) if _says(one)]
+    parts = _parts(question)
+    ranked = [_fitting(part, candidates) for part in parts]
+    turns = dict.fromkeys(one for several in zip_longest(*ranked) for one in several if one)
+    chosen = set(list(turns)[:NOTED])
+    return [one for one in candidates if one in chosen]
+
+
+def _fitting(part: str, candidates: Sequence[reading.Sentence]) -> list[reading.Sentence]:
+    """The sentences that cover enough of a part of the topic, best first."""
+    asked = reading.query(part, candidates)
+    return [
+        one
+        for _, coverage, one in reading.best(asked, candidates)
+        if coverage >= SHARE and asked.tells(one) and any(holds(word, one.own) for word in asked.weights)
+    ]
+
+
+def written(question: str, sections: Mapping[str, list[str]]) -> str:
+    """The report as Markdown: the topic as its title, a section a document."""
+    parts = [f"# {' '.join(question.split())}"]
+    parts += [f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items() if lines]
+    return "\n\n".join(parts)
+
+
+def _parts(question: str) -> list[str]:
+    """Queries for the topic as a whole and for each of its parts."""
+    whole = queries(question)[0]
+    parts = [" ".join(part.split()) for part in _PART.split(question)]
+    own = [part for part in parts if keywords(part) and part != question.strip(" ?？.。!！")]
+    return list(dict.fromkeys([whole, *own]))[: PARTS + 1]
+
+
+def _sections(before: str) -> dict[str, list[str]]:
+    """The sections of a report of ours, by title."""
+    heads = list(_TITLE.finditer(before))
+    ends = [*(head.start() for head in heads[1:]), len(before)]
+    bodies = [before[head.end() : end].splitlines() for head, end in zip(heads, ends, strict=False)]
+    return {head[1]: [line for line in body if line.strip()] for head, body in zip(heads, bodies, strict=True)}
+
+
+def _says(one: reading.Sentence) -> bool:
+    """Whether it is a sentence that can be told as it stands: no heading, no label, no name whose marks were dropped."""
+    whole = not one.raw.startswith("#") and "__" not in one.raw and not cited(one.text)
+    return whole and bool(re.search(r"[.!。！]\W*$", one.text))
+
+
+def _told(one: reading.Sentence) -> str:
+    """The sentence, with the one before it if it points back there."""
+    return f"{one.before} {one.text}" if reading.points_back(one.text) and _ended(one.before) else one.text
+
+
+def _ended(text: str) -> bool:
+    return bool(re.search(r"[.!?。！？]\W*$", text))
+
+
+def _bare(line: str) -> str:
+    return unmarked(line).casefold().strip(" -.")
+
+
+ROLES: Mapping[str, Callable[[Asked], Act]] = {
+    "mams_search": search,
+    "mams_state": state,
+    "mams_report": report,
+    "react_report": react,
+}

@@ -1,0 +1,56 @@
+"""The ReAct report workflow, MaMs' baseline (MaMs, appendix C.10): search, then write, all in one conversation."""
+
+from dataclasses import dataclass
+
+from hira.agents.expert import attached
+from hira.agents.loop import Loop
+from hira.evidence.references import language, without_references
+from hira.messages import user
+from hira.policy import Usage
+from hira.prompts import Prompt
+from hira.team import Team, together
+from hira.untrusted import said
+from hira.workflows.bound import Sizes, looped
+from hira.workflows.mams import means
+
+REACT = Prompt(__file__, "react_report")
+
+
+@dataclass(frozen=True)
+class ReActReport:
+    """`max_turns` and `several` calls a turn are the paper's (appendix D). The last turn is the report."""
+
+    max_turns: int = 10
+    several: int = 5
+    name: str = "react-report"
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset(["report"])
+
+    async def run(self, question: str, team: Team) -> str:
+        tools = means(team, "report")
+        conversation = team.conversation("report")
+        loop = Loop(conversation, tools, limit=self.max_turns * self.several, several=self.several, final=True)
+        prompt = REACT.fill(
+            today=team.rollout.today,
+            question=said(question),
+            files=attached(team.files),
+            call=conversation.part.dialect.instructions(tools),
+            several=self.several,
+            limit=self.max_turns,
+            language=language(question),
+        )
+        conversation.say(user(prompt))
+        step, turns = await loop.think(), 1
+        while step.calls:
+            results = await together([loop.perform(call) for call in step.calls])
+            loop.observe(list(zip(step.calls, results, strict=True)))
+            turns += 1
+            step = await (
+                loop.think() if turns < self.max_turns else loop.close(f"all {self.max_turns} turns are used")
+            )
+        return without_references(step.answer)
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        return {"report": looped(self.max_turns * self.several, sizes.result, sizes)}

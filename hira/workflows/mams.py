@@ -1,0 +1,154 @@
+"""MaMs: the multi-agent Markov-state workflow for reports (Lv and others, "Learning Query-Specific Rubrics from Human
+Preferences for DeepResearch Report Generation", section 3.4 and Algorithm 1).
+
+State s = ⟨memory, plan, report⟩. In each turn the Search agent plans and acts, or ends; what its calls brought is cut
+into chunks, and chunk by chunk the State agent takes it into memory and plan (eq. 4) and the Report agent works it into
+the report (eq. 5). Nobody sees more of the past than the state: each step is a conversation of its own.
+
+What runs side by side. Both equations read m_(k-1), so the two agents of a chunk need not wait for each other; and as
+the State agent never reads the report, it does not wait for the Report agent of an earlier chunk either. So two chains
+run: states one after another, reports one after another, report k as soon as m_(k-1) and r_(k-1) are there. A turn
+takes the longer of the two, and the next begins when both are done, since the Search agent reads all of s.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from hira.agents.mams.chunking import Chunk, chunked
+from hira.agents.mams.remember import remember
+from hira.agents.mams.search import act, decide
+from hira.agents.mams.state import Memory, State
+from hira.agents.mams.write import write
+from hira.errors import Stop, UsageError
+from hira.events import Notice, Remembered
+from hira.memory import Fact
+from hira.policy import Usage
+from hira.team import Team, together
+from hira.tools import Tool
+from hira.workflows.bound import ASKED_TWICE, Sizes, looped, times
+
+LEAST = 200
+"""Tokens of a chunk, without which the frame around a source leaves no room for its text."""
+
+
+@dataclass(frozen=True)
+class MaMs:
+    """`max_turns` and `several` calls a turn are the paper's (appendix D), and so is the `window`: tokens of what one
+    turn's calls brought that are read (Table 4, observation window). `chunk`, in tokens, is MemAgent's, which the paper
+    follows and for which it gives no figure of its own."""
+
+    max_turns: int = 10
+    several: int = 5
+    window: int = 24_000
+    chunk: int = 5_000
+    name: str = "mams"
+
+    def __post_init__(self) -> None:
+        if min(self.max_turns, self.several) < 1 or not LEAST <= self.chunk <= self.window:
+            raise UsageError(
+                f"{self.max_turns} turns of {self.several} calls, chunks of {self.chunk} tokens in a window of "
+                f"{self.window}: nothing can be read so",
+                fix=f"at least one turn and one call, and {LEAST} ≤ chunk ≤ window",
+            )
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset(["search", "state", "report"])
+
+    async def run(self, question: str, team: Team) -> str:
+        tools, state = means(team, "search"), State()
+        seen: set[tuple[str, str]] = set()
+        try:
+            for turn in range(1, self.max_turns + 1):
+                left = self.max_turns + 1 - turn
+                decision = await decide(team, question, state, tools, turn=turn, left=left, several=self.several)
+                if not decision.calls:
+                    return _report(team) or decision.text
+                observed = await act(team, decision, tools, window=self.window)
+                plan = replace(decision.plan, done=(*decision.plan.done, *observed.done))
+                fresh = [one for one in observed.read if (one[0].id, one[1]) not in seen]
+                seen |= {(source.id, text) for source, text in fresh}
+                chunks = self._within(chunked(fresh, self.chunk), team, turn)
+                state = await self._transition(question, replace(state, plan=plan), chunks, team, turn)
+        except Stop:
+            if not (answer := _report(team)):
+                raise
+            return answer
+        return _report(team)
+
+    async def _transition(self, question: str, state: State, chunks: list[Chunk], team: Team, turn: int) -> State:
+        """s_(t+1): memory, plan and report after all chunks of the turn."""
+        if not chunks:
+            return state
+        memories = [asyncio.get_running_loop().create_future() for _ in chunks]
+        memories[0].set_result(state.memory)
+
+        async def states() -> State:
+            now = state
+            for at, chunk in enumerate(chunks, 1):
+                before = now
+                now = await remember(team.conversation("state", f"{turn}.{at}"), question, chunk, before)
+                _note(team, before.memory, now.memory, turn)
+                if at < len(chunks):
+                    memories[at].set_result(now.memory)
+            return now
+
+        async def reports() -> State:
+            report = state.report
+            for at, (chunk, memory) in enumerate(zip(chunks, memories, strict=True), 1):
+                known = await memory
+                report = await write(team.conversation("report", f"{turn}.{at}"), question, chunk, known, report)
+                team.rollout.answer = report  # what a run that ends early leaves
+            return replace(state, report=report)
+
+        remembered, reported = await together([states(), reports()])
+        return replace(remembered, report=reported.report)
+
+    def _within(self, chunks: list[Chunk], team: Team, turn: int) -> list[Chunk]:
+        """The chunks that fit into the window, at least one; what is left out is told."""
+        kept: list[Chunk] = []
+        for chunk in chunks:
+            if kept and sum(one.size for one in kept) + chunk.size > self.window:
+                left = len(chunks) - len(kept)
+                team.events(Notice(f"turn {turn}: {left} of {len(chunks)} chunks are over the window and not read"))
+                break
+            kept.append(chunk)
+        return kept
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role. Chunks that lie side by side are more than one chunk long together."""
+        chunks = min(2 * self.window // self.chunk + 1, self.several * max(1, 10 * sizes.result // self.chunk))
+        calls = self.max_turns * chunks * ASKED_TWICE
+        grown = sum(at * sizes.reply for at in range(self.max_turns * chunks)) * ASKED_TWICE
+        read = calls * (sizes.prompt + self.chunk + 2 * sizes.reply) + grown
+        search = times(looped(1, sizes.result, sizes), self.max_turns)
+        planned = replace(search, prompt_tokens=search.prompt_tokens + grown + search.calls * sizes.reply)
+        each = Usage(calls, read, calls * sizes.reply)
+        return {"search": planned, "state": each, "report": each}
+
+
+def means(team: Team, role: str) -> list[Tool]:
+    """The tools that the role may call. Raises `UsageError` where there is nothing to be read."""
+    box = team.tools
+    own = box.extra_for(role)
+    tools = [tool for tool in (box.search, box.browse, box.files, *own) if tool]
+    if not (box.search or team.files or own):
+        raise UsageError(
+            "a report needs something to be read", fix="give documents (--docs) or a search backend (--search)"
+        )
+    return tools
+
+
+def _report(team: Team) -> str:
+    """The report so far; before there is one, what is known, with its sources."""
+    facts = team.rollout.memory.facts
+    return team.rollout.answer or "\n".join(f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources)
+
+
+def _note(team: Team, before: Memory, after: Memory, turn: int) -> None:
+    """Enter what is new in memory into the run's record, where it outlasts the run."""
+    known = {(entry.text, entry.sources) for entry in before}
+    for entry in after:
+        fact = Fact(entry.text, entry.sources, str(turn))
+        if (entry.text, entry.sources) not in known and team.rollout.memory.add_fact(fact):
+            team.events(Remembered("fact", fact.text, ", ".join(fact.sources), fact.subtask))
