@@ -23,7 +23,7 @@ class Row:
     """A conversation so far: the `messages` that were asked last, and the `ids` and the `text` of prompt and reply."""
 
     messages: tuple[Message, ...]
-    ids: array[int]
+    ids: "array[int]"
     text: str
 
 

@@ -1,0 +1,277 @@
+"""The engine that samples with transformers: requests of all coroutines are decoded together, in a thread of its own.
+
+The thread lives as long as there is work. Rows of one adapter make one batch; batches of several adapters take turns.
+"""
+
+import asyncio
+import random
+import time
+from array import array
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from hashlib import blake2b
+from threading import Condition, Thread
+from typing import Any
+
+import torch
+
+from hira.errors import EndpointError, UsageError
+from hira.policies.local.decoding import Batch
+from hira.policies.local.engine import Sampled, Seen
+from hira.policies.local.rows import Asked, Pieces
+from hira.policies.local.speaking import adapters_in, at_rest, on_device, speaking
+from hira.policies.local.template import Template
+from hira.policies.local.window import capacity, check_supported, window_of
+from hira.policy import Sampling
+
+GATHERED_SECONDS = 0.003
+READS = 16_384
+# decoding steps before another batch has its turn, and before rows that wait may join a batch that is not small
+_TURN = 16
+_JOIN_STEPS = 8
+
+
+class BatchingEngine:
+    """Samples with a transformers or PEFT model for many coroutines of any event loop.
+
+    `tokens` bounds the places of all batches together (rows times length), None takes what the device has room for;
+    `seed` makes every reply depend on its prompt and on how often the same was asked, not on what else is asked at the
+    time, as far as the arithmetic of the device does. With `seed` None each reply is another.
+
+    `paused()` holds sampling off while the weights change; `updated()` tells that they have.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        template: Template,
+        *,
+        tokens: int | None = None,
+        reads: int = READS,
+        seed: int | None = None,
+        gathered: float = GATHERED_SECONDS,
+    ) -> None:
+        check_supported(model)
+        self.model = model
+        self.version = 0
+        self.steps = 0
+        self._template = template
+        self._pieces = Pieces(template.decode)
+        self._window = window_of(model, template.tokenizer)
+        self._limit = tokens or capacity(model)
+        self._reads = reads
+        self._gathered = gathered
+        self._seed = random.SystemRandom().getrandbits(64) if seed is None else seed
+        self._fixed = seed is not None
+        self._asked: Counter[bytes] = Counter()
+        self._changed = Condition()
+        self._waiting: deque[Asked] = deque()
+        self._batches: dict[str | None, Batch] = {}
+        self._thread: Thread | None = None
+        self._pauses = 0
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    async def sample(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        stops: Sequence[str] = (),
+        adapter: str | None = None,
+        *,
+        seen: Seen | None = None,
+    ) -> Sampled:
+        if adapter is not None and adapter not in (known := adapters_in(self.model)):
+            names = ", ".join(known) or "it has none"
+            raise UsageError(f"the model has no adapter {adapter!r}", fix=f"its adapters: {names}")
+        room = self._window - len(prompt)
+        row = Asked(
+            tuple(prompt),
+            max(1, min(room, sampling.max_tokens or room)),
+            self._source(prompt, sampling.seed, adapter),
+            self._template.ends,
+            self._pieces,
+            1.0 if sampling.temperature is None else sampling.temperature,
+            1.0 if sampling.top_p is None else sampling.top_p,
+            sampling.top_k or 0,
+            tuple(stops),
+            adapter,
+            seen,
+            asyncio.get_running_loop(),
+        )
+        with self._changed:
+            row.version = self.version
+            self._waiting.append(row)
+            self._start()
+        try:
+            return await asyncio.wrap_future(row.future)
+        finally:
+            row.cancelled = not row.done
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No sampling inside. The step under way is finished first; rows in flight go on afterwards, and read their
+        tokens again with the weights of then."""
+        with self._changed:
+            self._pauses += 1
+            while self._thread is not None:
+                self._changed.wait()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._pauses -= 1
+                self._start()
+
+    def updated(self) -> int:
+        """The weights have changed: later replies tell the new version, which is returned."""
+        with self._changed:
+            self.version += 1
+            self._asked.clear()
+            return self.version
+
+    async def aclose(self) -> None:
+        """End what is under way. The engine can be used again."""
+        with self._changed:
+            rows = [*self._waiting, *(row for batch in self._batches.values() for row in batch.rows)]
+            self._waiting.clear()
+        for row in rows:
+            row.cancelled = True
+            row.future.cancel()
+
+    def _start(self) -> None:
+        if self._waiting and self._thread is None and not self._pauses:
+            self._thread = Thread(target=self._work, name="hira-engine", daemon=True)
+            self._thread.start()
+
+    def _source(self, prompt: Sequence[int], seed: int | None, adapter: str | None) -> random.Random:
+        """A row's own random numbers."""
+        if seed is not None:
+            return random.Random(seed)  # noqa: S311 - sampling, not secrets
+        if not self._fixed:
+            return random.Random()  # noqa: S311 - sampling, not secrets
+        told = f"{self._seed} {self.version} {adapter}".encode()
+        key = blake2b(array("q", prompt).tobytes(), key=blake2b(told).digest(), digest_size=16).digest()
+        self._asked[key] += 1
+        return random.Random(f"{key.hex()} {self._asked[key]}")  # noqa: S311 - sampling, not secrets
+
+    def _work(self) -> None:
+        """Sample until nobody waits, or until somebody wants a pause."""
+        time.sleep(self._gathered)
+        try:
+            with on_device(self.model), at_rest(self.model), torch.no_grad():
+                while self._goes_on():
+                    self._round()
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for it
+            self._fail(error)
+        finally:
+            with self._changed:
+                self._put_back(row for batch in self._batches.values() for row in batch.evict())
+                self._thread = None
+                self._changed.notify_all()
+                self._start()
+
+    def _goes_on(self) -> bool:
+        with self._changed:
+            if self._pauses:
+                return False
+            self._waiting = deque(row for row in self._waiting if not row.cancelled)
+            return bool(self._waiting) or any(batch.live for batch in self._batches.values())
+
+    def _round(self) -> None:
+        """One turn for every batch."""
+        busy = (name for name, batch in self._batches.items() if batch.rows)
+        names = dict.fromkeys((*busy, *(row.adapter for row in list(self._waiting))))
+        for name in names:
+            with speaking(self.model, name) as model:
+                batch = self._batches.setdefault(name, Batch(model, reads=self._reads))
+                self._turn(name, batch)
+
+    def _turn(self, name: str | None, batch: Batch) -> None:
+        """Some steps of one batch; rows that wait for it join at its beginning and every few steps."""
+        for at in range(_TURN):
+            if self._pauses:
+                return
+            live = len(batch.live)
+            if not live or at % _JOIN_STEPS == 0:
+                joining = self._joining(name, batch)
+                if joining:
+                    self._in_memory(partial(batch.admit, joining), joining)
+            if not batch.live:
+                return
+            self._in_memory(batch.step, ())
+            self.steps += 1
+            self._shrink()
+
+    def _joining(self, name: str | None, batch: Batch) -> list[Asked]:
+        """The waiting rows of an adapter that there is room for, in the order in which they came."""
+        others = sum(one.tokens for one in self._batches.values() if one is not batch)
+        live = batch.live
+        width, rows = max((row.held for row in live), default=0), len(live)
+        joining: list[Asked] = []
+        with self._changed:
+            for row in list(self._waiting):
+                if row.adapter != name or row.cancelled:
+                    continue
+                wider = max(width, len(row.ids) + _TURN)
+                if (rows + 1) * wider + others > self._limit and rows + others:
+                    break
+                width, rows = wider, rows + 1
+                joining.append(row)
+            taken = set(map(id, joining))
+            self._waiting = deque(row for row in self._waiting if id(row) not in taken)
+        return joining
+
+    def _shrink(self) -> None:
+        """Put the youngest rows back while the batches have more places than there is room for."""
+        while sum(batch.tokens for batch in self._batches.values()) > self._limit:
+            batch = max(self._batches.values(), key=lambda one: one.tokens)
+            if len(batch.rows) < 2:
+                return
+            young = sorted(batch.live, key=lambda row: len(row.sampled))[: max(1, len(batch.live) // 8)]
+            with self._changed:
+                self._put_back(batch.evict(young))
+
+    def _put_back(self, rows: Iterator[Asked] | Sequence[Asked]) -> None:
+        self._waiting.extendleft(reversed([row for row in rows if not row.done]))
+
+    def _in_memory(self, work: Callable[[], None], rows: Sequence[Asked]) -> None:
+        """Do the work. If the device's memory is not enough for it, go on with half as many rows; a row that is alone
+        fails."""
+        try:
+            work()
+        except torch.OutOfMemoryError as error:
+            at_work = [row for batch in self._batches.values() for row in batch.evict()] + list(rows)
+            left = list({id(row): row for row in at_work if not row.done}.values())
+            if len(left) <= 1:
+                for row in left:
+                    row.fail(_failed(error))
+            else:
+                self._limit = max(1, sum(len(row.ids) for row in left) // 2)
+            with self._changed:
+                self._put_back(left)
+        else:
+            return
+        torch.cuda.empty_cache()
+
+    def _fail(self, error: Exception) -> None:
+        with self._changed:
+            rows = [*self._waiting, *(row for batch in self._batches.values() for row in batch.rows)]
+            self._waiting.clear()
+            self._batches.clear()
+        for row in rows:
+            row.fail(error if isinstance(error, EndpointError | UsageError) else _failed(error))
+
+
+def _failed(error: Exception) -> EndpointError:
+    said = str(error).strip().partition("\n")[0]
+    failed = EndpointError(
+        f"sampling failed: {type(error).__name__}: {said}",
+        fix="look at the error above; with too little memory, ask less at once or use a smaller model",
+    )
+    failed.__cause__ = error
+    return failed
