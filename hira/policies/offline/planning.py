@@ -4,7 +4,7 @@ A direct question is one subtask. A question inside a question is answered first
 outer one. A comparison is two look-ups. A sum, a span of days or a column of a table is computed.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from hira.messages import Filled
@@ -32,10 +32,25 @@ Plan = Generator[Calls, list[str], Result]
 
 def plan(asked: Asked) -> Act:
     several, limit = asked.number("several", 1), asked.number("limit", 10)
-    return advance(_answer(asked), asked, "", several=several, limit=limit)
+    return advance(answer(asked), asked, "", several=several, limit=limit)
 
 
-def _answer(asked: Asked) -> Program:
+def carried_out(asked: Asked, work: Callable[[str], Generator[Calls, list[str], str]]) -> Program:
+    """The same plan by a role that does each subtask itself: `work` brings its conclusion."""
+    plan = answer(asked)
+    try:
+        calls = next(plan)
+        while True:
+            reports: list[str] = []
+            for _, arguments in calls:
+                reports.append((yield from work(arguments["task"])))
+            calls = plan.send(reports)
+    except StopIteration as end:
+        return str(end.value)
+
+
+def answer(asked: Asked) -> Program:
+    """The way to the answer, in calls of `subtask`."""
     question, files = " ".join(asked.value("question").split()), asked.files
     if seen := [file for file in files if MEDIA.search(file)]:
         (report,) = yield [("subtask", {"task": f"{question} It is about: {', '.join(seen)}"})]

@@ -203,10 +203,10 @@ def table_in(question: str, read: list[reading.Passage]) -> str:
 
 def code(asked: Asked) -> Act:
     limit = asked.number("limit", 10)
-    return advance(_compute(asked), asked, "I compute it.", limit=limit)
+    return advance(compute(asked), asked, "I compute it.", limit=limit)
 
 
-def _compute(asked: Asked) -> Program:
+def compute(asked: Asked) -> Program:
     """Write the program, run it, and close with the line that it printed last; without one, read what is attached."""
     task = asked.value("task")
     if task.startswith(OPEN_TABLE):

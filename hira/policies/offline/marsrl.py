@@ -1,0 +1,73 @@
+"""The roles of MarsRL, as the offline policy plays them: arithmetic, and what the documents say that are shown."""
+
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
+
+from hira.dialects.answer import final
+from hira.evidence import Source, check, cited, claims
+from hira.policies.offline import baselines, computing, planning, reading
+from hira.policies.offline.conversation import Act, Asked
+from hira.policies.offline.program import Calls, advance
+from hira.policies.offline.roles import boxed, failed, nothing, question_of
+
+CORRECT, INCORRECT = "Verdict: correct", "Verdict: incorrect"
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def solver(asked: Asked) -> Act:
+    return Act(boxed(_solved(asked)))
+
+
+def corrector(asked: Asked) -> Act:
+    """Whatever was wrong, there is one way to the answer here, and it is gone once more."""
+    return solver(asked)
+
+
+def verifier(asked: Asked) -> Act:
+    errors = list(_errors(asked))
+    return Act("\n".join([*errors, "", INCORRECT]) if errors else f"No error was found.\n\n{CORRECT}")
+
+
+def _solved(asked: Asked) -> str:
+    """The planner's way, with each of its subtasks looked up in the documents that are shown."""
+    read = reading.passages(asked.value("documents"))
+
+    def work(task: str) -> Generator[Calls, list[str], str]:
+        yield from ()  # it takes no call
+        question = question_of(task)
+        if computing.expression(question):
+            return final(baselines.direct(replace(asked, values={"task": question})).text)
+        found = reading.find(question, read)
+        return found.text if found else nothing(question)
+
+    return final(advance(planning.carried_out(asked, work), asked, "").text)
+
+
+def _errors(asked: Asked) -> Iterator[str]:
+    """What is wrong with the solution, one line each."""
+    question, answer, own = question_of(asked.value("question")), final(asked.value("solution")), _solved(asked)
+    if computing.expression(question):
+        if _NUMBER.findall(answer)[-1:] != _NUMBER.findall(own)[-1:]:
+            yield f"The result is wrong: {own}"
+        return
+    read = {one.id: one for one in reading.passages(asked.value("documents"))}
+    yield from _unsupported(answer, question, read)
+    if not cited(answer) and cited(own):
+        yield f"The documents hold the answer: {own}"
+    elif not cited(answer) and answer != own and not failed(answer):
+        yield "No document was cited for it, and none that was shown says it."
+
+
+def _unsupported(answer: str, question: str, read: Mapping[str, reading.Passage]) -> Iterator[str]:
+    for claim, ids in claims(answer):
+        sources = [Source(read[one].location, read[one].title, read[one].text, id=one) for one in ids if one in read]
+        if not any(check(claim, source, question).verdict == "supported" for source in sources):
+            yield f"“{claim}” does not stand in [{', '.join(ids)}]."
+
+
+ROLES: Mapping[str, Callable[[Asked], Act]] = {
+    "marsrl_solver": solver,
+    "marsrl_verifier": verifier,
+    "marsrl_corrector": corrector,
+}
