@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import hira
+from hira.cli.eval_flags import spelled_out
 from hira.cli.parser import parser
 from hira.cli.shell import Shell, of_this_process
 from hira.errors import EndpointError, HiraError, UsageError
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 
 
 def _run(arguments: Sequence[str], shell: Shell) -> int:
-    args = parser(hira.__version__).parse_args(arguments)
+    args = parser(hira.__version__).parse_args(spelled_out(arguments))
     command = import_module(f"hira.cli.{args.command}")  # loads what this command needs, and no other
     code: int = getattr(command, args.command)(args, shell)
     return code

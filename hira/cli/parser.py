@@ -6,14 +6,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from hira.cli import eval_flags
 from hira.errors import UsageError
 
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
-# Flags that are settings under another name or in another shape; all others are settings of the same name.
-NO_SETTINGS = frozenset(
-    "command question role files json events output quiet debug probe run http runs what limit older yes"
-    " dry_run batch concurrency out ray set".split()
-)
 
 
 class Parser(argparse.ArgumentParser):
@@ -86,6 +82,7 @@ def parser(version: str) -> Parser:
     _mcp(commands.add_parser("mcp", help="serve hira as an MCP server", description="Serve the tool `ask` over MCP."))
     _runs(commands.add_parser("runs", help="list recorded runs, export or delete them", description="List runs."))
     _recorded(commands)
+    eval_flags.add(commands, _model, _limits)
     return main
 
 
@@ -147,9 +144,13 @@ def _mcp(command: Parser) -> None:
     group.add_argument("--debug", action="store_true", help="show tracebacks")
 
 
-def _model(command: Parser) -> None:
+def _model(command: Parser, *, several: bool = False) -> None:
     group = command.add_argument_group("model")
-    group.add_argument("--model", metavar="M", help="model name; `offline` for the embedded one")
+    told = "model name; `offline` for the embedded one"
+    if several:
+        group.add_argument("--model", action="append", dest="models", metavar="M", help=f"{told}; repeatable")
+    else:
+        group.add_argument("--model", metavar="M", help=told)
     group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
     group.add_argument(
         "--role",
@@ -224,8 +225,11 @@ def _output(command: Parser) -> None:
 
 
 def flags(args: argparse.Namespace) -> dict[str, Any]:
-    """The flags that were given, named as the settings are."""
-    given = {name: value for name, value in vars(args).items() if value is not None and name not in NO_SETTINGS}
+    """The flags that were given and are settings, named as the settings are."""
+    from hira.settings import Settings  # loads pydantic, which `hira --help` does without
+
+    settings = Settings.model_fields.keys() - {"roles"}
+    given = {name: value for name, value in vars(args).items() if value is not None and name in settings}
     if args.role:
         given["roles"] = dict(map(_role, args.role))
     if getattr(args, "set", None):

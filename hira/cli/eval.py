@@ -1,0 +1,153 @@
+"""`hira eval`: many questions in several ways, scored and reported, in a folder that can be gone on with."""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from hira.cli import INTERRUPTED, OK, code_of, explain
+from hira.cli.ask import interruptible
+from hira.cli.eval_progress import Lines, Table, Tally
+from hira.cli.parser import flags
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.evaluation import report
+from hira.evaluation.cells import Cell, ablation, grid, sweep
+from hira.evaluation.data import Wanted, load
+from hira.evaluation.run import Evaluation, Plan
+from hira.evaluation.scorers import scorer_of
+from hira.settings import did_you_mean
+from hira.settings import load as load_settings
+from hira.workflows import WORKFLOWS
+
+
+def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
+    if args.what in ("diff", "judge", "report"):
+        return _OTHERS[args.what](args, shell)
+    workflows = workflows_of(getattr(args, "workflow", None))
+    args.workflow = workflows[0] if len(workflows) == 1 else None
+    general = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    data = load(args.data, wanted_of(args), shell.folder)
+    if data.docs and not (args.docs or args.search):
+        general = general.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
+    metric = args.metric or data.metric
+    plan = Plan(data.name, data.items, tuple(cells_of(args, workflows)), general, metric, args.concurrency)
+    folder = shell.folder / (args.out or Path("eval") / Path(data.name).stem)
+    return asyncio.run(_evaluated(plan, folder, args, shell))
+
+
+def cells_of(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
+    models = args.models or []
+    if args.what == "ablate":
+        return ablation(models, args.seeds)
+    if args.what == "sweep":
+        if len(workflows) != 1:
+            raise UsageError("a sweep is of one workflow", fix="name one with --workflow")
+        return sweep(_numbers(args.subtasks), workflows[0], models, args.seeds)
+    return grid(workflows, models, args.seeds)
+
+
+def workflows_of(named: list[str] | str | None) -> list[str]:
+    """The workflows, from flags that may be repeated and may name several."""
+    told = [named] if isinstance(named, str) else named or ["hira"]
+    names = [name.strip() for one in told for name in one.split(",") if name.strip()]
+    if "all" in names:
+        return list(WORKFLOWS)
+    if strange := [name for name in names if name not in WORKFLOWS]:
+        raise UsageError(f"unknown workflow {strange[0]!r}", fix=did_you_mean(strange[0], WORKFLOWS))
+    return list(dict.fromkeys(names))
+
+
+def wanted_of(args: argparse.Namespace) -> Wanted:
+    columns = dict(map(_column, args.column))
+    return Wanted(tuple(args.category or ()), args.sample, args.limit, args.draw, columns, args.split, args.config)
+
+
+def _column(text: str) -> tuple[str, str]:
+    part, equals, name = text.partition("=")
+    if not (part and equals and name):
+        raise UsageError(f"--column {text!r} names no column", fix="write --column question=NAME")
+    return part, name
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        found = [int(one) for one in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{text!r} is no list of numbers", fix="write --max-subtasks 1,2,3") from None
+    if min(found) < 1:
+        raise UsageError(f"{min(found)} subtasks are none", fix="begin with 1")
+    return found
+
+
+async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101 - asyncio.run has made it
+    async with scorer_of(plan.metric, plan.settings, args.judge) as score:
+        evaluation = Evaluation(plan, folder, score, ray=args.ray or "")
+        tally = Tally(plan.cells, len(plan.items), evaluation.records)
+        with _shown(args, shell, tally) as progress:
+            if tally.before:
+                progress.say(f"{tally.before} of {plan.total} questions are finished in {folder} already")
+            try:
+                with interruptible(evaluation, working, progress.say):
+                    async for record in evaluation.each():
+                        progress.done(record)
+            except asyncio.CancelledError:
+                shell.remark(f"the same command goes on with what is missing in {folder}")
+                return INTERRUPTED
+    rows = report.write(evaluation)
+    shell.say(
+        (folder / "summary.json").read_text(encoding="utf-8").rstrip()
+        if args.json
+        else "\n".join(report.markdown(rows, plan.data, plan.metric).splitlines())
+    )
+    shell.remark(f"the report is in {folder / 'report.html'}")
+    if evaluation.failure:
+        explain(evaluation.failure, shell)
+        return code_of(evaluation.failure)
+    if evaluation.left:
+        shell.remark(f"{len(evaluation.left)} questions are missing; the same command goes on with them")
+        return INTERRUPTED
+    return OK
+
+
+@contextmanager
+def _shown(args: argparse.Namespace, shell: Shell, tally: Tally) -> Iterator[Lines]:
+    if not args.quiet and shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
+        with Table(shell.stderr, tally) as table:
+            yield table
+    else:
+        lines = Lines(shell.tell, tally)
+        lines.every = None if args.quiet else lines.every
+        yield lines
+
+
+def _diff(args: argparse.Namespace, shell: Shell) -> int:
+    from hira.evaluation.difference import compared, told
+
+    first, second = (shell.folder / name for name in args.folders)
+    found = compared(first, second)
+    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else told(found))
+    return OK
+
+
+def _judge(args: argparse.Namespace, shell: Shell) -> int:
+    from hira.evaluation.agreement import agreement, told
+
+    settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    found = asyncio.run(agreement(shell.folder / args.file, args.metric, settings))
+    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else told(found))
+    return OK
+
+
+def _report(args: argparse.Namespace, shell: Shell) -> int:
+    folder = shell.folder / args.folder
+    rows = report.rewrite(folder)
+    shell.remark(f"{len(rows)} rows, the report is in {folder / 'report.html'}")
+    return OK
+
+
+_OTHERS: Mapping[str, Callable[[argparse.Namespace, Shell], int]] = {"diff": _diff, "judge": _judge, "report": _report}

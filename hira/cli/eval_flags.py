@@ -1,0 +1,82 @@
+"""The flags of `hira eval`. Light: it is read at every start."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hira.cli.parser import Parser
+
+METRICS = ("match", "em", "numeric", "hira", "webwalker", "simpleqa", "hle", "race", "fact", "rubric")
+WHAT = ("run", "ablate", "sweep", "diff", "judge", "report")
+
+
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """`hira eval DATA` is short for `hira eval run DATA`."""
+    first, *rest = arguments or [""]
+    if first == "eval" and rest and rest[0] not in (*WHAT, "-h", "--help"):
+        return ["eval", "run", *rest]
+    return list(arguments)
+
+
+def add(commands: Any, model: Any, limits: Any) -> None:
+    """Add the command; `model` and `limits` add the flags that other commands have too."""
+    command: Parser = commands.add_parser(
+        "eval",
+        help="ask many questions in several ways, score the answers, and report",
+        description="Evaluate: `hira eval DATA` asks every question of DATA with every workflow and model.",
+    )
+    what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
+    run = what.add_parser("run", help="ask and score (`hira eval DATA` is short for it)")
+    _asked(run, model, limits)
+    run.add_argument("--workflow", action="append", metavar="NAME", help="workflows, comma-separated; `all`; (hira)")
+    ablate = what.add_parser("ablate", help="HiRA whole and without one part at a time (its Table 2)")
+    _asked(ablate, model, limits)
+    sweep = what.add_parser("sweep", help="accuracy against the limit of subtasks (HiRA, Fig. 3)")
+    _asked(sweep, model, limits)
+    sweep.add_argument("--workflow", metavar="NAME", help="which workflow (hira)")
+    sweep.add_argument(
+        "--max-subtasks", dest="subtasks", default="1,2,3,4,5,10,15", metavar="N,N", help="limits (1,2,3,4,5,10,15)"
+    )
+    diff = what.add_parser("diff", help="two evaluations of the same questions, question by question")
+    diff.add_argument("folders", nargs=2, metavar="FOLDER", help="two folders of evaluations")
+    diff.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    judge = what.add_parser("judge", help="how often a judge agrees with labels of people")
+    model(judge)
+    judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object a line")
+    judge.add_argument("--metric", choices=METRICS, default="hira", help="whose judge (hira)")
+    judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    report = what.add_parser("report", help="write the report of a folder again, from its records")
+    report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
+    for one in (run, ablate, sweep, diff, judge, report):
+        one.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def _asked(command: "Parser", model: Any, limits: Any) -> None:
+    command.add_argument("data", metavar="DATA", help="mini, a file (.jsonl, .json, .csv), or a public set")
+    group = command.add_argument_group("questions")
+    group.add_argument("--category", action="append", metavar="NAME", help="only questions of this one; repeatable")
+    group.add_argument("--sample", type=int, metavar="N", help="so many, drawn with --draw")
+    group.add_argument("--draw", type=int, default=0, metavar="SEED", help="the seed of the drawing (0)")
+    group.add_argument("--limit", type=int, metavar="N", help="the first so many")
+    group.add_argument("--split", default="", metavar="NAME", help="of a public set: another split")
+    group.add_argument("--config", default="", metavar="NAME", help="of a public set: another part")
+    group.add_argument(
+        "--column", action="append", default=[], metavar="PART=NAME", help="of a file: question=NAME, answer=NAME …"
+    )
+    model(command, several=True)
+    group = command.add_argument_group("how it is asked and scored")
+    group.add_argument("--docs", action="append", metavar="PATH", help="file or folder to search")
+    group.add_argument("--search", metavar="NAME", help="web search service")
+    group.add_argument(
+        "--set", action="append", default=[], metavar="NAME.OPTION=VALUE", help="an option of a workflow"
+    )
+    group.add_argument("--seeds", type=int, default=1, metavar="K", help="ask everything K times (1)")
+    group.add_argument("--metric", choices=METRICS, help="how answers are scored; the set's own by default")
+    group.add_argument("--judge", metavar="M", help="the model that judges, where the metric is a judge")
+    limits(command)
+    group = command.add_argument_group("the evaluation")
+    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="questions at a time (8)")
+    group.add_argument("--out", metavar="FOLDER", help="its folder; eval/DATA by default. The same command goes on")
+    group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
+    group.add_argument("--json", action="store_true", help="the summary as JSON on stdout")
+    group.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -1,0 +1,69 @@
+"""The grid of an evaluation: each cell is one way of asking all questions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hira.errors import UsageError
+from hira.settings import Settings
+
+PARTS = ("reasoning-transfer", "memory", "search", "code", "multimodal")
+"""What HiRA's Table 2 leaves out, one at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One workflow, model and seed; `variant` says what else is different, and `changes` holds it as settings."""
+
+    workflow: str
+    model: str = ""
+    seed: int = 0
+    variant: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return "/".join(part for part in (self.workflow, self.model, self.variant, f"seed-{self.seed}") if part)
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """What the cells of several seeds have in common."""
+        return (self.workflow, self.model, self.variant)
+
+    def settings(self, general: Settings) -> Settings:
+        """The general settings as this cell wants them."""
+        own: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
+        if self.model:
+            own["model"] = self.model
+        return general.changed(own, f"the evaluation of {self.name}")
+
+
+def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Cell]:
+    """Every workflow with every model, `seeds` times."""
+    if seeds < 1:
+        raise UsageError(f"{seeds} seeds are none", fix="use --seeds 1 or more")
+    return [Cell(workflow, model, seed) for workflow in workflows for model in models or [""] for seed in range(seeds)]
+
+
+def ablation(models: Sequence[str], seeds: int) -> list[Cell]:
+    """HiRA whole, and without one part at a time (HiRA, Table 2)."""
+    variants = [("", {}), *((f"without {part}", {"without": frozenset([part])}) for part in PARTS)]
+    return [
+        Cell("hira", model, seed, variant, changes)
+        for variant, changes in variants
+        for model in models or [""]
+        for seed in range(seeds)
+    ]
+
+
+def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
+    """One workflow under different limits of subtasks, with and without the experts' descriptions (HiRA, Fig. 3)."""
+    told = {"": {}, "experts not described": {"workflows": {"hira": {"describe_experts": False}}}}
+    kinds = told if workflow == "hira" else {"": {}}
+    return [
+        Cell(workflow, model, seed, f"{limit} subtasks" + (f", {kind}" if kind else ""), {"max_subtasks": limit, **own})
+        for kind, own in kinds.items()
+        for limit in limits
+        for model in models or [""]
+        for seed in range(seeds)
+    ]

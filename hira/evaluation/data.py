@@ -1,0 +1,73 @@
+"""Where questions come from: the built-in set, a file, or a public set; which of them, and in what order."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hira.errors import UsageError
+from hira.evaluation.files import items_of
+from hira.evaluation.item import Item
+from hira.evaluation.mini import DOCS, QUESTIONS
+from hira.settings import did_you_mean
+
+MINI = "mini"
+KINDS = (".jsonl", ".json", ".csv", ".tsv")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which questions of a set are asked: those of some categories, a sample drawn with a seed, or the first ones."""
+
+    categories: tuple[str, ...] = ()
+    sample: int | None = None
+    limit: int | None = None
+    seed: int = 0
+    columns: Mapping[str, str] = field(default_factory=dict)
+    split: str = ""
+    config: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Questions, what they are called, the documents that come with them, and how they are scored by default."""
+
+    name: str
+    items: tuple[Item, ...]
+    docs: tuple[Path, ...] = ()
+    metric: str = "match"
+
+
+def load(name: str, wanted: Wanted, folder: Path) -> Data:
+    """The questions that `name` names: `mini`, a file, or a public set (`hira.evaluation.public`).
+
+    Raises `UsageError` for what is not there, and says how to come to it.
+    """
+    if name == MINI:
+        return Data(MINI, chosen(items_of(QUESTIONS), wanted, MINI), (DOCS,))
+    path = folder / Path(name).expanduser()
+    if path.suffix in KINDS or path.is_file():
+        if not path.is_file():
+            raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
+        return Data(path.name, chosen(items_of(path, wanted.columns), wanted, name))
+    from hira.evaluation.public import SETS, load_public  # public sets are fetched
+
+    if name not in SETS:
+        raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS]))
+    public = load_public(name, wanted)
+    return Data(name, chosen(public.items, wanted, name), public.docs, public.metric)
+
+
+def chosen(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:
+    """The items that are wanted, in the order of the set. The same seed draws the same ones."""
+    known = {item.category for item in items}
+    if strange := [one for one in wanted.categories if one not in known]:
+        raise UsageError(f"there is no category {strange[0]!r} in {name}", fix=did_you_mean(strange[0], sorted(known)))
+    left = [item for item in items if not wanted.categories or item.category in wanted.categories]
+    if wanted.sample is not None and wanted.sample < len(left):
+        drawn = set(random.Random(wanted.seed).sample(range(len(left)), wanted.sample))
+        left = [item for at, item in enumerate(left) if at in drawn]
+    left = left[: wanted.limit]
+    if not left:
+        raise UsageError(f"no question of {name} is left", fix="ask for more of them")
+    return tuple(left)

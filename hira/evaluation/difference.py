@@ -1,0 +1,159 @@
+"""Two evaluations of the same questions, question by question: what flipped, and whether it may be chance."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hira.errors import UsageError
+from hira.evaluation.cells import Cell
+from hira.evaluation.record import Record, read
+from hira.evaluation.run import PLAN, RECORDS
+from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, mean, paired
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A question that one of them has right more often; shares are over seeds."""
+
+    id: str
+    question: str
+    gold: str
+    before: float
+    after: float
+    said_before: str
+    said_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One way of asking in both. `p` is McNemar's exact test for one seed, random changes of sign for several;
+    `difference` is of accuracies, with its bootstrap interval over questions."""
+
+    before: str
+    after: str
+    questions: int
+    unscored: int
+    accuracy_before: float
+    accuracy_after: float
+    difference: Interval
+    p: float
+    effect: float
+    flips: tuple[Flip, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All pairs, and what stands in only one of them."""
+
+    pairs: tuple[Pair, ...]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compared(before: Path, after: Path) -> Difference:
+    """Compare the folders of two evaluations. Ways of asking are paired by name; where each has a single one, these.
+
+    Raises `UsageError` for folders that hold none, or different questions.
+    """
+    first, second = _groups(before), _groups(after)
+    if not set(_questions(first)) & set(_questions(second)):
+        raise UsageError("they have no question in common", where=f"{before} and {after}", fix="compare the same data")
+    shared = [(name, name) for name in first if name in second]
+    if not shared and len(first) == len(second) == 1:
+        shared = [(next(iter(first)), next(iter(second)))]
+    if not shared:
+        raise UsageError(
+            "they have no way of asking in common",
+            where=f"{', '.join(first)} against {', '.join(second)}",
+            fix="evaluate the same workflow and model in both, or one alone in each",
+        )
+    pairs = tuple(_pair(one, other, first[one], second[other]) for one, other in shared)
+    known = {name for pair in shared for name in pair}
+    return Difference(
+        pairs, tuple(one for one in first if one not in known), tuple(one for one in second if one not in known)
+    )
+
+
+def _groups(folder: Path) -> dict[str, list[Record]]:
+    """The records of each way of asking, all seeds together."""
+    path = folder / PLAN
+    if not path.is_file():
+        raise UsageError(f"{folder} holds no evaluation", fix="name a folder that `hira eval` has made")
+    cells = {cell.name: cell for cell in (Cell(**one) for one in json.loads(path.read_text("utf-8"))["cells"])}
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in read(folder / RECORDS):
+        if record.cell in cells:
+            found[" · ".join(part for part in cells[record.cell].group if part)].append(record)
+    if not found:
+        raise UsageError(f"{folder} holds no finished question", fix="let the evaluation go on first")
+    return found
+
+
+def _questions(groups: Mapping[str, Sequence[Record]]) -> list[str]:
+    return [f"{record.id} {record.question}" for records in groups.values() for record in records]
+
+
+def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Record]) -> Pair:
+    first, second = _shares(before), _shares(after)
+    both = [key for key in first if key in second]
+    if not both:
+        raise UsageError(
+            f"no question is scored in both for {name}", fix="look into records.jsonl: why is none scored?"
+        )
+    differences = [second[key][0] - first[key][0] for key in both]
+    flips = [_flip(first[key], second[key]) for key in both if first[key][0] != second[key][0]]
+    single = all(share in (0.0, 1.0) for key in both for share in (first[key][0], second[key][0]))
+    better = sum(difference > 0 for difference in differences)
+    worse = sum(difference < 0 for difference in differences)
+    return Pair(
+        name,
+        other,
+        len(both),
+        len({(one.id, one.question) for one in (*before, *after)}) - len(both),
+        mean([first[key][0] for key in both]),
+        mean([second[key][0] for key in both]),
+        bootstrap(differences),
+        mcnemar(better, worse) if single else paired(differences),
+        cohens_d(differences),
+        tuple(flips),
+    )
+
+
+def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Record]]:
+    """For each scored question how often it was right, with one of its records."""
+    found: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        if record.score.correct is not None:
+            found[record.id, record.question].append(record)
+    return {key: (mean([float(bool(one.score.correct)) for one in own]), own[0]) for key, own in sorted(found.items())}
+
+
+def _flip(before: tuple[float, Record], after: tuple[float, Record]) -> Flip:
+    (was, first), (became, second) = before, after
+    return Flip(first.id, first.question, first.gold, was, became, first.answer, second.answer)
+
+
+def told(found: Difference) -> str:
+    """The comparison for a person: each pair in a line or two, then the questions that flipped."""
+    lines: list[str] = []
+    for pair in found.pairs:
+        name = pair.before if pair.before == pair.after else f"{pair.before} → {pair.after}"
+        share = f"{100 * pair.accuracy_before:.1f} → {100 * pair.accuracy_after:.1f}"
+        interval = pair.difference
+        points = f"{100 * interval.value:+.1f} points (95 % {100 * interval.low:+.1f} to {100 * interval.high:+.1f})"
+        lines += [
+            f"{name}: {share} over {pair.questions} questions",
+            f"  {points}, p = {pair.p:.3g}" + (f", {pair.unscored} not scored in both" if pair.unscored else ""),
+        ]
+        for sign, chosen in (("+", 1), ("-", -1)):
+            flipped = [flip for flip in pair.flips if (flip.after - flip.before) * chosen > 0]
+            lines += [f"  {sign} {flip.id}: {' '.join(flip.question.split())[:100]}" for flip in flipped]
+    for names, where in ((found.only_before, "first"), (found.only_after, "second")):
+        lines += [f"only in the {where}: {', '.join(names)}"] if names else []
+    return "\n".join(lines)

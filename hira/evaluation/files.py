@@ -1,0 +1,135 @@
+"""Questions in a file of one's own: JSON lines, a JSON array or CSV, with the columns that are usual or named."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hira.casting import present
+from hira.errors import UsageError
+from hira.evaluation.item import Item
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "query", "problem", "prompt", "Question", "input"),
+    "answer": (
+        "answers", "answer", "golden_answers", "gold", "Final answer", "Answer", "target", "possible_answers", "output"
+    ),
+    "id": ("id", "_id", "task_id", "qid", "question_id"),
+    "category": ("category", "level", "Level", "difficulty", "type", "subject", "topic"),
+    "files": ("files", "file", "file_path", "file_name"),
+    "every": ("every",),
+}  # fmt: skip
+"""For each part of an item the names under which sets have it, best first."""
+_NOTHING = frozenset({"", "none", "null", "nan"})
+
+
+def items_of(path: Path, columns: Mapping[str, str] | None = None) -> list[Item]:
+    """The items of a file. `columns` names the ones that are called otherwise.
+
+    Raises `UsageError` for what cannot be read, with its line.
+    """
+    return read_rows(rows_of(path), path.parent, str(path), columns or {})
+
+
+def rows_of(path: Path) -> list[Mapping[str, Any]]:
+    """The rows of a file, each with the names of its columns."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"the questions cannot be read: {error.strerror}", where=str(path)) from None
+    except UnicodeDecodeError:
+        raise UsageError("the questions are no text in UTF-8", where=f"in {path}", fix="convert the file") from None
+    if path.suffix in (".csv", ".tsv"):
+        return list(csv.DictReader(io.StringIO(text), delimiter="\t" if path.suffix == ".tsv" else ","))
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise UsageError(f"no valid JSON: {error}", where=f"in {path}", fix="correct the file") from None
+        return [row for row in found if isinstance(row, dict)]
+    return list(_lines(text, path))
+
+
+def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"no valid JSON: {error}", where=f"in line {number} of {path}") from None
+        if not isinstance(row, dict):
+            raise UsageError("no JSON object", where=f"in line {number} of {path}", fix='write {"question": "…"}')
+        yield row
+
+
+def read_rows(rows: Iterable[Mapping[str, Any]], folder: Path, name: str, columns: Mapping[str, str]) -> list[Item]:
+    """Rows as items; what is neither question, answer, id, category nor file is kept as `meta`."""
+    rows = list(rows)
+    if not rows:
+        raise UsageError("there are no questions", where=f"in {name}")
+    known = {column for row in rows for column in row}
+    if strange := sorted(set(columns) - set(COLUMNS)):
+        raise UsageError(f"no part of a question is called {strange[0]!r}", fix=f"there are {', '.join(COLUMNS)}")
+    if missing := sorted(set(columns.values()) - known):
+        raise UsageError(
+            f"there is no column {missing[0]!r}", where=f"in {name}", fix=f"it has {', '.join(sorted(known))}"
+        )
+    chosen = {
+        part: columns.get(part) or next((column for column in names if column in known), "")
+        for part, names in COLUMNS.items()
+    }
+    if not chosen["question"]:
+        fix = f"name it: --column question=NAME; the file has {', '.join(sorted(known))}"
+        raise UsageError("there is no column with the questions", where=f"in {name}", fix=fix)
+    items = [_item(row, at, chosen, folder, name) for at, row in enumerate(rows, 1)]
+    seen: dict[str, int] = {}
+    for at, item in enumerate(items, 1):
+        if item.id in seen:
+            raise UsageError(
+                f"the id {item.id!r} is that of question {seen[item.id]} already", where=f"question {at} of {name}"
+            )
+        seen[item.id] = at
+    return items
+
+
+def _item(row: Mapping[str, Any], at: int, chosen: Mapping[str, str], folder: Path, name: str) -> Item:
+    def value(part: str) -> Any:
+        return row.get(chosen[part]) if chosen[part] else None
+
+    question = str(value("question") or "").strip()
+    if not question:
+        raise UsageError("the question is empty", where=f"question {at} of {name}", fix="fill it in or remove the row")
+    told = value("id")
+    try:
+        files = present([folder / one for one in listed(value("files"))])
+    except UsageError as error:
+        raise UsageError(error.what, where=f"question {at} of {name}", fix=error.fix) from None
+    return Item(
+        str(at if told in (None, "") else told),
+        question,
+        tuple(listed(value("answer"))),
+        tuple(listed(value("every"))),
+        str(value("category") or "").strip(),
+        files,
+        {key: one for key, one in row.items() if key not in chosen.values() and one not in (None, "")},
+    )
+
+
+def listed(value: Any) -> list[str]:
+    """One text or several: a list, a list in JSON, `{"value": …, "aliases": […]}`, or the text itself."""
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        return list(dict.fromkeys(one for key in ("value", "answer", "aliases") for one in listed(value.get(key))))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(dict.fromkeys(one for entry in value for one in listed(entry)))
+    text = str(value).strip()
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            return listed(json.loads(text))
+        except ValueError:
+            pass
+    return [] if text.lower() in _NOTHING else [text]

@@ -1,0 +1,30 @@
+"""A question of a data set, with what counts as its answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`answers` are taken one for another; of `every` all have to be said. Without both, nothing can be known: right is
+    who says so, and cites nothing. `category` is what results are broken down by; `meta` is what else the set holds.
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    every: tuple[str, ...] = ()
+    category: str = ""
+    files: tuple[Path, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def answerable(self) -> bool:
+        return bool(self.answers or self.every)
+
+    @property
+    def gold(self) -> str:
+        """The answer as a judge reads it."""
+        return " and ".join(self.every) if self.every else " or ".join(self.answers)

@@ -1,0 +1,140 @@
+"""What is kept of each question that was asked: one line of JSON, written when it is finished."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.answer import Answer
+from hira.errors import UsageError
+from hira.evaluation.cells import Cell
+from hira.evaluation.item import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """`correct` and `value` (0 to 1) are None where nothing could be said: unscored, never 0. `note` says why, or what
+    the judge said."""
+
+    correct: bool | None
+    value: float | None
+    metric: str
+    note: str = ""
+    extracted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one role spent in one run."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One question in one cell. `tools` counts calls by tool as [made, went well]; `seconds` is wall time."""
+
+    cell: str
+    id: str
+    category: str
+    question: str
+    gold: str
+    answer: str
+    status: str
+    score: Score
+    error: str = ""
+    run: str = ""
+    seconds: float = 0.0
+    cost: float | None = None
+    subtasks: int = 0
+    roles: Mapping[str, Spent] = field(default_factory=dict)
+    tools: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        return sum(role.calls for role in self.roles.values())
+
+    @property
+    def tokens(self) -> int:
+        return sum(role.prompt_tokens + role.completion_tokens for role in self.roles.values())
+
+    @property
+    def written(self) -> int:
+        """Completion tokens: how long the reasoning was."""
+        return sum(role.completion_tokens for role in self.roles.values())
+
+    @property
+    def interactions(self) -> int:
+        """Calls of tools."""
+        return sum(made for made, _ in self.tools.values())
+
+    @property
+    def line(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
+
+
+def record_of(
+    cell: Cell, item: Item, answer: Answer, score: Score, tools: Mapping[str, tuple[int, int]], seconds: float
+) -> Record:
+    rollout = answer.rollout
+    roles: dict[str, Spent] = {}
+    for trajectory in rollout.trajectories.values():
+        usage, known = trajectory.usage, roles.get(trajectory.role, Spent(0, 0, 0))
+        roles[trajectory.role] = Spent(
+            known.calls + usage.calls,
+            known.prompt_tokens + usage.prompt_tokens,
+            known.completion_tokens + usage.completion_tokens,
+        )
+    return Record(
+        cell.name,
+        item.id,
+        item.category,
+        item.question,
+        item.gold,
+        answer.text,
+        answer.status,
+        score,
+        kind_of(answer),
+        rollout.run,
+        round(seconds, 3),
+        rollout.usage.cost,
+        len(rollout.findings),
+        roles,
+        dict(tools),
+        dict(Counter(str(citation.verdict) for citation in answer.citations)),
+    )
+
+
+def kind_of(answer: Answer) -> str:
+    """What ended a run that did not end by itself, such as `RateLimited`; empty for one that did."""
+    failure = answer.rollout.failure
+    return f"{type(failure).__name__}: {failure.what}" if failure else ""
+
+
+def read(path: Path) -> list[Record]:
+    """The records of a file; a last line that was cut off, because the machine went down, is left out."""
+    return list(_records(path.read_text(encoding="utf-8").splitlines(), path)) if path.exists() else []
+
+
+def _records(lines: Iterable[str], path: Path) -> Iterator[Record]:
+    lines = list(lines)
+    for at, line in enumerate(lines, 1):
+        try:
+            yield from_json(json.loads(line))
+        except (ValueError, TypeError, KeyError) as error:
+            if at == len(lines):
+                return
+            raise UsageError(f"line {at} cannot be read: {error}", where=f"in {path}", fix="remove the line") from None
+
+
+def from_json(values: Mapping[str, Any]) -> Record:
+    values = dict(values)
+    values["score"] = Score(**values["score"])
+    values["roles"] = {role: Spent(**spent) for role, spent in values["roles"].items()}
+    values["tools"] = {tool: (made, well) for tool, (made, well) in values["tools"].items()}
+    return Record(**values)

@@ -1,0 +1,199 @@
+"""Asking every question in every cell: side by side, recorded as they finish, and gone on with after a crash.
+
+A folder holds all of an evaluation: `plan.json` says what is asked, `records.jsonl` holds a line for each question that
+is finished, `journal.sqlite` what the others have already paid for.
+"""
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.answer import Answer
+from hira.api import Hira
+from hira.batch import Batch, Question, flowing, hopeless
+from hira.errors import HiraError, UsageError
+from hira.evaluation.cells import Cell
+from hira.evaluation.item import Item
+from hira.evaluation.record import Record, Score, read, record_of
+from hira.events import Event, Reader, ToolEnded
+from hira.settings import Settings
+
+RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
+Scorer = Callable[[Item, Answer], Awaitable[Score]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked, how, and what is made of the answers. `data` names the questions, `metric` the scorer."""
+
+    data: str
+    items: tuple[Item, ...]
+    cells: tuple[Cell, ...]
+    settings: Settings
+    metric: str = "match"
+    concurrency: int = 8
+
+    @property
+    def total(self) -> int:
+        return len(self.items) * len(self.cells)
+
+    def shown(self) -> dict[str, Any]:
+        """The plan as it is kept, without any key. Two plans with the same `shown` are one evaluation."""
+        settings = {k: v for k, v in self.settings.shown().items() if k not in ("cache", "journal")}
+        return {
+            "data": self.data,
+            "questions": [item.id for item in self.items],
+            "digest": digest(self.items),
+            "cells": [
+                {**asdict(cell), "changes": json.loads(json.dumps(cell.changes, default=sorted))} for cell in self.cells
+            ],
+            "metric": self.metric,
+            "settings": settings,
+        }
+
+
+def digest(items: Sequence[Item]) -> str:
+    """Names the questions and their answers: two sets with one digest are the same set."""
+    told = json.dumps(
+        [[one.id, one.question, one.answers, one.every, one.category] for one in items], ensure_ascii=False
+    )
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class Watched:
+    """Counts the calls of tools in one run, and how many of them went well."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    well: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ToolEnded):
+            self.made[event.tool] += 1
+            self.well[event.tool] += event.ok
+
+    @property
+    def tools(self) -> dict[str, tuple[int, int]]:
+        return {tool: (self.made[tool], self.well[tool]) for tool in self.made}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One question in one cell."""
+
+    cell: Cell
+    item: Item
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.cell.name, self.item.id)
+
+    def run(self, plan: str) -> str:
+        """The name of its run in the journal, the same after a crash."""
+        told = "\n".join((plan, *self.key))
+        return f"eval-{hashlib.sha256(told.encode()).hexdigest()[:20]}"
+
+
+class Evaluation:
+    """An evaluation under way in a folder. Iterating asks what is missing and gives each record as it is written.
+
+    Raises `UsageError` for a folder that holds another evaluation. `failure` is what no other question would get past
+    either, such as a refused key; it ends the evaluation, which can be gone on with.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, score: Scorer, *, ray: str = "") -> None:
+        self.plan = plan
+        self.folder = folder
+        self.score = score
+        self.ray = ray
+        self.failure: HiraError | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        shown = json.loads(json.dumps(plan.shown(), default=str))
+        known = _known_plan(folder)
+        if known is not None and known != shown:
+            different = ", ".join(key for key in shown if shown[key] != known.get(key))
+            what = f"{folder} holds another evaluation (different: {different})"
+            raise UsageError(what, fix="name another folder with --out")
+        if known is None:
+            (folder / PLAN).write_text(json.dumps(shown, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+        wanted = {Task(cell, item).key for cell in plan.cells for item in plan.items}
+        self.records = [one for one in read(folder / RECORDS) if (one.cell, one.id) in wanted]
+        self._batches: dict[str, Batch] = {}
+        self._watching: dict[str, Watched] = {}
+        self._stopped = False
+
+    @property
+    def left(self) -> list[Task]:
+        """What is not finished yet. Cells go side by side, so that an early look shows all of them."""
+        done = {(one.cell, one.id) for one in self.records}
+        tasks = (Task(cell, item) for item in self.plan.items for cell in self.plan.cells)
+        return [task for task in tasks if task.key not in done]
+
+    def stop(self) -> None:
+        """Begin no other question; those in flight are answered from what is known, and asked again another time."""
+        self._stopped = True
+        for batch in self._batches.values():
+            batch.stop()
+
+    async def each(self) -> AsyncGenerator[Record, None]:
+        """The records of what was missing, as they are written."""
+        with (self.folder / RECORDS).open("a", encoding="utf-8") as file:
+            _whole_lines(self.folder / RECORDS, file)
+            async with AsyncExitStack() as stack:
+                for cell in self.plan.cells:
+                    settings = cell.settings(self.plan.settings).changed({"journal": self.folder / JOURNAL}, "--out")
+                    hira = await stack.enter_async_context(Hira(settings=settings))
+                    self._batches[cell.name] = Batch(hira, (), begins=self._begins)
+                tasks = (task for task in self.left if not self._stopped)
+                async with aclosing(flowing(tasks, self.plan.concurrency, self._asked)) as finished:
+                    async for record in finished:
+                        if record is None:
+                            continue
+                        file.write(record.line + "\n")
+                        file.flush()
+                        self.records.append(record)
+                        yield record
+
+    async def _asked(self, task: Task) -> Record | None:
+        """One question, asked and scored; None if it was interrupted, so that it is asked again."""
+        run = task.run(self._name)
+        watched = self._watching[run] = Watched()
+        question = Question(task.item.question, task.item.id, task.item.files, run=run, begin_as=run)
+        began = time.monotonic()
+        done = await self._batches[task.cell.name].answer(question)
+        del self._watching[run]
+        if hopeless(done):
+            self.failure = self.failure or done.answer.rollout.failure
+            self._stopped = True
+            return None
+        if done.answer.status == "interrupted" or (self._stopped and done.answer.status == "partial"):
+            return None
+        seconds = time.monotonic() - began
+        score = await self.score(task.item, done.answer)
+        return record_of(task.cell, task.item, done.answer, score, watched.tools, seconds)
+
+    def _begins(self, _question: Question, run: str) -> Sequence[Reader]:
+        return [self._watching[run]]
+
+
+def _known_plan(folder: Path) -> Mapping[str, Any] | None:
+    path = folder / PLAN
+    try:
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the plan cannot be read: {error}", where=f"in {path}", fix="name another folder") from None
+    return known if known is None or isinstance(known, dict) else {}
+
+
+def _whole_lines(path: Path, file: Any) -> None:
+    """End a line that a crash has cut off, so that the next record does not stand behind it."""
+    if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
+        kept = path.read_bytes().rpartition(b"\n")[0]
+        file.truncate(len(kept) + (1 if kept else 0))

@@ -1,0 +1,103 @@
+"""Figures over many questions: intervals, several tries, paired comparisons. Pure; a seed fixes what is drawn."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+DRAWS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its bounds."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean. Raises `ValueError` for no values."""
+    if not values:
+        raise ValueError("the mean of nothing")
+    return math.fsum(values) / len(values)
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation of a sample (n - 1), 0 for fewer than two values."""
+    if len(values) < 2:
+        return 0.0
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def wilson(right: int, total: int, z: float = 1.96) -> Interval:
+    """A share with Wilson's score interval, which holds for small numbers and at 0 and 1."""
+    if total == 0:
+        return Interval(0.0, 0.0, 1.0)
+    share = right / total
+    centre = share + z * z / (2 * total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    whole = 1 + z * z / total
+    return Interval(share, max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole))
+
+
+def bootstrap(
+    values: Sequence[float], figure: Callable[[Sequence[float]], float] = mean, *, draws: int = DRAWS, seed: int = 0
+) -> Interval:
+    """A figure with its 95 % interval by the percentile bootstrap."""
+    drawn = random.Random(seed)
+    found = sorted(figure(drawn.choices(values, k=len(values))) for _ in range(draws))
+    return Interval(figure(values), found[int(0.025 * draws)], found[min(draws - 1, int(0.975 * draws))])
+
+
+def pass_at(right: int, tries: int, k: int) -> float:
+    """The chance that at least one of `k` tries is right, estimated without bias from `tries` of which `right` were:
+    1 - C(tries - right, k) / C(tries, k)."""
+    if not 0 < k <= tries:
+        raise ValueError(f"pass@{k} needs at least {k} tries, there are {tries}")
+    return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
+
+
+def majority(answers: Sequence[str]) -> str:
+    """The answer given most often; of several, the one given first. Empty answers do not vote."""
+    votes = Counter(answer for answer in answers if answer)
+    return votes.most_common(1)[0][0] if votes else ""
+
+
+def cohens_d(differences: Sequence[float]) -> float:
+    """The paired effect size: the mean difference over its standard deviation (n - 1). Infinite without spread."""
+    centre, spread = mean(differences), deviation(differences)
+    if spread == 0:
+        return 0.0 if centre == 0 else math.copysign(math.inf, centre)
+    return centre / spread
+
+
+def mcnemar(better: int, worse: int) -> float:
+    """The two-sided exact p-value that of `better + worse` questions that flipped, this many went one way by chance."""
+    flipped = better + worse
+    if flipped == 0:
+        return 1.0
+    tail = sum(math.comb(flipped, at) for at in range(min(better, worse) + 1))
+    return min(1.0, 2 * tail / math.pow(2, flipped)) if flipped < 1000 else _normal_tail(better, worse)
+
+
+def _normal_tail(better: int, worse: int) -> float:
+    """The same by the normal approximation with continuity correction, where powers of two overflow."""
+    z = max(0.0, abs(better - worse) - 1) / math.sqrt(better + worse)
+    return math.erfc(z / math.sqrt(2))
+
+
+def paired(differences: Sequence[float], *, draws: int = 10_000, seed: int = 0) -> float:
+    """The two-sided p-value of a mean difference by random changes of sign; for scores that are no yes or no."""
+    if not differences or not any(differences):
+        return 1.0
+    seen, drawn = abs(math.fsum(differences)), random.Random(seed)
+    reached = 0
+    for _ in range(draws):
+        signs = drawn.getrandbits(len(differences))
+        total = math.fsum(-one if signs >> at & 1 else one for at, one in enumerate(differences))
+        reached += abs(total) >= seen - 1e-12
+    return (reached + 1) / (draws + 1)

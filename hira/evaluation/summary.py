@@ -1,0 +1,201 @@
+"""What the records come to. Pure: the same records give the same figures, bit by bit, whatever their order."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hira.evaluation.cells import Cell
+from hira.evaluation.record import Record
+from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass_at
+
+SEARCHES = frozenset({"search", "scholar"})
+FETCHES = frozenset({"browse", "scrape", "click"})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way of asking, over all its seeds. Means are over questions that were asked; accuracy is over those that are
+    scored, each question counting once (avg@k), with its bootstrap interval.
+
+    `pass_k` is whether any seed was right (pass@k for k = all seeds), `voted` whether the majority's answer was; both
+    None for one seed.
+    """
+
+    workflow: str
+    model: str
+    variant: str
+    seeds: int
+    asked: int
+    scored: int
+    accuracy: Interval | None
+    pass_k: float | None
+    voted: float | None
+    value: float | None
+    calls: float
+    tokens: float
+    written: float
+    interactions: float
+    subtasks: float
+    seconds: float
+    cost: float | None
+    statuses: Mapping[str, int]
+    failures: Mapping[str, int]
+    verdicts: Mapping[str, int]
+    tools: Mapping[str, tuple[int, int]]
+    categories: Mapping[str, "Category"]
+
+    @property
+    def name(self) -> str:
+        return " · ".join(part for part in (self.workflow, self.model, self.variant) if part)
+
+    def reached(self, tools: Iterable[str]) -> float | None:
+        """The share of these tools' calls that went well, None if none was made."""
+        counts = [self.tools[tool] for tool in sorted(tools) if tool in self.tools]
+        made = sum(count for count, _ in counts)
+        return sum(well for _, well in counts) / made if made else None
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A part of the questions: how many are scored, and how many of them were right (summed over seeds)."""
+
+    scored: int
+    right: int
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.right / self.scored if self.scored else None
+
+
+def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[Row]:
+    """One row for each way of asking, in the order of the plan."""
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.group].append(cell)
+    by_cell: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_cell[record.cell].append(record)
+    found = []
+    for group, own in groups.items():
+        asked = [record for cell in own for record in sorted(by_cell[cell.name], key=lambda one: one.id)]
+        if asked:
+            found.append(_row(group, len(own), asked))
+    return found
+
+
+def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Row:
+    scored = [record for record in asked if record.score.correct is not None]
+    values = [record.score.value for record in asked if record.score.value is not None]
+    shares = [mean([float(bool(one.score.correct)) for one in tries]) for tries in _by_question(scored).values()]
+    costs = [record.cost for record in asked if record.cost is not None]
+    return Row(
+        *group,
+        seeds=seeds,
+        asked=len(asked),
+        scored=len(scored),
+        accuracy=bootstrap(shares) if shares else None,
+        pass_k=_passed(scored) if seeds > 1 else None,
+        voted=_voted(scored) if seeds > 1 else None,
+        value=mean(values) if values else None,
+        calls=mean([record.calls for record in asked]),
+        tokens=mean([record.tokens for record in asked]),
+        written=mean([record.written for record in asked]),
+        interactions=mean([record.interactions for record in asked]),
+        subtasks=mean([record.subtasks for record in asked]),
+        seconds=mean([record.seconds for record in asked]),
+        cost=sum(costs) if costs else None,
+        statuses=_counted(record.status for record in asked),
+        failures=_counted(record.error.partition(":")[0] for record in asked if record.error),
+        verdicts=_summed(record.verdicts for record in asked),
+        tools=_tools(asked),
+        categories=_categories(scored),
+    )
+
+
+def _by_question(records: Iterable[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        found[record.id].append(record)
+    return dict(sorted(found.items()))
+
+
+def _passed(scored: Sequence[Record]) -> float | None:
+    tries = _by_question(scored).values()
+    return (
+        mean([pass_at(sum(bool(one.score.correct) for one in own), len(own), len(own)) for own in tries])
+        if tries
+        else None
+    )
+
+
+def _voted(scored: Sequence[Record]) -> float | None:
+    """The share of questions whose most frequent answer is right."""
+    right = []
+    for own in _by_question(scored).values():
+        told = [" ".join((one.score.extracted or one.answer).lower().split()) for one in own]
+        chosen = majority(told)
+        right.append(float(bool(own[told.index(chosen)].score.correct)) if chosen else 0.0)
+    return mean(right) if right else None
+
+
+def _categories(scored: Sequence[Record]) -> dict[str, Category]:
+    found: dict[str, list[bool]] = defaultdict(list)
+    for record in scored:
+        found[record.category].append(bool(record.score.correct))
+    return {name: Category(len(right), sum(right)) for name, right in sorted(found.items()) if name}
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items()))
+
+
+def _tools(asked: Sequence[Record]) -> dict[str, tuple[int, int]]:
+    made: Counter[str] = Counter()
+    well: Counter[str] = Counter()
+    for record in asked:
+        for tool, (count, good) in record.tools.items():
+            made[tool] += count
+            well[tool] += good
+    return {tool: (made[tool], well[tool]) for tool in sorted(made)}
+
+
+def as_json(row: Row) -> dict[str, Any]:
+    """A row for `summary.json`. Wall time is left out: it is not had again."""
+    interval = row.accuracy
+    return {
+        "workflow": row.workflow,
+        "model": row.model,
+        "variant": row.variant,
+        "seeds": row.seeds,
+        "asked": row.asked,
+        "scored": row.scored,
+        "accuracy": interval and round(interval.value, 6),
+        "accuracy_95": interval and [round(interval.low, 6), round(interval.high, 6)],
+        "pass_at_k": row.pass_k,
+        "majority": row.voted,
+        "value": row.value,
+        "calls": round(row.calls, 3),
+        "tokens": round(row.tokens, 1),
+        "completion_tokens": round(row.written, 1),
+        "tool_calls": round(row.interactions, 3),
+        "subtasks": round(row.subtasks, 3),
+        "cost": row.cost,
+        "statuses": row.statuses,
+        "failures": row.failures,
+        "citations": row.verdicts,
+        "tools": {tool: {"made": made, "ok": well} for tool, (made, well) in row.tools.items()},
+        "search_success": row.reached(SEARCHES),
+        "fetch_success": row.reached(FETCHES),
+        "categories": {
+            name: {"scored": one.scored, "right": one.right, "accuracy": one.accuracy}
+            for name, one in row.categories.items()
+        },
+    }
