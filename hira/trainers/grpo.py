@@ -1,0 +1,394 @@
+"""The trainer: TRL's GRPOTrainer with rollouts, credit and packing of our own. The only module that imports TRL.
+
+TRL keeps the loss, the optimiser, checkpoints and logging. What differs: an update is one optimiser step whatever the
+number of its rows; each row carries its weight in the mask and the update one normaliser, so that results do not hang
+on how rows are packed; micro-batches are of one role, whose adapter acts; the reference is the base without adapter.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from datasets import Dataset  # type: ignore[import-untyped]
+from transformers import PrinterCallback, TrainerCallback
+from trl.trainer.grpo_config import GRPOConfig
+from trl.trainer.grpo_trainer import GRPOTrainer
+
+from hira.errors import HiraError
+from hira.trainers import records
+from hira.trainers.credit import Credit
+from hira.trainers.group import Credited, Group
+from hira.trainers.measures import Means, measures
+from hira.trainers.packing import Micro, in_step, packed, shared
+from hira.trainers.tensors import tensors
+from hira.trainers.update import Collect, Collected, Updates
+from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, fingerprint
+
+COMPLETE = "complete.json"
+CANARY = 32
+PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
+Batch = dict[str, Any]
+
+
+def _scored_elsewhere(**_: Any) -> list[float | None]:
+    """TRL wants a reward function; rewards are given with the rollouts."""
+    raise HiraError("rewards come with the rollouts")
+
+
+class RoleTrainer(GRPOTrainer):
+    """Trains the adapters of `model`, a PEFT model with one adapter for each name in `updates.adapters`.
+
+    `collect` makes the rollouts of an update, `credit` their advantages; `updated` is told the number of steps made
+    whenever the weights have changed. Metrics and sample rollouts go to `folder`, checkpoints below it.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        updates: Updates,
+        collect: Collect,
+        credit: Credit,
+        folder: Path,
+        *,
+        updated: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.updates = updates
+        self.collect = collect
+        self.credit = credit
+        self.folder = folder
+        self.updated = updated
+        self._held: list[tuple[Micro, Batch]] | None = None
+        self._told: dict[str, float] = {}
+        self._scored: torch.Tensor | None = None
+        self._canary: tuple[str, list[int]] | None = None
+        self._base = ""
+        config = config_of(updates, folder)
+        # One made-up prompt a step and process: what is asked is for `collect` to say.
+        asked = [{"prompt": str(at)} for at in range(updates.steps * config.world_size)]
+        super().__init__(
+            model=model,
+            reward_funcs=_scored_elsewhere,
+            args=config,
+            train_dataset=Dataset.from_list(asked),
+            processing_class=tokenizer,
+            callbacks=[_AfterStep(self)],
+        )
+        self.beta = config.beta = updates.beta  # after TRL looked for an adapter of a fixed name to copy
+        self.remove_callback(PrinterCallback)
+        all_trainable(self._bare)
+
+    @property
+    def _bare(self) -> Any:
+        return self.accelerator.unwrap_model(self.model)
+
+    def _send_telemetry(self) -> None:
+        """Nothing is sent anywhere."""
+
+    # --- rollouts, credit, packing
+
+    def _prepare_inputs(self, _: Any) -> Any:
+        """The micro-batches of this step. The next set of rollouts is made when the last has had its iterations."""
+        step = self.state.global_step
+        if step % self.updates.iterations and self._held is not None:
+            return self._held
+        began = time.perf_counter()
+        self._bare.eval()
+        collected = self.collect(step // self.updates.iterations)
+        self._bare.train()
+        took = time.perf_counter() - began
+        groups = self._everybodys(collected.groups)
+        credited = self.credit(groups)
+        self._told = {**measures(groups, credited), **collected.measures, "rollout_seconds": took}
+        self._record(collected, credited)
+        self._held = self._batches(credited)
+        return self._held
+
+    def _everybodys(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups of all processes: credit is worked out over all of them, by each process alike."""
+        if self.accelerator.num_processes == 1:
+            return list(groups)
+        parts: list[Any] = [None] * self.accelerator.num_processes
+        dist.all_gather_object(parts, list(groups))
+        return [group for part in parts for group in part]
+
+    def _batches(self, credited: Credited) -> list[tuple[Micro, Batch]]:
+        rows = [one for one in credited.rows if one.weight and (one.advantage or self.beta)]
+        processes = self.accelerator.num_processes
+        dealt = [packed(part, self.updates.budget, self.updates.adapters) for part in shared(rows, processes)]
+        micros = in_step(dealt[self.accelerator.process_index], max(map(len, dealt)))
+        weight = sum(one.weight * one.row.tokens for one in rows)
+        scale = sum(one.row.tokens for one in rows) / weight if weight else 1.0
+        made: list[tuple[Micro, Batch]] = []
+        for micro in micros:
+            batch = tensors(
+                micro,
+                pad=self._tokenizer.pad_token_id,
+                scale=scale,
+                items=max(credited.normaliser * scale, 1.0),
+                device=self.accelerator.device,
+                old=self.updates.old == "sampler",
+            )
+            made.append((micro, batch))
+        for micro, batch in made:
+            self._add_fixed(micro, batch)
+        self._canary = self._canary or _canary(micros)
+        return made
+
+    def _add_fixed(self, micro: Micro, batch: Batch) -> None:
+        """Log-probabilities that stay as they are while the weights change: the reference's and the old policy's."""
+        bare = self._bare
+        with torch.no_grad():
+            if self.beta:
+                with base_alone(bare):
+                    batch["ref_per_token_logps"] = self._logps(bare, batch)
+            if self.updates.iterations > 1 and self.updates.old == "trainer":
+                activate(bare, micro.adapter or self._first_adapter)
+                batch["old_per_token_logps"] = self._logps(bare, batch)
+
+    def _logps(self, model: Any, batch: Batch) -> torch.Tensor:
+        ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
+        seen = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
+        logps, _, _ = self._get_per_token_logps_and_entropies(model, ids, seen, batch["completion_ids"].size(1))
+        return logps  # type: ignore[no-any-return]
+
+    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+        found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+        self._scored = found[0].detach()
+        return found
+
+    @property
+    def _first_adapter(self) -> str:
+        return next(iter(self.updates.adapters.values()))
+
+    # --- the step
+
+    def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
+        """Forward and backward through all micro-batches of the update; the Trainer then makes its one step."""
+        del num_items_in_batch
+        batches = self._prepare_inputs(inputs)
+        began = time.perf_counter()
+        model.train()
+        means = Means()
+        total = torch.zeros((), device=self.accelerator.device)
+        for at, (micro, batch) in enumerate(batches):
+            with self._alone(model, last=at == len(batches) - 1):
+                activate(self._bare, micro.adapter or self._first_adapter)
+                with self.compute_loss_context_manager():
+                    loss = self.compute_loss(model, batch)
+                self.accelerator.backward(loss)
+            total += loss.detach()
+            self._measure(micro, batch, means)
+        self._reduce()
+        self._check_finite(total, batches)
+        self._tell(means, batches, time.perf_counter() - began)
+        return total
+
+    def _alone(self, model: Any, *, last: bool) -> Any:
+        """Gradients are summed on each process and shared once at the end. DeepSpeed and FSDP share them themselves."""
+        self.accelerator.gradient_state._set_sync_gradients(last)  # noqa: SLF001 - as the Trainer itself does
+        if self.accelerator.num_processes == 1 or self._shares_itself:
+            return nullcontext()
+        return self.accelerator.no_sync(model)
+
+    @property
+    def _shares_itself(self) -> bool:
+        return bool(self.is_deepspeed_enabled or self.is_fsdp_enabled)
+
+    def _reduce(self) -> None:
+        """The mean of the gradients over processes. An adapter that no process used has none, and stays as it is."""
+        if self.accelerator.num_processes == 1 or self._shares_itself:
+            return
+        trained = [one for one in self._bare.parameters() if one.requires_grad]
+        used = torch.tensor([one.grad is not None for one in trained], dtype=torch.int, device=self.accelerator.device)
+        dist.all_reduce(used, dist.ReduceOp.MAX)
+        for one in (one for one, was in zip(trained, used.tolist(), strict=True) if was):
+            if one.grad is None:
+                one.grad = torch.zeros_like(one)
+            dist.all_reduce(one.grad)
+            one.grad /= self.accelerator.num_processes
+
+    def _check_finite(self, total: torch.Tensor, batches: Sequence[tuple[Micro, Batch]]) -> None:
+        """Stop before a step that would spoil the weights for good."""
+        sums = [one.grad.sum() for one in self._bare.parameters() if one.grad is not None]
+        whole = torch.stack([total, *[one.to(total) for one in sums]])
+        if bool(torch.isfinite(whole).all()):
+            return
+        what = "the loss is not a number" if not bool(torch.isfinite(total)) else "a gradient is not a number"
+        roles = sorted({micro.role for micro, _ in batches})
+        raise HiraError(
+            f"{what}, so step {self.state.global_step + 1} was not made",
+            where=f"rows of {', '.join(roles)}",
+            fix="lower the learning rate, then resume: the last checkpoint is from before",
+        )
+
+    # --- what is told
+
+    def _measure(self, micro: Micro, batch: Batch, means: Means) -> None:
+        """What TRL measured of the micro-batch it has just seen, by role, and how far sampler and trainer are apart."""
+        found = self._metrics["train"]
+        weight = float(sum(one.row.tokens for one in micro.rows))
+        for name in PER_ROW:
+            if found[name] and micro.rows:
+                means.add(f"{micro.role}/{name.removesuffix('_mean')}", found[name][-1], weight)
+                means.add(name.removesuffix("_mean"), found[name][-1], weight)
+        if self._scored is not None and micro.rows:
+            own = (batch["tool_mask"] > 0).float()
+            apart = float(((self._scored - batch["sampled"]).abs() * own).sum() / own.sum().clamp(min=1))
+            means.add(f"{micro.role}/sampler_drift", apart, weight)
+
+    def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
+        real = sum(one.row.length for micro, _ in batches for one in micro.rows)
+        padded = sum(micro.padded for micro, _ in batches)
+        self._told |= {
+            **means.values,
+            "micro_batches": len(batches),
+            "padding": 1 - real / padded if padded else 0.0,
+            "update_seconds": took,
+            "update_tokens_per_second": real / took,
+        }
+        if torch.cuda.is_available():
+            self._told["peak_memory_gib"] = torch.cuda.max_memory_allocated() / 2**30
+        self._metrics["train"].clear()
+        for name, value in self._told.items():
+            self._metrics["train"][name].append(float(value))
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """TRL's log, and a line of `metrics.jsonl`."""
+        super().log(logs, start_time)
+        if self.accelerator.is_main_process:
+            plain = {name: value for name, value in logs.items() if isinstance(value, int | float)}
+            records.append(self.folder / records.METRICS, [{"step": self.state.global_step, **plain}])
+
+    def _record(self, collected: Collected, credited: Credited) -> None:
+        """Sample rollouts with what credit made of them, before the update: they are there when it fails."""
+        if not self.accelerator.is_main_process:
+            return
+        gained: dict[str, dict[str, float]] = {}
+        for one in credited.rows:
+            gained.setdefault(one.row.rollout, {})[one.row.conversation] = one.advantage
+        step = self.state.global_step + 1
+        told = (
+            {"step": step, **one, "advantages": gained.get(str(one.get("rollout")), {})} for one in collected.samples
+        )
+        records.append(self.folder / records.ROLLOUTS, told)
+
+    # --- the run
+
+    def run(self, *, resume: bool = False) -> Any:
+        """Train to the last step; with `resume` from the last whole checkpoint, as if the run had never stopped."""
+        place = last_checkpoint(self.folder) if resume else None
+        since = step_of(place) if place else 0
+        if self.accelerator.is_main_process:
+            for name in (records.METRICS, records.ROLLOUTS):
+                records.cut(self.folder / name, since)
+        return self.train(resume_from_checkpoint=str(place) if place else None)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        all_trainable(self._bare)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """TRL's checkpoint; a last file says that it is whole."""
+        place = self.folder / f"checkpoint-{self.state.global_step}"
+        activate(self._bare, self._first_adapter)
+        try:
+            super()._save_checkpoint(model, trial)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            raise records.unwritable(error, place) from error
+        if self.accelerator.is_main_process:
+            records.append(place / COMPLETE, [{"step": self.state.global_step, "base": self._base}])
+
+    def began(self) -> None:
+        self._base = fingerprint(self._bare)
+
+    def stepped(self) -> None:
+        """After each step: the policy speaks with the new weights, and after the first that is checked."""
+        self.updated(self.state.global_step)
+        if self._canary and self._canary[0] and self._get_learning_rate() > 0:
+            adapter, ids = self._canary
+            check_effect(self._bare, ids, adapter, self.accelerator.device)
+            self._canary = ("", [])
+
+    def ended(self) -> None:
+        """Raise if the base has changed: then an adapter was merged, or more was trained than adapters."""
+        if fingerprint(self._bare) != self._base:
+            raise HiraError(
+                "the base's weights are not what they were when the run began",
+                fix="train adapters only, and never merge them into the base while training",
+            )
+
+
+class _AfterStep(TrainerCallback):
+    """Hands the Trainer's moments on."""
+
+    def __init__(self, trainer: RoleTrainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self.trainer.began()
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.trainer.stepped()
+
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        self.trainer.ended()
+
+
+def config_of(updates: Updates, folder: Path) -> GRPOConfig:
+    """TRL's settings. Its own numbers of prompts and generations are made up: `collect` decides."""
+    return GRPOConfig(
+        output_dir=str(folder),
+        max_steps=updates.steps,
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=1,
+        steps_per_generation=1,
+        num_generations=2,
+        loss_type="dapo",
+        scale_rewards="none",
+        beta=0.0,
+        epsilon=updates.clip_low,
+        epsilon_high=updates.clip_high,
+        use_bias_correction_kl=False,
+        temperature=1.0,
+        learning_rate=updates.learning_rate,
+        lr_scheduler_type=updates.schedule,
+        warmup_steps=updates.warmup,
+        weight_decay=updates.weight_decay,
+        max_grad_norm=updates.max_grad_norm,
+        bf16=updates.bf16,
+        use_cpu=not torch.cuda.is_available(),
+        gradient_checkpointing=updates.checkpointing,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=updates.save_every,
+        save_total_limit=updates.keep,
+        seed=updates.seed,
+        data_seed=updates.seed,
+        report_to=list(updates.report_to) or "none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        log_completions=False,
+    )
+
+
+def _canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
+    for micro in micros:
+        if micro.rows:
+            row = micro.rows[0].row
+            return micro.adapter, [*row.prompt, *row.completion][-CANARY:]
+    return None
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint that was written to its end, None if there is none."""
+    return max((path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")), key=step_of, default=None)
+
+
+def step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])

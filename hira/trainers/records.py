@@ -1,0 +1,63 @@
+"""JSON lines that a training run leaves: appended to as it goes, cut back to where it resumes."""
+
+import errno
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hira.errors import HiraError
+
+METRICS, ROLLOUTS = "metrics.jsonl", "rollouts.jsonl"
+
+
+def append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write one line for each record. A full disk is a clear error; a line is whole or cut away at the next resume."""
+    lines = "".join(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines)
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+def cut(path: Path, step: int) -> None:
+    """Drop what was recorded after the step, and a last line that was not written to its end."""
+    if not path.exists():
+        return
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _until(line, step)]
+    fresh = path.with_suffix(".part")
+    try:
+        fresh.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The records, without a last line that is cut."""
+    if not path.exists():
+        return []
+    return [found for line in path.read_text(encoding="utf-8").splitlines() if (found := _whole(line)) is not None]
+
+
+def unwritable(error: OSError, path: Path) -> HiraError:
+    """The error of a file that cannot be written, as a person can act on it."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        fix = "make room, then go on with --resume: the last whole checkpoint is kept"
+        return HiraError("the disk is full", where=f"writing {path}", fix=fix)
+    return HiraError(f"{path.name} cannot be written: {error.strerror}", where=str(path.parent), fix="check the folder")
+
+
+def _until(line: str, step: int) -> bool:
+    record = _whole(line)
+    return record is not None and int(record.get("step", 0)) <= step
+
+
+def _whole(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,87 @@
+"""The weights in training: which adapter acts, whether the base is still what it was, whether an adapter does anything.
+
+Adapters are never merged into the base: merging and taking out again drifts in bf16.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from hira.errors import HiraError
+
+_CHUNK = 1 << 24
+_PRIME = 65_521
+
+
+def activate(model: Any, adapter: str) -> None:
+    """Let this adapter act. All adapters stay trainable: PEFT freezes the others whenever it switches."""
+    if list(model.active_adapters) != [adapter]:
+        model.set_adapter(adapter)
+    all_trainable(model)
+
+
+def all_trainable(model: Any) -> None:
+    """Every parameter of every adapter wants a gradient, nothing else does."""
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad != in_adapter(name):
+            parameter.requires_grad_(in_adapter(name))
+
+
+def in_adapter(name: str) -> bool:
+    """Whether a parameter of that name belongs to a LoRA adapter."""
+    return "lora_" in name
+
+
+def base_alone(model: Any) -> AbstractContextManager[Any]:
+    """The model without its adapter: the reference policy, at no memory."""
+    alone: AbstractContextManager[Any] = model.disable_adapter()
+    return alone
+
+
+def fingerprint(model: Any) -> str:
+    """Names the base's weights exactly; made on their own device, in one pass.
+
+    Two sums of each tensor's bytes as integers, one weighted by position, are hashed with its name and shape.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for name, parameter in model.named_parameters():
+        if not in_adapter(name):
+            digest.update(f"{name} {tuple(parameter.shape)} {parameter.dtype} {_sums(parameter)}".encode())
+    return digest.hexdigest()
+
+
+@torch.no_grad()
+def _sums(parameter: Any) -> tuple[int, int]:
+    whole = parameter.detach().contiguous().reshape(-1).view(torch.uint8)
+    step = 2 if whole.numel() % 2 == 0 else 1
+    units = whole.view(torch.int16) if step == 2 else whole
+    plain = weighted = torch.zeros((), dtype=torch.int64, device=units.device)
+    for begin in range(0, units.numel(), _CHUNK):
+        part = units[begin : begin + _CHUNK].long()
+        place = torch.arange(begin, begin + part.numel(), device=part.device) % _PRIME + 1
+        plain, weighted = plain + part.sum(), weighted + (part * place).sum()
+    return int(plain), int(weighted)
+
+
+@torch.no_grad()
+def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> None:
+    """Raise if the model says the same with the adapter as without it: then nothing is trained, or nothing is served.
+
+    A canary for after the first step, when an adapter that learns cannot be neutral any more.
+    """
+    training = model.training
+    model.eval()
+    activate(model, adapter)
+    given = torch.tensor([list(ids)], device=device)
+    acting = model(input_ids=given).logits
+    with base_alone(model):
+        alone = model(input_ids=given).logits
+    model.train(training)
+    if torch.equal(acting, alone):
+        raise HiraError(
+            f"after the first step the adapter {adapter!r} changes nothing in what the model says",
+            fix="check that the LoRA target modules are in the model, and that the learning rate is not tiny",
+        )

@@ -1,0 +1,182 @@
+"""One update is what the papers' loss says, however its rows are packed."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from tiny import groups, hand_written, logprobs, model, trainer  # noqa: E402
+from transformers import TrainerCallback  # noqa: E402
+
+from hira.trainers.credit import Credit, grpo, mars, matpo  # noqa: E402
+from hira.trainers.group import Credited, Group  # noqa: E402
+from hira.trainers.grpo import RoleTrainer  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")
+SHARED = {"*": "default"}
+OWN = {"planner": "one", "*": "two"}
+SYSTEMS = partial(mars, system1="worker", system2="planner")
+SCHEMES: dict[str, Credit] = {
+    "grpo": grpo,
+    "dapo": partial(grpo, norm="dapo"),
+    "dr_grpo": partial(grpo, norm="dr_grpo", scale="none", longest=64),
+    "matpo": matpo,
+    "matpo by role": partial(matpo, norm="role_mean"),
+    "matpo by token": partial(matpo, norm="token_mean"),
+    "mars": SYSTEMS,
+    "mars by trajectory": partial(SYSTEMS, baseline="trajectory", balance=False),
+}
+
+
+class Gradients(TrainerCallback):
+    """Keeps the gradients of each step, as the optimiser is given them."""
+
+    def __init__(self) -> None:
+        self.steps: list[dict[str, Any]] = []
+
+    def on_pre_optimizer_step(self, _args: Any, _state: Any, _control: Any, **known: Any) -> None:
+        named = known["model"].named_parameters()
+        self.steps.append({name: one.grad.clone() for name, one in named if one.grad is not None})
+
+
+def trained(folder: Path, made: Any, given: Any, credit: Credit, **settings: Any) -> tuple[dict[str, Any], float]:
+    """The gradients and the loss of one update."""
+    kept = Gradients()
+    run = trainer(folder, made, given, credit, **settings)
+    run.add_callback(kept)
+    loss = run.run().training_loss
+    return kept.steps[0], loss
+
+
+def by_hand(made: Any, credited: Credited, **settings: Any) -> tuple[dict[str, Any], float]:
+    made.zero_grad()
+    loss = hand_written(made, credited, **settings)
+    loss.backward()
+    return {name: one.grad.clone() for name, one in made.named_parameters() if one.grad is not None}, float(
+        loss.detach()
+    )
+
+
+def apart(one: dict[str, Any], other: dict[str, Any]) -> float:
+    """The relative distance of two sets of gradients."""
+    assert one.keys() == other.keys()
+    difference = sum(float(((one[name] - other[name]) ** 2).sum()) for name in one)
+    size = sum(float((other[name] ** 2).sum()) for name in one)
+    return (difference / size) ** 0.5
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("adapters", [SHARED, OWN], ids=["one adapter", "an adapter for each role"])
+def test_one_step_is_that_of_a_hand_written_loss(scheme: str, adapters: dict[str, str], tmp_path: Path) -> None:
+    names = sorted(set(adapters.values()))
+    credit, given = SCHEMES[scheme], groups(3)
+    found, loss = trained(tmp_path, model(names), given, credit, adapters=adapters)
+    wanted, wanted_loss = by_hand(model(names), credit(given), adapters=adapters)
+    assert apart(found, wanted) < 1e-5
+    assert loss == pytest.approx(wanted_loss, rel=1e-4, abs=1e-6)
+
+
+def test_the_divergence_from_the_base_without_adapter_is_added(tmp_path: Path) -> None:
+    given = groups(4)
+    found, _ = trained(tmp_path, model(("one", "two")), given, matpo, adapters=OWN, beta=0.3)
+    wanted, _ = by_hand(model(("one", "two")), matpo(given), adapters=OWN, beta=0.3)
+    plain, _ = by_hand(model(("one", "two")), matpo(given), adapters=OWN)
+    assert apart(found, wanted) < 1e-5
+    assert apart(plain, wanted) > 1e-2
+
+
+def test_the_second_iteration_is_clipped_against_the_policy_that_sampled(tmp_path: Path) -> None:
+    given, kept = groups(5), Gradients()
+    run = trainer(tmp_path, model(), given, matpo, steps=2, iterations=2, learning_rate=0.05)
+    run.add_callback(kept)
+    run.run()
+    made, credited = model(), matpo(given)
+    old = {at: logprobs(made, one.row).detach() for at, one in enumerate(credited.rows)}
+    optimiser = torch.optim.AdamW([one for one in made.parameters() if one.requires_grad], lr=0.05, weight_decay=0.0)
+    for step in range(2):
+        wanted, _ = by_hand(made, credited, adapters=SHARED, old=old)
+        assert apart(kept.steps[step], wanted) < 1e-4
+        optimiser.step()
+    unclipped, _ = by_hand(model(), credited, adapters=SHARED, old=old, low=1e9, high=1e9)
+    assert apart(kept.steps[1], unclipped) > 1e-2
+
+
+def test_what_the_sampler_said_may_be_the_old_policy(tmp_path: Path) -> None:
+    given = groups(6)
+    credited = matpo(given)
+    old = {at: torch.tensor(one.row.logprobs) for at, one in enumerate(credited.rows)}
+    found, _ = trained(tmp_path, model(), given, matpo, old="sampler")
+    wanted, _ = by_hand(model(), credited, adapters=SHARED, old=old)
+    assert apart(found, wanted) < 1e-5
+
+
+@pytest.mark.parametrize("budget", [1, 60, 100_000])
+def test_results_do_not_hang_on_how_rows_are_packed(budget: int, tmp_path: Path) -> None:
+    given = groups(7)
+    found, _ = trained(tmp_path / "a", model(("one", "two")), given, matpo, adapters=OWN, budget=budget, beta=0.1)
+    other, _ = trained(tmp_path / "b", model(("one", "two")), given, matpo, adapters=OWN, budget=150, beta=0.1)
+    assert apart(found, other) < 1e-5
+
+
+def test_checkpointing_of_activations_changes_nothing(tmp_path: Path) -> None:
+    given = groups(8)
+    found, _ = trained(tmp_path / "a", model(("one", "two")), given, matpo, adapters=OWN, checkpointing=True)
+    other, _ = trained(tmp_path / "b", model(("one", "two")), given, matpo, adapters=OWN)
+    assert apart(found, other) < 1e-5
+
+
+def changed(given: tuple[Group, ...], where: Callable[[int, int], bool]) -> tuple[Group, ...]:
+    """The same groups with other ids at the places of the completions that are chosen by mask and position."""
+    from dataclasses import replace
+
+    chance = random.Random(1)
+
+    def other(row: Any) -> Any:
+        ids = [
+            chance.randrange(2, 40) if where(own, at) else one
+            for at, (one, own) in enumerate(zip(row.completion, row.mask, strict=True))
+        ]
+        return replace(row, completion=tuple(ids))
+
+    return tuple(
+        Group(group.problem, tuple(replace(one, rows=tuple(map(other, one.rows))) for one in group.attempts))
+        for group in given
+    )
+
+
+def test_the_gradient_of_every_masked_token_is_exactly_zero(tmp_path: Path) -> None:
+    """The gradient with respect to each token's log-probability: zero wherever the role did not sample it."""
+
+    seen: list[Any] = []
+
+    class Watched(RoleTrainer):
+        def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+            found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+            found[0].retain_grad()
+            seen.append(found[0])
+            return found
+
+        def compute_loss(self, model: Any, batch: Any, **kwargs: Any) -> Any:
+            loss = super().compute_loss(model, batch, **kwargs)
+            seen[-1] = (seen[-1], batch["tool_mask"] * batch["completion_mask"])
+            return loss
+
+    trainer(tmp_path, model(), groups(9), matpo, kind=Watched).run()
+    assert seen
+    for logps, weights in seen:
+        assert bool((logps.grad[weights == 0] == 0).all())
+        assert bool((logps.grad[weights > 0] != 0).all())
+
+
+def test_an_update_without_any_signal_leaves_the_weights_alone(tmp_path: Path) -> None:
+    made = model()
+    before = {name: one.clone() for name, one in made.named_parameters()}
+    dead = tuple(group for group in groups(10) if group.problem in {"dead", "alone"})
+    trainer(tmp_path, made, dead, matpo).run()
+    assert all(bool((one == before[name]).all()) for name, one in made.named_parameters())

@@ -1,0 +1,152 @@
+"""A tiny model with LoRA adapters, rows for it, and the loss written out by hand."""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+from hira.trainers.credit import Credit
+from hira.trainers.group import Attempt, Credited, Group
+from hira.trainers.grpo import RoleTrainer
+from hira.trainers.packing import adapter_of
+from hira.trainers.rows import Row
+from hira.trainers.update import Collected, Updates
+
+VOCABULARY = 40
+torch.set_num_threads(1)
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    words = {"<pad>": 0, "<eos>": 1} | {f"w{at}": at for at in range(2, VOCABULARY)}
+    made = Tokenizer(models.WordLevel(words, unk_token="w2"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="<pad>", eos_token="<eos>")
+
+
+def model(adapters: Sequence[str] = ("default",), *, fresh: bool = False, seed: int = 0) -> Any:
+    """A model of 20,000 parameters with these adapters; `fresh` ones begin as ordinary LoRA does, with no effect."""
+    torch.manual_seed(seed)
+    config = Qwen2Config(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        tie_word_embeddings=True,
+        pad_token_id=0,
+        eos_token_id=1,
+    )
+    base = Qwen2ForCausalLM(config)
+    lora = LoraConfig(r=2, lora_alpha=4, target_modules="all-linear", init_lora_weights=fresh, task_type="CAUSAL_LM")
+    wrapped = get_peft_model(base, lora, adapter_name=adapters[0])
+    for name in adapters[1:]:
+        wrapped.add_adapter(name, lora)
+    return wrapped
+
+
+def row(chance: random.Random, role: str, rollout: str, conversation: str, *, shortest: int = 1) -> Row:
+    """A ragged row: a prompt of 1 to 6 ids, then stretches that were sampled and stretches of tools."""
+    prompt = tuple(chance.randrange(2, VOCABULARY) for _ in range(chance.randint(1, 6)))
+    mask: list[int] = []
+    for turn in range(chance.randint(1, 3)):
+        mask += [0] * (chance.randint(1, 4) if turn else 0) + [1] * chance.randint(shortest, 6)
+    ids = tuple(chance.randrange(2, VOCABULARY) for _ in mask)
+    logprobs = tuple(chance.uniform(-4, -2) * one for one in mask)
+    return Row("q", rollout, role, conversation, prompt, ids, tuple(mask), logprobs)
+
+
+def groups(seed: int, *, planner: str = "planner", worker: str = "worker") -> tuple[Group, ...]:
+    """Groups with everything that may go wrong: a dead one, one without delegation, a singleton, failures."""
+    chance = random.Random(seed)
+    prompts: dict[str, tuple[int, ...]] = {}
+
+    def attempt(problem: str, number: int, reward: float | None, workers: int, status: str = "ok") -> Attempt:
+        name = f"{problem}/{number}"
+        first = row(chance, planner, name, planner)
+        shared = prompts.setdefault(problem, first.prompt)
+        first = Row(problem, name, planner, planner, shared, first.completion, first.mask, first.logprobs)
+        others = [row(chance, worker, name, f"{at}/{worker}") for at in range(workers)]
+        return Attempt(number, (first, *others), reward, status)  # type: ignore[arg-type]
+
+    return (
+        Group("mixed", tuple(attempt("mixed", at, float(at % 2), at) for at in range(4))),
+        Group("graded", tuple(attempt("graded", at, at / 3, 2) for at in range(3))),
+        Group("dead", tuple(attempt("dead", at, 1.0, 2) for at in range(3))),
+        Group("alone", (attempt("alone", 0, 1.0, 1),)),
+        Group("direct", (attempt("direct", 0, 1.0, 0), attempt("direct", 1, 0.0, 0, "agent_failed"))),
+        Group(
+            "broken",
+            (
+                attempt("broken", 0, 1.0, 1),
+                attempt("broken", 1, 0.0, 1),
+                attempt("broken", 2, 0.0, 3, "infra_failed"),
+                attempt("broken", 3, None, 1),
+            ),
+        ),
+    )
+
+
+def logprobs(model: Any, row: Row) -> torch.Tensor:
+    """The log-probability of each token of the completion, one row at a time and without padding. Shape (T,)."""
+    ids = torch.tensor([[*row.prompt, *row.completion]])
+    scores = torch.log_softmax(model(input_ids=ids).logits[0].float(), dim=-1)
+    places = torch.arange(len(row.prompt) - 1, ids.shape[1] - 1)
+    return scores[places, ids[0, places + 1]]
+
+
+def _all_wanted(model: Any) -> None:
+    """PEFT freezes all but one adapter whenever it switches."""
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("lora_" in name)
+
+
+def hand_written(
+    model: Any,
+    credited: Credited,
+    *,
+    adapters: Mapping[str, str],
+    beta: float = 0.0,
+    low: float = 0.2,
+    high: float = 0.28,
+    old: Mapping[int, torch.Tensor] | None = None,
+) -> torch.Tensor:
+    """-(1/Z) Σ_i Σ_t m_it (w_i min(ρ A, clip(ρ) A) - β w_i (exp(δ) - δ - 1)), as the papers write it."""
+    total = torch.zeros(())
+    for at, one in enumerate(credited.rows):
+        model.set_adapter(adapter_of(one.row.role, adapters))
+        _all_wanted(model)
+        now = logprobs(model, one.row)
+        before = now.detach() if old is None else old[at]
+        ratio = torch.exp(now - before)
+        gained = torch.minimum(ratio * one.advantage, ratio.clamp(1 - low, 1 + high) * one.advantage)
+        if beta:
+            with torch.no_grad(), model.disable_adapter():
+                apart = logprobs(model, one.row)
+            _all_wanted(model)
+            apart = apart - now
+            gained = gained - beta * (apart.exp() - apart - 1)
+        total = total - (torch.tensor(one.row.mask) * one.weight * gained).sum()
+    return total / credited.normaliser
+
+
+def trainer(
+    folder: Path, made: Any, collect: Any, credit: Credit, *, kind: type[RoleTrainer] = RoleTrainer, **settings: Any
+) -> RoleTrainer:
+    given = {
+        "steps": 1,
+        "learning_rate": 1e-3,
+        "max_grad_norm": 1e9,
+        "save_every": 1000,
+        "checkpointing": False,
+        "budget": 120,
+    }
+    collects = collect if callable(collect) else lambda _: Collected(tuple(collect))
+    return kind(made, tokenizer(), Updates(**(given | settings)), collects, credit, folder)
