@@ -3,15 +3,15 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from hira.evidence import OUTPUT, cited
 from hira.messages import Filled
-from hira.policies.offline import computing, folder, questions, reading, roles
+from hira.policies.offline import computing, folder, planning, questions, reading, roles
 from hira.policies.offline.conversation import Act, Asked
-from hira.policies.offline.program import Calls, Program, advance
+from hira.policies.offline.program import Program, advance
 from hira.policies.offline.roles import boxed, failed, nothing, question_of
 
 UNREAD = "Without a model and without anything to read, only plain arithmetic can be answered. Asked was"
@@ -59,46 +59,50 @@ def _value(node: ast.AST) -> Any:
 
 
 def search_o1(asked: Asked) -> Act:
-    return advance(_searched(asked), asked, "This has to be looked up.", limit=asked.number("limit", 10))
+    return advance(
+        _searched(asked, _with_other_words), asked, "This has to be looked up.", limit=asked.number("limit", 10)
+    )
 
 
-webthinker = search_o1
+def webthinker(asked: Asked) -> Act:
+    """An explorer finds other words by itself, when it is told that looking it up found nothing."""
+    return advance(_searched(asked, str), asked, "This has to be looked up.", limit=asked.number("limit", 20))
 
 
-def _searched(asked: Asked) -> Program:
-    """Search for the question; a result that is none is followed by other words, and by what stands inside it."""
-    question = question_of(asked.value("task"))
-    if text := (yield from _conclusion(question)):
-        return boxed(text)
-    if inner := questions.hop(question):
-        first = yield from _conclusion(inner.inner)
-        name = questions.entity(first, inner.inner, inner.noun)
-        if name and (text := (yield from _conclusion(inner.outer.replace("{}", name, 1)))):
-            return boxed(f"{text} {first}")
-    others = [query for query in roles.queries(f"{question} {roles.FURTHER}") if query != question]
-    for query in others:
-        if text := (yield from _conclusion(query)):
-            return boxed(text)
-    return boxed(nothing(question))
+def _searched(asked: Asked, spelled: Callable[[str], str]) -> Program:
+    """What HiRA's planner does, with a search in the place of each subtask."""
+    question = " ".join(asked.value("task").split())
+    plan = planning.solve_all(questions.parts(question), asked.files)
+    calls = next(plan)
+    try:
+        while True:
+            brought = yield [("search", {"query": spelled(arguments["task"])}) for _, arguments in calls]
+            tasks = [arguments["task"] for _, arguments in calls]
+            calls = plan.send([_concluded(text, task) for text, task in zip(brought, tasks, strict=True)])
+    except StopIteration as end:
+        return boxed(end.value.text or nothing(question))
 
 
-def _conclusion(query: str) -> Generator[Calls, list[str], str]:
-    """What a search concluded, empty if that was nothing. It is cited, so a plain passage of a page is none."""
-    (brought,) = yield [("search", {"query": query})]
-    brought = brought.strip()
+def _with_other_words(task: str) -> str:
+    """The query for a subtask; for one that was looked up in vain, the question with other words behind it."""
+    question = question_of(task)
+    return " ".join([question, *roles.other_words(question)]) if roles.FURTHER in task else task
+
+
+def _concluded(brought: str, task: str) -> str:
+    """What a search concluded, empty if that is nothing that can be cited; of passages, what they say."""
     if passages := reading.passages(brought):
-        found = reading.find(query, passages)
+        found = reading.find(question_of(task), passages)
         return found.text if found else ""
-    return "" if not cited(brought) or failed(brought) else brought
+    return brought.strip() if cited(brought) and not failed(brought) else ""
 
 
 def condense(asked: Asked) -> Act:
-    """The sentence that answers the question, else the one that answers the query."""
-    read = reading.passages(asked.value("documents"))
-    for wanted in (asked.value("query"), question_of(asked.value("task"))):
-        if found := reading.find(wanted, read):
-            return Act(found.text)
-    return Act(nothing(asked.value("query")))
+    """The sentence that answers the query, if that is a question, else the one that answers what was asked."""
+    query = asked.value("query")
+    wanted = question_of(query if "?" in query or "？" in query else asked.value("task"))
+    found = reading.find(wanted, reading.passages(asked.value("documents")))
+    return Act(found.text if found else nothing(wanted))
 
 
 def react(asked: Asked) -> Act:
@@ -130,9 +134,9 @@ def _printed(asked: Asked) -> Program:
 
 def multimodal(asked: Asked) -> Act:
     """Attached files of text are read; what would have to be seen or heard is not."""
-    if not asked.files or "files" not in asked.tools:
-        return roles.cannot_see(asked)
-    return roles.deep_search(asked)
+    if "files" in asked.tools and not all(roles.MEDIA.search(file) for file in asked.files):
+        return roles.deep_search(asked)
+    return roles.cannot_see(asked)
 
 
 def plan(asked: Asked) -> Act:
@@ -150,13 +154,13 @@ def plan(asked: Asked) -> Act:
 
 
 def solve(asked: Asked) -> Act:
-    """What the steps concluded, the last that answers first; nothing, if no step did."""
+    """What the steps concluded, the last first; nothing, if the last brought nothing or a comparison lacks a side."""
     results = asked.values.get("results")
     brought = results.values.get("results", ()) if isinstance(results, Filled) else ()
     told = [result for _, result in brought if not failed(result)]
     question = question_of(asked.value("task"))
-    compared = questions.comparison(question)
-    if not told or (compared and len(told) < len(brought)):
+    halved = questions.comparison(question) and len(told) < len(brought)
+    if not told or failed(brought[-1][1]) or halved:
         return Act(boxed(nothing(question)))
     return Act(boxed(" ".join(dict.fromkeys(reversed(told)))))
 
@@ -176,20 +180,21 @@ def _reported(asked: Asked) -> Program:
 
 def section(asked: Asked) -> Act:
     """The sentence that answers the section's task, and those of its paragraph that follow, with the id of each."""
+    title = asked.value("title")
     read = reading.passages(asked.value("documents"))
     found = reading.find(question_of(asked.value("task")), read)
     if not found:
-        return Act("")
+        return Act(f"## {title}\n\n{nothing(question_of(asked.value('task')))}")
     one = found.sentence
     rest = [other for other in reading.sentences([one.passage]) if other.paragraph == one.paragraph]
     after = rest[rest.index(one) + 1 :][: SENTENCES - 1] if one in rest else []
     told = [found.text, *(f"{other.text} [{one.passage.id}]" for other in after)]
-    return Act(f"## {asked.value('title')}\n\n{' '.join(told)}")
+    return Act(f"## {title}\n\n{' '.join(told)}")
 
 
 def edit(asked: Asked) -> Act:
     """The report as it stands: nothing here can judge an instruction."""
-    return Act(asked.value("article"))
+    return Act(asked.value("article") or nothing(asked.value("instruction")))
 
 
 ROLES: Mapping[str, Callable[[Asked], Act]] = {

@@ -55,7 +55,7 @@ def answer(asked: Asked) -> Program:
     if seen := [file for file in files if MEDIA.search(file)]:
         (report,) = yield [("subtask", {"task": f"{question} It is about: {', '.join(seen)}"})]
         return boxed(concluded(report))
-    result = yield from _all(questions.parts(question), files)
+    result = yield from solve_all(questions.parts(question), files)
     first = "" if result.text or result.question == question else f", which has to be answered first: {result.question}"
     return boxed(result.text or _without(asked, question, first))
 
@@ -74,7 +74,7 @@ def _without(asked: Asked, question: str, first: str) -> str:
     return f"The documents do not hold the answer to this question: {question}{first}"
 
 
-def _all(parts: list[str], files: list[str]) -> Plan:
+def solve_all(parts: list[str], files: list[str]) -> Plan:
     """Answer every question of several asked at once; half an answer is none."""
     results: list[Result] = []
     for part in parts:

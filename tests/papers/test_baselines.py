@@ -1,0 +1,295 @@
+"""Direct reasoning, RAG, CodeAct, the multimodal baseline, Plan-and-Solve and ReAct step by step (HiRA, appendix)."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from hira.agents.expert import Account, Task
+from hira.agents.experts import EXPERTS
+from hira.budget import Budget
+from hira.errors import EndpointError, ToolError, UsageError
+from hira.evidence import OUTPUT, Source
+from hira.messages import Media
+from hira.policy import Request
+from hira.team import Team
+from hira.testing import ScriptedPolicy
+from hira.testing.team import team_of
+from hira.tools import Observation, Passage, Tool, Toolbox, tool
+from hira.workflows import HiRA, rollout
+from hira.workflows.baselines import CodeAct, Direct, MultimodalAlone, PlanAndSolve, Rag, ReAct
+from hira.workflows.bound import Sizes
+
+QUESTION = "How high is the tower?"
+READ = "The tower is 31 m high."
+ANSWER = r"So: \boxed{The tower is 31 m high [s1].}"
+
+
+@tool(pure=True)
+async def search(query: str) -> Observation:
+    "Search."
+    return Observation(passages=(Passage(Source("towers.md", "Towers", READ, "file"), f"{READ} Hit for {query}."),))
+
+
+@tool
+async def python(code: str) -> Observation:
+    "Run Python."
+    text = f"{code}{OUTPUT}height 31"
+    return Observation(passages=(Passage(Source(f"python:{code}", code, text, "computation"), text),))
+
+
+@asynccontextmanager
+async def open_python(label: str) -> AsyncIterator[Tool]:
+    del label
+    yield python
+
+
+BOX = Toolbox(search=search, python=open_python)
+RUNNING = "<|begin_code_call|>print('height', 62 // 2)<|end_code_call|>"
+
+
+async def test_direct_is_one_call_that_shows_the_question_and_no_tools() -> None:
+    policy = ScriptedPolicy([r"I recall it. \boxed{31 m}"])
+    record = await rollout(Direct(), QUESTION, team_of(policy, dialect="native", tools=BOX))
+    (request,) = policy.requests
+    assert request.tools == ()
+    assert QUESTION in request.messages[0].text
+    assert record.answer == "31 m"
+
+
+async def test_direct_rests_on_no_evidence_and_says_so() -> None:
+    record = await rollout(Direct(), QUESTION, team_of([r"\boxed{31 m [s1]}"], tools=BOX))
+    assert (record.status, record.answer.strip(), record.citations) == ("insufficient_evidence", "31 m", [])
+
+
+async def test_rag_searches_once_for_the_question_itself_and_answers_from_that() -> None:
+    policy = ScriptedPolicy(["It is stated. The tower is 31 m high [s1]."])
+    record = await rollout(Rag(), QUESTION, team_of(policy, tools=BOX))
+    (request,) = policy.requests
+    assert f"Hit for {QUESTION}" in request.messages[0].values["documents"]
+    assert (record.status, record.usage.calls) == ("answered", 1)
+
+
+async def test_rag_sends_the_beginning_of_a_long_question() -> None:
+    policy = ScriptedPolicy(["Nothing valid was found."])
+    await rollout(Rag(), "tower " * 200, team_of(policy, tools=BOX))
+    assert policy.requests[0].messages[0].values["documents"].count("tower") < 90
+
+
+async def test_rag_whose_search_fails_answers_from_nothing_and_says_so() -> None:
+    @tool(name="search", pure=True)
+    async def down(query: str) -> Observation:
+        "Search."
+        raise ToolError(f"no service answers {query}")
+
+    policy = ScriptedPolicy(["Nothing valid was found."])
+    record = await rollout(Rag(), QUESTION, team_of(policy, tools=Toolbox(search=down)))
+    assert "no service answers" in policy.requests[0].messages[0].text
+    assert record.status == "insufficient_evidence"
+
+
+async def test_rag_whose_endpoint_fails_tells_what_it_had_read() -> None:
+    record = await rollout(Rag(), QUESTION, team_of([EndpointError("gone")], tools=BOX))
+    assert (record.status, record.error) == ("failed", "gone")
+    assert f"“{READ}” [s1]" in record.answer
+
+
+async def test_codeact_acts_by_python_alone_and_cites_what_it_printed() -> None:
+    policy = ScriptedPolicy([RUNNING, r"\boxed{The height is 31 m [s1].}"])
+    record = await rollout(CodeAct(), QUESTION, team_of(policy, tools=BOX))
+    assert record.status == "answered"
+    assert "height 31" in policy.requests[1].messages[-1].text
+    assert "begin_search_query" not in policy.requests[0].messages[0].text
+    policy.assert_done()
+
+
+async def test_codeact_has_ten_runs_and_then_has_to_answer() -> None:
+    runs = [f"<|begin_code_call|>print('height', {at})<|end_code_call|>" for at in range(10)]
+    policy = ScriptedPolicy([*runs, r"\boxed{The height is 31 m [s1].}"])
+    await rollout(CodeAct(), QUESTION, team_of(policy, tools=BOX))
+    assert "all 10 calls are used" in policy.requests[-1].messages[-1].text
+    policy.assert_done()
+
+
+LOOKING = "<|begin_multimodal_call|>\ndata: tower.png\nquestion: How high?\n<|end_multimodal_call|>"
+
+
+def seeing(**more: Any) -> Toolbox:
+    return Toolbox(media=lambda path: Media("image", f"data:image/png;base64,{path}"), visible=("tower.png",), **more)
+
+
+async def test_the_multimodal_baseline_has_a_picture_looked_at_and_reasons_on() -> None:
+    policy = ScriptedPolicy({"reasoner": [LOOKING, ANSWER], "look": ["The tower is 31 m high."]})
+    record = await rollout(MultimodalAlone(), QUESTION, team_of(policy, tools=seeing()))
+    assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
+    looked = next(request for request in policy.requests if request.conversation == "1/look")
+    assert looked.messages[0].media[0].url.endswith("tower.png")
+    assert record.sources.read["s1"].kind == "media"
+
+
+async def test_the_multimodal_baseline_has_no_search_and_no_python() -> None:
+    policy = ScriptedPolicy({"reasoner": [r"\boxed{unknown}"]})
+    await rollout(
+        MultimodalAlone(), QUESTION, team_of(policy, dialect="native", tools=seeing(search=search, python=open_python))
+    )
+    assert [spec["function"]["name"] for spec in policy.requests[0].tools] == ["look"]
+
+
+async def test_react_has_every_tool_in_one_chain_and_every_output_is_inserted_as_it_is() -> None:
+    policy = ScriptedPolicy(
+        {
+            "reasoner": [
+                "First search. <|begin_search_query|>tower<|end_search_query|>",
+                f"Then compute. {RUNNING}",
+                f"Then look. {LOOKING}",
+                ANSWER,
+            ],
+            "look": ["A tower."],
+        }
+    )
+    box = seeing(search=search, python=open_python)
+    record = await rollout(ReAct(), QUESTION, team_of(policy, tools=box))
+    assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
+    chain = [request for request in policy.requests if request.conversation == "reasoner"]
+    brought = [request.messages[-1].text for request in chain[1:]]
+    for text, shown in zip(("Hit for tower.", "height 31", "A tower."), brought, strict=True):
+        assert text in shown
+    for earlier, later in pairwise(chain):
+        assert later.messages[: len(earlier.messages)] == earlier.messages
+    policy.assert_done()
+
+
+async def test_react_carries_one_chain_on_where_the_endpoint_can() -> None:
+    policy = ScriptedPolicy(["Search. <|begin_search_query|>tower<|end_search_query|>", ANSWER])
+    await rollout(ReAct(), QUESTION, team_of(policy, chain=True, tools=BOX))
+    assert [message.role for message in policy.requests[-1].messages] == ["user", "assistant"]
+    assert "Hit for tower." in policy.requests[-1].messages[-1].text
+
+
+class Desk:
+    """An expert that answers from a table, reads a source for it, and keeps what it was given."""
+
+    name, description, ability, cost = "desk", "looks a fact up", "search", 1
+    needs: frozenset[str] = frozenset()
+
+    def __init__(self, failing: frozenset[str] = frozenset()) -> None:
+        self.tasks: list[Task] = []
+        self.failing = failing
+
+    async def work(self, task: Task, team: Team) -> Account:
+        self.tasks.append(task)
+        if task.id in self.failing:
+            raise EndpointError("the desk is closed")
+        source = team.read(Source(f"page-{task.id}", "Page", f"{task.text} is answered by {task.id}00."))
+        return Account("", f"{task.text} is answered by {task.id}00 [{source.id}].")
+
+
+class Other(Desk):
+    name, description, cost = "other", "does anything else", 2
+
+
+PLAN = json.dumps({"steps": ["Height of the tower", "Height of the mill", "The sum of both"]})
+SUM = r"\boxed{The sum of both is answered by 300 [s3].}"
+
+
+def assigning(request: Request) -> str:
+    return json.dumps({"reason": "it can", "expert": "desk"})
+
+
+async def test_a_plan_is_made_at_once_carried_out_in_order_and_answered_from() -> None:
+    desk = Desk()
+    policy = ScriptedPolicy({"planner": [PLAN, SUM], "coordinator": assigning})
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team_of(policy))
+    assert (record.status, record.answer) == ("answered", "The sum of both is answered by 300 [s3].")
+    assert [task.text for task in desk.tasks] == ["Height of the tower", "Height of the mill", "The sum of both"]
+    assert [request.conversation for request in policy.requests] == [
+        "planner",
+        "1/assign/coordinator",
+        "2/assign/coordinator",
+        "3/assign/coordinator",
+        "planner.2",
+    ]
+    policy.assert_done()
+
+
+async def test_a_step_is_told_the_results_of_those_before_it_and_nothing_is_distilled() -> None:
+    desk = Desk()
+    policy = ScriptedPolicy({"planner": [PLAN, SUM], "coordinator": assigning})
+    await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team_of(policy))
+    assert [len(task.recall) for task in desk.tasks] == [0, 1, 2]
+    assert "Height of the tower is answered by 100 [s1]" in " ".join(desk.tasks[2].recall.lines)
+    assert {request.messages[0].prompt for request in policy.requests} == {
+        "plan_and_solve_plan",
+        "assign",
+        "plan_and_solve_answer",
+    }
+
+
+async def test_the_plan_is_fixed_a_step_that_fails_changes_nothing_and_the_answer_knows() -> None:
+    desk = Desk(failing=frozenset("1"))
+    policy = ScriptedPolicy({"planner": [PLAN, r"\boxed{Only the mill is known: 200 [s1].}"], "coordinator": assigning})
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team_of(policy))
+    assert [task.text for task in desk.tasks] == json.loads(PLAN)["steps"]
+    assert "the desk is closed" in policy.requests[-1].messages[0].text
+    assert [finding.ok for finding in record.findings] == [False, True, True]
+    assert len(desk.tasks[1].recall) == 0
+
+
+async def test_the_same_experts_as_hiras_are_offered() -> None:
+    assert PlanAndSolve().experts == HiRA().experts == EXPERTS
+    assert PlanAndSolve().max_subtasks == HiRA().max_subtasks
+
+
+async def test_a_plan_longer_than_the_limit_is_cut_and_one_that_cannot_be_read_is_the_question() -> None:
+    long, desk = json.dumps({"steps": [f"Height {at}" for at in range(12)]}), Desk()
+    policy = ScriptedPolicy({"planner": [long, SUM], "coordinator": assigning})
+    await rollout(PlanAndSolve(max_subtasks=2, experts=(desk,)), QUESTION, team_of(policy))
+    assert [task.text for task in desk.tasks] == ["Height 0", "Height 1"]
+    desk = Desk()
+    policy = ScriptedPolicy({"planner": ["no plan", "still none", SUM]})
+    await rollout(PlanAndSolve(experts=(desk,)), QUESTION, team_of(policy))
+    assert [task.text for task in desk.tasks] == [QUESTION]
+
+
+async def test_a_plan_that_its_budget_ends_is_answered_from_the_steps_that_were_done() -> None:
+    desk = Desk()
+    policy = ScriptedPolicy(
+        {"planner": [PLAN, r"\boxed{The first is answered by 100 [s1].}"], "coordinator": assigning}
+    )
+    team = team_of(policy, budget=Budget(calls=3))
+    record = await rollout(PlanAndSolve(experts=(desk, Other())), "How high together?", team)
+    assert record.status == "partial"
+    assert record.answer == "The first is answered by 100 [s1]."
+
+
+@pytest.mark.parametrize(
+    ("workflow", "fix"),
+    [
+        (Rag(), "--docs"),
+        (CodeAct(), "hira doctor"),
+        (MultimodalAlone(), "--file"),
+        (PlanAndSolve(), "--docs"),
+        (ReAct(), "--docs"),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+async def test_a_tool_that_is_missing_is_told_with_what_to_do_before_any_call(workflow: Any, fix: str) -> None:
+    policy = ScriptedPolicy(["unused"])
+    record = await rollout(workflow, QUESTION, team_of(policy))
+    assert isinstance(record.failure, UsageError)
+    assert fix in record.failure.fix
+    assert policy.requests == []
+
+
+@pytest.mark.parametrize("workflow", [Direct(), Rag(), CodeAct(), MultimodalAlone(), PlanAndSolve(), ReAct()])
+def test_bounds_name_the_roles_and_grow_with_the_limits(workflow: Any) -> None:
+    rows = workflow.bound(Sizes())
+    assert set(rows) <= workflow.roles
+    assert all(usage.calls > 0 and usage.prompt_tokens > 0 for usage in rows.values())
+    field = next((name for name in ("calls", "max_subtasks", "pages") if hasattr(workflow, name)), "")
+    if field:
+        larger = type(workflow)(**{field: 2 * getattr(workflow, field)}).bound(Sizes())
+        assert sum(usage.prompt_tokens for usage in larger.values()) > sum(one.prompt_tokens for one in rows.values())

@@ -1,0 +1,273 @@
+"""The eight baselines on real documents with `offline`: answers with citations, every dialect, resume, budgets."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira
+from hira.answer import Answer
+from hira.casting import crew
+from hira.dialects import DIALECTS
+from hira.errors import UsageError
+from hira.events import Notice
+from hira.policies.offline import OfflinePolicy
+from hira.policy import Completion, Policy, Request, Watch
+from hira.settings import Settings
+from hira.team import Team
+from hira.testing.team import team_of
+from hira.tools import Toolbox
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.python import open_python, refusal
+from hira.trajectory import Rollout
+from hira.workflows import rollout
+from hira.workflows.baselines import (
+    CodeAct,
+    Direct,
+    MultimodalAlone,
+    PlanAndSolve,
+    Rag,
+    ReAct,
+    SearchO1,
+    WebThinker,
+)
+from hira.workflows.bound import Sizes
+
+LIBRARY = Path(__file__).parent.parent / "data" / "library"
+FILES = sorted(path for path in LIBRARY.rglob("*.*") if path.is_file())
+QUESTIONS = {
+    "When was the lighthouse at Skerry Point built?": "1871",
+    "Who was the last keeper of Skerry Point?": "Agnes Halloran",
+    "Since when does Gull Rock run on solar panels?": "2009",
+    "What is the cost of dredging the inner harbour at Port Ellis?": "1,250,000 crowns",
+    "What is the fare of the ferry to the Isle of Wren?": "31 crowns",
+    "How tall is a first-order lens?": "three metres",
+    "What did the harbour master report?": "crane",
+    "Who asked whether the silt is contaminated?": "Brandt",
+    "When is the analysis of the silt due?": "May",
+    "When was Gull Rock damaged by the storm?": "1953",
+}
+READING = (
+    Rag(),
+    SearchO1(),
+    WebThinker(),
+    WebThinker(report=True),
+    CodeAct(),
+    MultimodalAlone(),
+    PlanAndSolve(),
+    ReAct(),
+)
+needs_python = pytest.mark.skipif(bool(refusal("auto")), reason=refusal("auto"))
+
+
+def named(workflow: Any) -> str:
+    return f"{workflow.name}-report" if getattr(workflow, "report", False) else str(workflow.name)
+
+
+reading = pytest.mark.parametrize("workflow", READING, ids=named)
+
+
+def settings(**more: Any) -> Settings:
+    return Settings(model="offline", docs=(LIBRARY,), journal=None, cache=None, **more)
+
+
+def files_for(workflow: Any) -> list[Path]:
+    """The multimodal baseline has no search: the documents are attached to its question."""
+    return FILES if workflow.name == "multimodal" else []
+
+
+@needs_python
+@reading
+async def test_ten_questions_are_answered_from_documents_with_citations_that_hold(workflow: Any) -> None:
+    async with Hira(settings=settings(), workflow=workflow) as hira:
+        for question, answer in QUESTIONS.items():
+            told = await hira.ask(question, files=files_for(workflow))
+            assert told.status == "answered", (question, told.text)
+            assert answer in told.text
+            assert "supported" in {citation.verdict for citation in told.citations}
+            _within_bounds(workflow, told)
+
+
+def _within_bounds(workflow: Any, answer: Answer) -> None:
+    bounds = workflow.bound(Sizes())
+    by_role: dict[str, int] = {}
+    for trajectory in answer.rollout.trajectories.values():
+        by_role[trajectory.role] = by_role.get(trajectory.role, 0) + trajectory.usage.calls
+    assert all(calls <= bounds[role].calls for role, calls in by_role.items())
+    assert set(by_role) <= workflow.roles
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is 17 * 23?", "17 * 23 = 391."),
+        ("What is the square root of 2?", "sqrt(2) = 1.41421356237."),
+        ("What is 2 to the power of minus 1?", "2 ** - 1 = 0.5."),
+        ("What is 1 / 0?", "cannot be computed"),
+        ("How many memory entries are recalled?", "only plain arithmetic"),
+    ],
+)
+async def test_direct_computes_offline_and_for_everything_else_says_that_it_knows_nothing(
+    question: str, answer: str
+) -> None:
+    record = await rollout(Direct(), question, team_of(OfflinePolicy()))
+    assert answer in record.answer
+    assert record.status == "insufficient_evidence"
+
+
+async def test_what_no_document_holds_is_not_answered() -> None:
+    for workflow in (Rag(), SearchO1(), WebThinker(), PlanAndSolve(), ReAct()):
+        async with Hira(settings=settings(), workflow=workflow) as hira:
+            told = await hira.ask("Who painted the ceiling of the Sistine Chapel?")
+            assert told.status == "insufficient_evidence", (workflow.name, told.text)
+            assert told.citations == ()
+
+
+async def test_offline_sees_no_picture_and_says_so(tmp_path: Path) -> None:
+    picture = tmp_path / "tower.png"
+    pytest.importorskip("PIL.Image").new("RGB", (4, 3), "red").save(picture)
+    async with Hira(settings=Settings(model="offline", journal=None, cache=None), workflow=MultimodalAlone()) as hira:
+        told = await hira.ask("How high is the tower?", files=[picture])
+    assert told.status == "insufficient_evidence"
+    assert "cannot see" in told.text
+
+
+async def test_the_answer_to_a_question_that_stands_in_another_is_no_answer_to_the_other() -> None:
+    question = "Who built the lighthouse whose last keeper was Agnes Halloran?"
+    async with Hira(settings=settings(), workflow=SearchO1()) as hira:
+        told = await hira.ask(question)
+    assert told.status == "insufficient_evidence"
+    assert told.rollout.usage.calls > 3
+
+
+@pytest.fixture
+async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
+    index = Index([LIBRARY])
+    box = Toolbox(search=search_documents(index), browse=browse_documents(index))
+    yield (
+        box
+        if refusal("auto")
+        else Toolbox(search=box.search, browse=box.browse, python=open_python(tmp_path, readable=(LIBRARY,)))
+    )
+    index.close()
+
+
+@needs_python
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("workflow", [one for one in READING if one.name != "multimodal"], ids=named)
+async def test_every_dialect_brings_the_same_answer(tools: Toolbox, workflow: Any, dialect: str) -> None:
+    question = "Who was the last keeper of Skerry Point?"
+    record = await rollout(workflow, question, team_of(OfflinePolicy(), dialect=dialect, tools=tools))
+    assert record.status == "answered"
+    assert "Agnes Halloran" in record.answer
+
+
+class Killed(BaseException):
+    """Ends a run the way nothing in hira expects."""
+
+
+@dataclass
+class Cut:
+    """The offline policy, until it is killed after so many calls."""
+
+    after: int
+    calls: int = 0
+    policy: OfflinePolicy = field(default_factory=OfflinePolicy)
+    model: str = "offline"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.calls += 1
+        if self.calls > self.after:
+            raise Killed
+        return await self.policy.complete(request, watch)
+
+    async def aclose(self) -> None:
+        pass
+
+
+@needs_python
+@reading
+async def test_a_run_killed_after_any_call_resumes_to_the_same_answer_and_repeats_none(
+    workflow: Any, tmp_path: Path
+) -> None:
+    question = "Who was the last keeper of Skerry Point?"
+    recorded = settings().model_copy(update={"journal": tmp_path / "journal.sqlite"})
+    whole = await _asked(recorded, workflow, question, "whole", OfflinePolicy())
+    total = whole.usage.calls
+    for cut in range(1, total):
+        with pytest.raises(Killed):
+            await _asked(recorded, workflow, question, f"cut-{cut}", Cut(after=cut))
+        rest = Cut(after=total)
+        resumed = await _asked(recorded, workflow, question, f"cut-{cut}", rest, resumed=True)
+        assert (resumed.answer, resumed.status) == (whole.answer, "answered")
+        assert [source.location for source in resumed.sources.read.values()] == [
+            source.location for source in whole.sources.read.values()
+        ]
+        assert rest.calls == total - cut
+
+
+async def _asked(
+    settings: Settings, workflow: Any, question: str, run: str, policy: Policy, *, resumed: bool = False
+) -> Rollout:
+    files = files_for(workflow)
+    made = await crew(settings, policies={"*": policy}, workflow=workflow)
+    assert made.journal is not None
+    log = made.journal.resume(run) if resumed else made.begun(run, files)
+    try:
+        async with made.team(run, question, files, (), log=log) as team:
+            return await rollout(workflow, question, team)
+    finally:
+        await made.aclose()
+
+
+@needs_python
+@reading
+async def test_a_run_that_its_budget_ends_says_so_and_loses_nothing(workflow: Any) -> None:
+    """Whatever the limit of calls: an answer, or an ending that names the budget; never more calls than allowed."""
+    question = "Who was the last keeper of Skerry Point?"
+    for calls in range(1, 5):
+        async with Hira(settings=settings(max_calls=calls), workflow=workflow) as hira:
+            told = await hira.ask(question, files=files_for(workflow))
+        assert told.rollout.usage.calls <= calls
+        assert told.status in {"answered", "partial", "insufficient_evidence"}
+        assert told.status != "partial" or f"budget of {calls} call" in told.error
+
+
+async def test_a_run_that_is_stopped_answers_from_what_is_known() -> None:
+    heard: list[Any] = []
+    for workflow in (SearchO1(), WebThinker(), PlanAndSolve(), ReAct()):
+        made = await crew(settings(), workflow=workflow)
+        async with made.team("r", "q", (), (heard.append,)) as team:
+            _stop_after(team, 2)
+            record = await rollout(workflow, "Who was the last keeper of Skerry Point?", team)
+        await made.aclose()
+        assert record.status == "interrupted"
+    assert any(isinstance(event, Notice) for event in heard)
+
+
+def _stop_after(team: Team, calls: int) -> None:
+    from hira.errors import Interrupted
+    from hira.events import Event, TurnEnded
+
+    ended = 0
+
+    def read(event: Event) -> None:
+        nonlocal ended
+        ended += isinstance(event, TurnEnded)
+        if ended == calls:
+            team.stop(Interrupted("stopped"))
+
+    team.events.readers.append(read)
+
+
+@pytest.mark.parametrize("workflow", [Rag(), SearchO1(), WebThinker(), PlanAndSolve(), MultimodalAlone()], ids=named)
+async def test_without_what_it_needs_a_workflow_says_what_to_give(workflow: Any) -> None:
+    bare = Settings(model="offline", journal=None, cache=None, sandbox="auto")
+    if workflow.name == "plan-and-solve":
+        pytest.skip("Python alone is enough for it")
+    async with Hira(settings=bare, workflow=workflow) as hira:
+        with pytest.raises(UsageError) as wrong:
+            await hira.ask("How high is the tower?")
+    assert "--docs" in wrong.value.fix or "--file" in wrong.value.fix
