@@ -159,7 +159,7 @@ async def crew(
         settings = await connected(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
     cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
-    bench = await workbench(settings, tools)
+    bench = await workbench(settings, tools, sees="look" in getattr(flow, "roles", ()))
     return Crew(settings, cast, flow, bench, own, await asyncio.to_thread(opened_journal, settings, bench.notices))
 
 

@@ -35,7 +35,8 @@ FRESH = 1.0
 
 @dataclass(slots=True)
 class Workbench:
-    """What runs share. `notices` are told once, in the first run."""
+    """What runs share. `notices` are told once, in the first run. `sees` says whether the workflow has somebody who
+    looks at pictures, so that documents without any text are of use."""
 
     settings: Settings
     index: Index | None
@@ -46,18 +47,22 @@ class Workbench:
     stack: AsyncExitStack
     notices: list[str] = field(default_factory=list)
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
+    sees: bool = False
+    _texts: bool = True
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read_at: float | None = None
 
     @asynccontextmanager
     async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
+        shown = await asyncio.to_thread(_to_be_seen, self.settings.docs, files)
         if self.index:
-            await self._read(self.index, events)
+            attached = set(map(str, files))
+            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in shown)
+            await self._read(self.index, events, seen=seen)
         while self.notices:
             events(Notice(self.notices.pop(0)))
         search, browse = self._found(question, events)
-        shown = await asyncio.to_thread(_to_be_seen, self.settings.docs, files)
         readable = tuple(path.expanduser().resolve() for path in (*self.settings.docs, *files))
         with tempfile.TemporaryDirectory(prefix=f"hira-{run}-", ignore_cleanup_errors=True) as folder:
             yield Toolbox(
@@ -78,14 +83,19 @@ class Workbench:
     async def aclose(self) -> None:
         await self.stack.aclose()
 
-    async def _read(self, index: Index, events: Events) -> None:
-        """Bring the index up to date, once for runs that begin together; what could not be read is told once."""
+    async def _read(self, index: Index, events: Events, *, seen: bool) -> None:
+        """Bring the index up to date, once for runs that begin together; what could not be read is told once.
+
+        Raises `UsageError` where there is no text in any document, unless there is something to be `seen` and somebody
+        who sees.
+        """
         async with self._reading:
             if self._read_at is not None and time.monotonic() - self._read_at < FRESH:
                 return
             told = set(index.warnings)
             await index.refresh(_progress(events))
-            if not await index.names():
+            self._texts = bool(await index.names())
+            if not (self._texts or (seen and self.sees)):
                 raise _unread(index.paths, index.warnings)
             for line in listed([warning for warning in index.warnings if warning not in told]):
                 events(Notice(line, important=True))
@@ -93,15 +103,16 @@ class Workbench:
 
     def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None]:
         """The tools "search" and "browse" of one run: over the documents, the web, or both."""
+        documents = self.documents if self._texts else None
         if not self.backends:
-            return self.documents or (None, None)
+            return documents or (None, None)
         web = _web(self.backends, self.settings, question, events)
-        if not self.documents:
+        if not documents:
             return web
-        return both(self.documents[0], web[0]), either(self.documents[1], web[1])
+        return both(documents[0], web[0]), either(documents[1], web[1])
 
 
-async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench:
+async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Workbench:
     """Lay out the tools. Raises `UsageError` for documents that are missing or empty and for searches without a key."""
     stack = AsyncExitStack()
     names = web_searches(settings)
@@ -109,7 +120,7 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench
     index = None
     if settings.docs:
         found = await asyncio.to_thread(walk, settings.docs)
-        if not found.files:
+        if not (found.files or (sees and any(map(can_be_sent, found.media)))):
             raise _unread(settings.docs, found.warnings)
         index = Index(settings.docs, settings.cache)
         stack.callback(index.close)
@@ -123,7 +134,7 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = ()) -> Workbench
         await stack.aclose()
         raise
     extra = (*extra, *general)
-    return Workbench(settings, index, documents, backends, extra, not refused, stack, notices, scoped)
+    return Workbench(settings, index, documents, backends, extra, not refused, stack, notices, scoped, sees)
 
 
 async def _of_servers(

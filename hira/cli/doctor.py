@@ -23,6 +23,7 @@ from hira.settings import SEARCH_KEYS, Settings, load
 from hira.tools.documents import Index, listed
 from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools
+from hira.tools.media import can_be_sent
 from hira.tools.python import refusal, sandbox_layers
 from hira.workbench import mcp_servers, web_searches
 
@@ -31,6 +32,7 @@ EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
+    "media": ("av", "sounds of any kind, and pictures out of videos"),
     "mcp": ("mcp", "tools of MCP servers, and hira as one"),
 }
 
@@ -119,8 +121,15 @@ async def _capabilities(report: Report, settings: Settings, base_url: str, key: 
     found = await capabilities(names_of(settings.model)[0], base_url, key)
     for name, value in found.items():
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
-    if found["native tools"] is not True and settings.dialect == "native":
-        report.off.append('native tool calls were not seen: dialect = "tags" writes calls as text, for any endpoint')
+    if found["native tools"] is not True and settings.dialect != "tags":
+        asked = (
+            "calls are written as text where the endpoint refuses them, and always with"
+            if not settings.dialect
+            else "set"
+        )
+        report.off.append(f'native tool calls were not seen: {asked} dialect = "tags"')
+    if found["pictures"] is not True:
+        report.off.append('pictures were not seen: [roles.look] model = "NAME" names a model that sees')
     if settings.continuation == "turns" and (way := found["continuation"]) in WAYS:
         lines = f'continuation = "{way}" and dialect = "tags"'
         report.off.append(f"reasoning in one chain, as in the HiRA paper: {lines}, both in hira.toml")
@@ -142,15 +151,17 @@ async def _documents(report: Report, settings: Settings) -> None:
         report.row("documents", "none")
         report.off.append('documents: --docs PATH, or docs = ["PATH"] in hira.toml')
         return
-    files = len(walk(settings.docs).files)
+    found = walk(settings.docs)
+    files, media = len(found.files), sum(map(can_be_sent, found.media))
     index = Index(settings.docs, settings.cache)
     await index.refresh()
     read = len(await index.names())
     named = ", ".join(map(str, settings.docs))
     count = f"{files} file{'' if files == 1 else 's'}, {read} read"
+    count += f", {media} to be looked at or listened to" if media else ""
     report.row("documents", f"{named}: {count}", settings.origin("docs"))
     report.off += listed(index.warnings)
-    if not read:
+    if not (read or media):
         report.code = USAGE
 
 
@@ -210,7 +221,17 @@ def _limits(report: Report, settings: Settings) -> None:
 
 def _set(settings: Settings) -> Iterator[tuple[str, str]]:
     """What shapes a run, with its value."""
-    for name in ("workflow", "max_subtasks", "parallel", "temperature", "top_p", "top_k", "seed", "dialect", "continuation"):
+    for name in (
+        "workflow",
+        "max_subtasks",
+        "parallel",
+        "temperature",
+        "top_p",
+        "top_k",
+        "seed",
+        "dialect",
+        "continuation",
+    ):
         if (value := getattr(settings, name)) is not None:
             yield name, str(value)
     for name in ("without", "max_tokens", "max_cost", "max_time", "max_calls"):

@@ -1,11 +1,15 @@
 """What an endpoint can really do, found out by one or two tiny requests each. For `hira doctor`."""
 
+import io
 import json
+import wave
+import zlib
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 from hira.errors import EndpointError
-from hira.messages import assistant, user
+from hira.messages import Media, assistant, user
 from hira.policies.chat import Continuation
 from hira.policies.openai import OpenAIPolicy
 from hira.policy import Delta, Request, Sampling
@@ -35,9 +39,10 @@ _SCHEMA = {
 async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[str, bool | str]:
     """Name of each capability → whether the endpoint has it, or how.
 
-    `streaming`, `usage in stream`, `native tools`, `JSON schema` are yes or no; `stop string` is what the server does
-    with one; `continuation` is the first way that carries a message on. What failed is told as the error's first line.
-    A small model may fail to show what its server can do.
+    `streaming`, `usage in stream`, `native tools`, `JSON schema`, `pictures` are yes or no, and so are `sounds`, where
+    yes is that one is taken. `stop string` is what the server does with one; `continuation` is the first way that
+    carries a message on. What failed is told as the error's first line; media that were refused are remembered for the
+    runs of this process. A small model may fail to show what its server can do.
     """
     policy = OpenAIPolicy(model, base_url, api_key)
     checks: dict[str, Callable[[], Awaitable[bool | str]]] = {
@@ -47,6 +52,8 @@ async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[
         "stop string": lambda: _stops(policy),
         "continuation": lambda: _continues(model, base_url, api_key),
         "JSON schema": lambda: _follows(policy),
+        "pictures": lambda: _sees(policy),
+        "sounds": lambda: _hears(policy),
     }
     try:
         return {name: await _told(check) for name, check in checks.items()}
@@ -115,3 +122,31 @@ async def _follows(policy: OpenAIPolicy) -> bool:
     except ValueError:
         return False
     return reply in ({"answer": "yes"}, {"answer": "no"}) and "response_format" not in policy.accepted.without
+
+
+async def _sees(policy: OpenAIPolicy) -> bool:
+    """Whether it names the colour of a picture that is all of one colour."""
+    red = Media("image", f"data:image/png;base64,{b64encode(_red()).decode()}")
+    asked = Request((user("Which colour has this picture? Answer with one word.", red),), _SAMPLING)
+    return "red" in (await policy.complete(asked)).text.lower()
+
+
+async def _hears(policy: OpenAIPolicy) -> bool:
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams((1, 2, 16_000, 8_000, "NONE", ""))
+        file.writeframes(b"".join((8_000 * (at // 20 % 2)).to_bytes(2, "little") for at in range(8_000)))
+    tone = Media("audio", f"data:audio/wav;base64,{b64encode(out.getvalue()).decode()}", "wav")
+    await policy.complete(Request((user("What is to be heard? Answer with one word.", tone),), _SAMPLING))
+    return True
+
+
+def _red(side: int = 32) -> bytes:
+    """A red square as a PNG file."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+
+    head = side.to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
+    rows = (b"\0" + b"\xff\0\0" * side) * side
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")

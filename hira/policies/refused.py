@@ -22,22 +22,23 @@ _NO_TOOLS = re.compile(
     re.IGNORECASE,
 )
 _KINDS = {
-    "image": r"(?:image_url|input_image|images?|vision|multi-?modal)\b",
-    "audio": r"(?:input_audio|audio|sounds?|multi-?modal)\b",
-    "video": r"(?:video_url|videos?|multi-?modal)\b",
+    "image": re.compile(r"\b(?:image_url|input_image|images?|vision|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
+    "audio": re.compile(r"\b(?:input_audio|audio|sounds?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
+    "video": re.compile(r"\b(?:video_url|videos?|multi-?modal)\b|content\[\]\.type", re.IGNORECASE),
 }
-_NOT_TAKEN = (
-    r"\bnot\b.{0,30}\b(?:support|accept|allow|enabled|available|valid|a multi-?modal)|n't support|unsupported|unknown"
-    r"|invalid|unexpected|unrecogni[sz]ed|only supported by|support(?:s|ed)? (?:only )?text|at most 0"
-    r"|no endpoints? found|text.only|missing data required|cannot (?:take|read|process|handle)|mmproj|does not match"
+_NOT_TAKEN = re.compile(
+    r"\bnot\b.{0,30}\b(?:support|accept|allow|enabled|available|a multi-?modal)|n't support|unsupported|unrecogni[sz]ed"
+    r"|unknown (?:variant|type|part|content)|invalid (?:content type|part type)|supported values are|only supported by"
+    r"|support(?:s|ed)? (?:only )?text|text[- ]only|at most 0|no endpoints? found|missing data required"
+    r"|cannot (?:take|process|handle)|mmproj",
+    re.IGNORECASE,
 )
 # what is said of this one picture, not of all of them
 _THIS_ONE = re.compile(
-    r"too (?:large|big|small|long|many)|(?:could|can) ?not (?:be )?(?:decode|download|fetch|open|load|identif)"
-    r"|failed to (?:decode|download|fetch|open|load)|corrupt|base64|format|dimension|pixels|size",
+    r"too (?:large|big|small|long|many)|\b(?:decod|download|fetch|corrupt|dimension|pixel)"
+    r"|base64|\bformats?\b|\bsize\b|\bmime",
     re.IGNORECASE,
 )
-_PARSED = re.compile(r"\b(?:image_url|input_audio|video_url)\b", re.IGNORECASE)
 _STATUSES = frozenset({0, 400, 404, 415, 422, 500, 501})
 
 
@@ -60,12 +61,9 @@ def kinds_of(request: Request) -> list[str]:
 
 def no_media(status: int, said: str, request: Request) -> str:
     """The kind of media that a failure says the endpoint never takes, empty if it says no such thing."""
-    if status not in _STATUSES or (_THIS_ONE.search(said) and not _PARSED.search(said)):
+    if status not in _STATUSES or _THIS_ONE.search(said) or not _NOT_TAKEN.search(said):
         return ""
-    for kind in kinds_of(request):
-        if re.search(rf"\b{_KINDS[kind]}", said, re.IGNORECASE) and re.search(_NOT_TAKEN, said, re.IGNORECASE):
-            return kind
-    return ""
+    return next((kind for kind in kinds_of(request) if _KINDS[kind].search(said)), "")
 
 
 def learned(error: EndpointError, request: Request, known: set[str], *, where: str) -> EndpointError:

@@ -4,7 +4,11 @@ import json
 
 import pytest
 
+from hira.errors import MediaRefused
+from hira.messages import Media, user
+from hira.policies import open_policy
 from hira.policies.capabilities import capabilities
+from hira.policy import Request
 from hira.testing import Endpoint, calling
 
 COUNT = "one two three four five six seven eight nine"
@@ -16,6 +20,8 @@ def clever(request):
         return calling("weather", city="Bern")
     if request.schema:
         return json.dumps({"answer": "yes"})
+    if "colour" in request.messages[0].text:
+        return "Red."
     return "i j k" if request.continues else COUNT
 
 
@@ -35,6 +41,8 @@ async def test_what_an_endpoint_can_is_found_out(stops, shown):
         "stop string": shown,
         "continuation": "continue_final_message",
         "JSON schema": True,
+        "pictures": True,
+        "sounds": True,
     }
 
 
@@ -42,6 +50,20 @@ async def test_what_it_cannot_is_found_out_too():
     with Endpoint(dull) as endpoint:
         found = await capabilities("m", endpoint.base_url)
     assert (found["native tools"], found["continuation"], found["JSON schema"]) == (False, "not shown", False)
+    assert found["pictures"] is False
+
+
+async def test_pictures_that_are_refused_are_told_and_not_sent_again():
+    with Endpoint(clever, faults=lambda number: "400-no-images" if number == 8 else "") as endpoint:
+        found = await capabilities("m", endpoint.base_url)
+        assert "the model takes no pictures" in str(found["pictures"])
+        asked = len(endpoint.calls)
+        assert "image_url" in str(endpoint.calls[-2].body)
+        policy = open_policy("m", base_url=endpoint.base_url)
+        with pytest.raises(MediaRefused, match="takes no pictures"):
+            await policy.complete(Request((user("What is this?", Media("image", "data:image/png;base64,AA")),)))
+        await policy.aclose()
+        assert len(endpoint.calls) == asked
 
 
 async def test_a_failure_is_told_where_the_capability_stands():

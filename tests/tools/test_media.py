@@ -8,7 +8,8 @@ from made_documents import pdf
 
 from hira.errors import ToolError
 from hira.messages import user
-from hira.tools.media import LONGEST_SIDE, media_reader
+from hira.tools.media import media_reader
+from hira.tools.media.pictures import LONGEST_SIDE
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -64,7 +65,7 @@ def test_what_is_no_media_or_broken_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,2")
     (tmp_path / "b.png").write_bytes(b"not a picture")
     read = media_reader([tmp_path])
-    with pytest.raises(ToolError, match="pictures, wav, mp3 and videos"):
+    with pytest.raises(ToolError, match="pictures, sounds and videos"):
         read("a.csv")
     with pytest.raises(ToolError, match=r"b\.png cannot be read as a picture"):
         read("b.png")

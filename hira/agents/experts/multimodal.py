@@ -6,16 +6,23 @@ from pathlib import PurePath
 from typing import Any
 
 from hira.agents.expert import Account, Task, reason
+from hira.errors import MediaRefused, ToolError
 from hira.evidence import Source, told
 from hira.messages import user
 from hira.prompts import Prompt
 from hira.team import Team
 from hira.tools import Observation, Passage, Tool
+from hira.tools.media import TooLarge
+from hira.tools.media.decoding import decodes
 
 MULTIMODAL = Prompt(__file__, "multimodal")
 LOOK = Prompt(__file__, "look")
 SIGHT = Prompt(__file__, "sight")
 PAGES = Prompt(__file__, "pages")
+MOMENTS_OF = Prompt(__file__, "look_moments")
+SEES = "look"
+MOMENTS = 8
+"""Pictures that stand for a video, evenly spaced."""
 LISTED = 60
 """Names of what can be looked at that are told at most."""
 
@@ -36,11 +43,12 @@ def look(team: Team, subtask: str) -> Tool:
     """The tool that has the role `look` answer one question about one picture, sound or video."""
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
-        read = team.tools.media
-        assert read is not None  # noqa: S101 - `needs` says so
         path, question = str(arguments["data"]), str(arguments["question"])
-        media = await asyncio.to_thread(read, path)
-        answer = await team.conversation("look", subtask).reply(user(LOOK.fill(question=question), media))
+        try:
+            answer = await _seen(team, subtask, path, question)
+        except MediaRefused as refused:
+            team.note(f"{team.part(SEES).policy.model}: {refused.what}; {refused.fix}")
+            raise ToolError(f"{refused.what}, so this cannot be told; go on without it") from None
         source = Source(path, PurePath(path).name, told(question, answer), kind="media")
         return Observation(passages=(Passage(source, answer),))
 
@@ -50,6 +58,25 @@ def look(team: Team, subtask: str) -> Tool:
         "required": ["data", "question"],
     }
     return Tool("look", SIGHT.fill(things="\n".join(_named(team.tools.visible))), parameters, run)
+
+
+async def _seen(team: Team, subtask: str, path: str, question: str) -> str:
+    """What the model that sees says of it; of a video that it does not take, what it says of moments of it."""
+    read = team.tools.media
+    assert read is not None  # noqa: S101 - `needs` says so
+    try:
+        media = await asyncio.to_thread(read, path)
+        return await team.conversation(SEES, subtask).reply(user(LOOK.fill(question=question), media))
+    except MediaRefused:
+        if media.kind != "video":
+            raise
+    except TooLarge:
+        if not decodes():
+            raise
+    team.note(f"{team.part(SEES).policy.model} is shown {MOMENTS} pictures of a video, without its sound")
+    moments = [await asyncio.to_thread(read, f"{path}#share={one}/{MOMENTS}") for one in range(1, MOMENTS + 1)]
+    prompt = MOMENTS_OF.fill(count=MOMENTS, look=LOOK.fill(question=question))
+    return await team.conversation(SEES, subtask).reply(user(prompt, *moments))
 
 
 def _named(names: Sequence[str]) -> list[str]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 SECONDS = 20.0
 LIMIT = 5_000_000
 PATIENCE = 10.0  # the longest Retry-After that is waited for
-TRIES = 2
 _SOON = frozenset({429, 502, 503, 504})
 
 

@@ -1,0 +1,135 @@
+"""Pictures, sounds, videos and pages of PDF files as a model's endpoint takes them: data URIs of bounded size."""
+
+import base64
+import mimetypes
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from hira.errors import ToolError
+from hira.messages import Media
+from hira.tools.media.pictures import page, picture, renders_pages
+from hira.tools.media.sounds import cannot, reads_all, sound
+from hira.tools.media.videos import moment
+
+LARGEST = 25 * 2**20
+"""Bytes of a video that is sent, and of an mp3 that is sent as it is."""
+
+_PLACE = re.compile(r"#(page|second|share)=(.*)$", re.DOTALL)
+_PDF = "application/pdf"
+_WAV = {"audio/wav", "audio/x-wav", "audio/vnd.wave"}
+_MP3 = {"audio/mpeg", "audio/mp3"}
+# what not every machine's table of kinds knows
+_KINDS = {
+    ".flac": "audio/flac",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".m4a": "audio/mp4",
+    ".aac": "audio/aac",
+    ".wma": "audio/x-ms-wma",
+    ".webp": "image/webp",
+    ".heic": "image/heic",
+    ".avif": "image/avif",
+    ".mkv": "video/x-matroska",
+    ".webm": "video/webm",
+    ".mp4": "video/mp4",
+    ".mov": "video/quicktime",
+}
+
+
+class TooLarge(ToolError):
+    """A video is too large to be sent whole."""
+
+
+def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingProxyType({})) -> Callable[[str], Media]:
+    """Reads files among or below `readable`, and no others. A path is taken as it is or by its name alone; `named` are
+    the names that files are shown by.
+
+    `paper.pdf#page=3` is a page of a PDF file. `walk.mp4#second=75` is a moment of a video as a picture, and
+    `walk.mp4#share=3/8` the middle of the third of eight parts of it.
+    """
+    allowed = [path.resolve() for path in readable]
+
+    def read(name: str) -> Media:
+        plain, asked, value = _placed(name.strip())
+        path = named[plain] if plain in named else _found(plain, allowed)
+        kind = kind_of(path.name)
+        if kind.startswith("image/"):
+            return Media("image", picture(path, kind))
+        if kind.startswith("audio/"):
+            return _sound(path, kind)
+        if kind.startswith("video/"):
+            return _video(path, kind) if asked in {"", "page"} else Media("image", moment(path, value))
+        if kind == _PDF:
+            return Media("image", page(path, value))
+        raise ToolError(f"{path.name} is {kind or 'of an unknown kind'}; pictures, sounds and videos can be sent")
+
+    return read
+
+
+def kind_of(name: str) -> str:
+    """The media type that a file's name stands for, empty if that is unknown."""
+    return _KINDS.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0] or ""
+
+
+def can_be_sent(name: str) -> bool:
+    """Whether there is something to see or hear in a file of this name that a model can be sent."""
+    kind = kind_of(name)
+    if kind == "image/svg+xml":
+        return False
+    if kind.startswith("audio/"):
+        return kind in _WAV | _MP3 or reads_all()
+    return kind.startswith(("image/", "video/")) or (kind == _PDF and renders_pages())
+
+
+def how_to_see(name: str) -> str:
+    """What to do about the pages of a document that hold no text, as a part of a sentence."""
+    if kind_of(name) != _PDF:
+        return "saved as a PDF file, the multimodal expert can look at it"
+    return "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
+
+
+def _placed(name: str) -> tuple[str, str, str]:
+    """A path, and the place in it that is asked for with its value."""
+    match = _PLACE.search(name)
+    return (name[: match.start()], match[1], match[2]) if match else (name, "", "")
+
+
+def _found(name: str, allowed: Sequence[Path]) -> Path:
+    named = [root for root in allowed if root.name == Path(name).name and root.is_file()]
+    asked = Path(name).resolve()
+    inside = [asked] if any(asked == root or root in asked.parents for root in allowed) else []
+    beside = name.removeprefix("../")  # as programs name what other sessions wrote
+    below = [
+        root / one
+        for root in allowed
+        for one in (name, beside)
+        if root.is_dir() and root in (root / one).resolve().parents
+    ]
+    for path in (*inside, *below, *named):
+        if path.is_file():
+            return path
+    known = ", ".join(root.name for root in allowed) or "none"
+    raise ToolError(f"there is no file {name!r} here; readable: {known}")
+
+
+def _sound(path: Path, kind: str) -> Media:
+    """As wav of 16 kHz; an mp3 that nothing here can read is sent as it is."""
+    wav = sound(path)
+    if wav is not None:
+        return Media("audio", _uri(wav, "audio/wav"), "wav")
+    if kind in _MP3 and path.stat().st_size <= LARGEST:
+        return Media("audio", _uri(path.read_bytes(), kind), "mp3")
+    raise ToolError(cannot(path))
+
+
+def _video(path: Path, kind: str) -> Media:
+    if (size := path.stat().st_size) > LARGEST:
+        raise TooLarge(f"{path.name} has {size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
+    return Media("video", _uri(path.read_bytes(), kind))
+
+
+def _uri(data: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"

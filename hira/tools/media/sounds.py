@@ -1,0 +1,150 @@
+"""Sounds as models take them: wav, 16 kHz, one channel, 16 bits. Plain wav files need nothing but Python for it."""
+
+import io
+import subprocess
+import sys
+import wave
+from array import array
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any
+
+from hira.errors import ToolError
+from hira.tools.media.decoding import EXTRA, FORMATS, decodes, ffmpeg, opened
+
+RATE = 16_000
+MINUTES = 13
+"""Of a sound, at most: 25 MiB of 16-bit samples."""
+_MOST = MINUTES * 60 * RATE
+_SECONDS = 120.0
+
+
+def reads_all() -> bool:
+    """Whether sounds other than plain wav files can be made into wav here."""
+    return decodes() or bool(ffmpeg())
+
+
+def sound(path: Path) -> bytes | None:
+    """The sound as a wav file of 16 kHz and one channel; None if nothing here can read it.
+
+    Raises `ToolError` for one that is broken or longer than 13 minutes.
+    """
+    for read, there in ((_wav, True), (_by_library, decodes()), (_by_ffmpeg, bool(ffmpeg()))):
+        if there and (samples := read(path)) is not None:
+            if len(samples) > _MOST:
+                raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
+            if not samples:
+                raise ToolError(f"{path.name} holds no sound")
+            return _written(samples)
+    return None
+
+
+def cannot(path: Path) -> str:
+    return f"{path.name} has to be made into a wav file first: {EXTRA}, or install ffmpeg"
+
+
+def _written(samples: "array[int]") -> bytes:
+    if sys.byteorder == "big":
+        samples.byteswap()
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams((1, 2, RATE, len(samples), "NONE", ""))
+        file.writeframes(samples.tobytes())
+    return out.getvalue()
+
+
+def _wav(path: Path) -> "array[int] | None":
+    """A wav file of whole-numbered samples, by Python alone; None for any other file."""
+    try:
+        with wave.open(str(path), "rb") as file:
+            channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            if file.getnframes() > (_MOST + RATE) * max(1, rate / RATE):
+                raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
+            data = file.readframes(file.getnframes())
+    except (wave.Error, EOFError):
+        return None
+    if not (rate > 0 and channels > 0):
+        return None
+    return resampled(mixed(_words(data, width), channels), rate)
+
+
+def _words(data: bytes, width: int) -> "array[int]":
+    """Samples of 8 to 32 bits as 16 bits, the lower ones cut off."""
+    data = data[: len(data) - len(data) % width]
+    upper = bytearray(2 * (len(data) // width))
+    if width == 1:
+        upper[1::2] = data.translate(bytes((value + 128) % 256 for value in range(256)))
+    else:
+        upper[0::2], upper[1::2] = data[width - 2 :: width], data[width - 1 :: width]
+    samples = array("h", bytes(upper))
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples
+
+
+def mixed(samples: "array[int]", channels: int) -> "array[int]":
+    """The mean of all channels."""
+    if channels == 1:
+        return samples
+    whole = len(samples) // channels * channels
+    each = [samples[at:whole:channels] for at in range(channels)]
+    return array("h", (total // channels for total in map(sum, zip(*each, strict=True))))
+
+
+def resampled(samples: "array[int]", rate: int) -> "array[int]":
+    """The samples at 16 kHz: means over what falls together, lines between what lies apart."""
+    if rate == RATE or not samples:
+        return samples
+    count = len(samples) * RATE // rate
+    if rate > RATE:
+        sums = array("q", accumulate(samples, initial=0))
+        ends = [at * rate // RATE for at in range(count + 1)]
+        return array("h", ((sums[b] - sums[a]) // (b - a) for a, b in zip(ends, islice(ends, 1, None), strict=False)))
+    last = len(samples) - 1
+
+    def between(at: int) -> int:
+        whole, part = divmod(at * rate, RATE)
+        first = samples[whole]
+        return first + (samples[min(whole + 1, last)] - first) * part // RATE
+
+    return array("h", map(between, range(count)))
+
+
+def _by_library(path: Path) -> "array[int]":
+    samples = array("h")
+    with opened(path, "sound") as container:
+        if not container.streams.audio:
+            raise ToolError(f"{path.name} holds no sound")
+        resampler = _resampler()
+        for frame in container.decode(audio=0):
+            for part in resampler(frame):
+                samples.frombytes(bytes(part.planes[0])[: 2 * part.samples])
+            if len(samples) > _MOST:
+                break
+    return samples
+
+
+def _resampler() -> Callable[[Any], Sequence[Any]]:
+    resample: Callable[[Any], Sequence[Any]] = (
+        import_module("av").AudioResampler(format="s16", layout="mono", rate=RATE).resample
+    )
+    return resample
+
+
+def _by_ffmpeg(path: Path) -> "array[int]":
+    """By the program ffmpeg, which may open nothing but this file."""
+    asked = [ffmpeg(), "-v", "error", "-nostdin", "-protocol_whitelist", "file,pipe", "-format_whitelist", FORMATS]
+    made = ["-i", f"file:{path}", "-vn", "-ac", "1", "-ar", str(RATE), "-t", str(MINUTES * 60 + 1), "-f", "s16le", "-"]
+    try:
+        done = subprocess.run([*asked, *made], capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - no shell
+    except (subprocess.TimeoutExpired, OSError) as error:
+        raise ToolError(f"{path.name} cannot be read as a sound: {type(error).__name__}") from None
+    if done.returncode:
+        said = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["ffmpeg failed"])[-1]
+        raise ToolError(f"{path.name} cannot be read as a sound: {said}")
+    samples = array("h", done.stdout[: len(done.stdout) // 2 * 2])
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples

@@ -1,0 +1,212 @@
+"""Sounds as wav of 16 kHz, moments of videos as pictures."""
+
+import base64
+import io
+import math
+import os
+import stat
+import struct
+import sys
+import wave
+from array import array
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.errors import ToolError
+from hira.messages import Media
+from hira.tools.media import TooLarge, can_be_sent, media_reader
+from hira.tools.media.sounds import RATE
+
+
+def tone(path: Path, *, rate: int, width: int, channels: int = 1, seconds: float = 0.5, hertz: float = 440) -> Path:
+    """A sine as loud as half of what the width holds, on all channels."""
+    frames = bytearray()
+    for at in range(int(rate * seconds)):
+        level = 0.5 * math.sin(2 * math.pi * hertz * at / rate)
+        whole = int(level * (2 ** (8 * width - 1) - 1))
+        sample = struct.pack("B", whole + 128) if width == 1 else whole.to_bytes(width, "little", signed=True)
+        frames += sample * channels
+    with wave.open(str(path), "wb") as file:
+        file.setparams((channels, width, rate, 0, "NONE", ""))
+        file.writeframes(bytes(frames))
+    return path
+
+
+def heard(media: Media) -> "array[int]":
+    data = base64.b64decode(media.url.partition(",")[2])
+    with wave.open(io.BytesIO(data)) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, RATE)
+        samples = array("h", file.readframes(file.getnframes()))
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples
+
+
+def hertz_of(samples: "array[int]") -> float:
+    ups = sum(1 for a, b in pairwise(samples) if a < 0 <= b)
+    return ups * RATE / len(samples)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+@pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (16_000, 1), (44_100, 2), (48_000, 6)])
+def test_a_wav_file_of_any_kind_becomes_sixteen_kilohertz_of_one_channel(
+    tmp_path: Path, width: int, rate: int, channels: int
+) -> None:
+    path = tone(tmp_path / "a.wav", rate=rate, width=width, channels=channels)
+    samples = heard(media_reader([path])(str(path)))
+    assert abs(len(samples) - RATE // 2) <= 2
+    assert abs(hertz_of(samples) - 440) < 6
+    assert 0.45 < max(samples) / 32767 < 0.52
+
+
+def test_a_broken_and_an_empty_sound_are_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.wav").write_bytes(b"RIFF????WAVEnothing")
+    with wave.open(str(tmp_path / "empty.wav"), "wb") as file:
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
+    read = media_reader([tmp_path])
+    for name in ("broken.wav", "empty.wav"):
+        with pytest.raises(ToolError, match=r"cannot be read as a sound|holds no sound|into a wav file") as raised:
+            read(name)
+        assert "\n" not in str(raised.value)
+
+
+def test_a_sound_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.wav"
+    frames = 14 * 60 * RATE
+    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + 2 * frames, b"WAVE", b"fmt ", 16, 1, 1, RATE, 2 * RATE, 2, 16,
+                       b"data", 2 * frames)  # fmt: skip
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + 2 * frames)  # sparse: nothing is really there
+    with pytest.raises(ToolError, match="longer than 13 minutes"):
+        media_reader([path])("long.wav")
+
+
+def encoded(path: Path, codec: str, seconds: float = 1.0) -> Path:
+    av: Any = pytest.importorskip("av")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=44_100)
+        total = int(44_100 * seconds)
+        samples = array("h", (int(12_000 * math.sin(2 * math.pi * 440 * at / 44_100)) for at in range(total)))
+        frame = av.AudioFrame(format="s16", layout="mono", samples=total)
+        frame.sample_rate = 44_100
+        frame.planes[0].update(samples.tobytes().ljust(frame.planes[0].buffer_size, b"\0"))
+        resampler = av.AudioResampler(format=stream.format, layout=stream.layout, rate=44_100, frame_size=1024)
+        for part in [*resampler.resample(frame), *resampler.resample(None)]:
+            container.mux(stream.encode(part))
+        container.mux(stream.encode())
+    return path
+
+
+@pytest.mark.parametrize(("name", "codec"), [("a.flac", "flac"), ("a.m4a", "aac"), ("a.aiff", "pcm_s16be")])
+def test_other_sounds_are_made_into_wav_by_the_library(tmp_path: Path, name: str, codec: str) -> None:
+    path = encoded(tmp_path / name, codec)
+    assert can_be_sent(name)
+    media = media_reader([path])(name)
+    assert (media.kind, media.format) == ("audio", "wav")
+    assert abs(hertz_of(heard(media)) - 440) < 10
+
+
+def test_without_a_library_the_program_ffmpeg_is_asked_and_else_it_is_said_what_to_do(tmp_path: Path) -> None:
+    """In a process where the library cannot be found; the program is one of ours that answers as ffmpeg does."""
+    fake = tmp_path / "bin" / "ffmpeg"
+    fake.parent.mkdir()
+    fake.write_text(
+        f"#!{sys.executable}\nimport sys\nopen({str(tmp_path / 'asked')!r}, 'w').write('\\n'.join(sys.argv[1:]))\n"
+        "sys.stdout.buffer.write(b'\\0\\1' * 1600)\n"
+    )
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "a.flac").write_bytes(b"fLaC")
+    (tmp_path / "a.mp3").write_bytes(b"ID3 as it is")
+    program = (
+        "import sys\nfrom pathlib import Path\nsys.modules['av'] = None\n"
+        "import importlib.util\nfind = importlib.util.find_spec\n"
+        "import hira.tools.media.decoding as decoding\ndecoding.find_spec = lambda name: None\n"
+        "from hira.tools.media import media_reader, can_be_sent\nfrom hira.errors import ToolError\n"
+        "read = media_reader([Path(sys.argv[1])])\n"
+        "for name in ('a.flac', 'a.mp3', 'a.mp4#second=1'):\n"
+        "    try:\n        media = read(name)\n        print(can_be_sent(name), media.format, len(media.url) > 2000)\n"
+        "    except ToolError as error:\n        print(can_be_sent(name), error)\n"
+    )
+    (tmp_path / "a.mp4").write_bytes(b"video")
+
+    def told(path: str) -> list[str]:
+        import subprocess
+
+        environ = {**os.environ, "PATH": path}
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, env=environ, check=True
+        )
+        return done.stdout.splitlines()
+
+    first = told(str(fake.parent))
+    assert first[:2] == ["True wav True", "True wav True"]
+    asked = (tmp_path / "asked").read_text().split("\n")
+    assert asked[asked.index("-i") + 1] == f"file:{tmp_path / 'a.mp3'}"
+    assert "-protocol_whitelist" in asked
+    second = told("")
+    assert (
+        second[0] == "False a.flac has to be made into a wav file first: pip install 'hira[media]', or install ffmpeg"
+    )
+    assert second[1] == "True mp3 False"
+    assert "pip install 'hira[media]'" in second[2]
+
+
+def video(path: Path, colours: list[str], *, rate: int = 5) -> Path:
+    av: Any = pytest.importorskip("av")
+    image: Any = pytest.importorskip("PIL.Image")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for colour in colours:
+            for _ in range(rate):
+                container.mux(stream.encode(av.VideoFrame.from_image(image.new("RGB", (64, 48), colour))))
+        container.mux(stream.encode())
+    return path
+
+
+def colour(media: Media) -> str:
+    image: Any = pytest.importorskip("PIL.Image")
+    assert media.kind == "image"
+    pixels = image.open(io.BytesIO(base64.b64decode(media.url.partition(",")[2]))).convert("RGB")
+    red, _, blue = pixels.getpixel((30, 20))
+    return "red" if red > 180 > blue else "blue" if blue > 180 > red else "other"
+
+
+def test_a_moment_of_a_video_is_a_picture(tmp_path: Path) -> None:
+    video(tmp_path / "walk.mp4", ["red", "red", "blue", "blue"])
+    read = media_reader([tmp_path])
+    asked = ("second=0", "second=0.5", "second=2.5", "second=0:03", "share=1/4", "share=4/4")
+    assert [colour(read(f"walk.mp4#{at}")) for at in asked] == ["red", "red", "blue", "blue", "red", "blue"]
+    assert read("walk.mp4").kind == "video"
+    with pytest.raises(ToolError, match=r"only 4\.0 seconds long"):
+        read("walk.mp4#second=77")
+    with pytest.raises(ToolError, match="in seconds, such as"):
+        read("walk.mp4#second=soon")
+
+
+def test_what_only_calls_itself_a_video_opens_nothing_else(tmp_path: Path) -> None:
+    """A playlist would make the decoder read what it names."""
+    pytest.importorskip("av")
+    video(tmp_path / "real.mp4", ["red"])
+    for text in ("#EXTM3U\n#EXTINF:1,\nreal.mp4\n#EXT-X-ENDLIST\n", "ffconcat version 1.0\nfile real.mp4\n"):
+        (tmp_path / "list.mp4").write_text(text)
+        with pytest.raises(ToolError, match=r"list\.mp4 cannot be read as a video"):
+            media_reader([tmp_path])("list.mp4#second=0")
+
+
+def test_a_video_that_is_too_large_says_so(tmp_path: Path) -> None:
+    with (tmp_path / "large.mp4").open("wb") as file:
+        file.truncate(26 * 2**20)
+    with pytest.raises(TooLarge, match="has 26 MB; at most 25 MB"):
+        media_reader([tmp_path])("large.mp4")
+
+
+def test_a_name_may_hold_a_number_sign(tmp_path: Path) -> None:
+    with wave.open(str(tmp_path / "C#.wav"), "wb") as file:
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
+        file.writeframes(b"\1\0" * 100)
+    assert media_reader([tmp_path])("C#.wav").kind == "audio"
