@@ -3,8 +3,7 @@
 >>> async for answer in hira.batch(["…", "…"], concurrency=8): ...
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hira.answer import Answer
 from hira.errors import AccessDenied, HiraError, UsageError
 from hira.events import Reader
+from hira.pipeline import flowing
 from hira.trajectory import Rollout
 
 if TYPE_CHECKING:
@@ -128,26 +128,6 @@ class Batch:
                 if run.question == question.text:
                     return run
         return Run(self._hira, question.text, question.files, run=question.begin_as)
-
-
-async def flowing(works: Iterable[W], most: int, answer: Callable[[W], Awaitable[D]]) -> AsyncGenerator[D, None]:
-    """What `answer` brings for each work, as it comes, with `most` of them under way; none when it is left."""
-    waiting = iter(works)
-    running: set[asyncio.Future[D]] = set()
-    try:
-        while True:
-            while len(running) < most and (one := next(waiting, None)) is not None:
-                running.add(asyncio.ensure_future(answer(one)))
-            if not running:
-                return
-            finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
-                yield task.result()
-    finally:
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running)
 
 
 def failed(question: Question, failure: HiraError, *, workflow: str, model: str) -> Done:

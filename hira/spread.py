@@ -17,8 +17,9 @@ from itertools import takewhile
 from typing import Any
 
 from hira.api import Hira
-from hira.batch import CONCURRENCY, Batch, Done, Question, failed, flowing, hopeless
+from hira.batch import CONCURRENCY, Batch, Done, Question, failed, hopeless
 from hira.errors import EndpointError, HiraError, UsageError
+from hira.pipeline import flowing
 from hira.settings import Settings
 
 # Questions that one worker has in hand; a second one begins beyond that.

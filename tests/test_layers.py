@@ -7,7 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "hira"
 LAYERS: list[set[str]] = [
-    {"errors", "messages", "redaction", "untrusted"},
+    {"errors", "messages", "pipeline", "redaction", "untrusted"},
     {"policy"},
     {"events", "budget", "prices", "tokens", "relevance", "journal"},
     {"evidence", "memory", "trajectory", "conversation", "team", "tools", "dialects", "policies", "prompts", "testing"},
