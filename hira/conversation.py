@@ -13,7 +13,7 @@ from hira.errors import OutOfBudget, RoleSpent, Withheld
 from hira.events import TurnEnded, TurnStarted, TurnText
 from hira.messages import Message, assistant
 from hira.policy import Choose, Completion, Delta, Request, Usage
-from hira.tokens import count
+from hira.tokens import clip, count
 from hira.tools import Tool
 from hira.trajectory import Trajectory, Turn
 
@@ -57,6 +57,21 @@ class Conversation:
         last = self.messages[-1]
         known = {"results": [*last.values.get("results", ()), *results]}
         self.messages[-1] = replace(last, text=last.text + text, prompt="result", values=known)
+
+    def tokens(self, tools: tuple[Mapping[str, Any], ...] = ()) -> int:
+        """About how many tokens the next prompt is, with these function definitions."""
+        return self._size(tools)
+
+    def leave_out_latest(self, tokens: int) -> None:
+        """Leave out the latest turns of the role, each with its results, until so many tokens are gone. A chain, which
+        is one message, loses its end."""
+        while tokens > 0 and (turns := [at for at, one in enumerate(self.messages) if one.role == "assistant"]):
+            last, before = self.messages[turns[-1]], size(self.messages[turns[-1] :])
+            del self.messages[turns[-1] :]
+            if self.part.continuation == "chain" and before > tokens:
+                self.say(replace(last, text=clip(last.text, before - tokens)))
+            tokens -= before
+        self._sized = (0, None, 0)
 
     def otherwise(self, tools: Sequence[Tool]) -> bool:
         """Go on in the other dialect, as if this conversation had begun in it; False if there is none.

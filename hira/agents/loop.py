@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hira.agents.recorded import recorded
+from hira.budget import size
 from hira.dialects import Call, Parsed
 from hira.dialects.answer import final, only_thought
 from hira.errors import BadReply, RoleSpent, Stop, ToolError, ToolsRefused
@@ -60,7 +61,9 @@ class Loop:
 
     A call of a `pure` tool that was made before, and what is over the limit, is answered without being made.
     `final` marks the role whose answer is the run's: when the run has to stop, only it is asked once more, and the
-    budget's reserve pays for it; the others close with what they wrote last.
+    budget's reserve pays for it; the others close with what they wrote last. `conclude` makes of a reason the words
+    that ask for the answer. A conversation of `window` tokens or more is closed, and its latest turns are left out
+    until these words fit in (MATPO, "Rollout Summary Mechanism"); 0 is no limit.
     """
 
     conversation: Conversation
@@ -68,6 +71,8 @@ class Loop:
     limit: int = 10
     several: int = 1
     final: bool = False
+    conclude: Callable[[str], Filled] = lambda reason: CONCLUDE.fill(reason=reason)
+    window: int = 0
     used: int = 0
     repeats: int = 0
     unreadable: int = 0
@@ -94,12 +99,8 @@ class Loop:
     async def think(self) -> Step:
         """Turns until one is accepted: a new call that can be read, or the end."""
         while True:
-            if self.used >= self.limit:
-                return await self.close(f"all {self.limit} calls are used")
-            if self.repeats >= REPEATS:
-                return await self.close("the same call was repeated")
-            if self.unreadable >= UNREADABLE_IN_A_ROW:
-                return await self.close("your calls could not be read")
+            if reason := self._over():
+                return await self.close(reason)
             try:
                 completion, parsed = await self._turn(self.several)
             except Stop as stop:
@@ -119,10 +120,24 @@ class Loop:
                 self._keep(parsed)
                 self.observe([])
 
+    def _over(self) -> str:
+        """Why no further turn is taken, empty if one is."""
+        if self.used >= self.limit:
+            return f"all {self.limit} calls are used"
+        if self.repeats >= REPEATS:
+            return "the same call was repeated"
+        if self.unreadable >= UNREADABLE_IN_A_ROW:
+            return "your calls could not be read"
+        return "the context is full" if self.window and self._begun() and self._tokens() >= self.window else ""
+
     async def close(self, reason: str) -> Step:
-        """Ask for the answer from what is known; the reserve of the budget pays for it."""
-        self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
-        self.conversation.say(user(CONCLUDE.fill(reason=reason)))
+        """Ask for the answer from what is known; the reserve of the budget pays for it. Without a `reason`, the role
+        had closed by itself."""
+        if reason:
+            self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
+        asking = user(self.conclude(reason))
+        self._make_room(size([asking]))
+        self.conversation.say(asking)
         try:
             completion = await self._closing_turn()
             if self._was_cut(completion):
@@ -174,6 +189,21 @@ class Loop:
     def account(self) -> str:
         """All that was said, called and seen, for the distiller."""
         return "\n\n".join(part for part in self.transcript if part)
+
+    def _begun(self) -> int:
+        """Where the role's first turn stands in its conversation, 0 if there is none yet."""
+        messages = self.conversation.messages
+        return next((at for at, message in enumerate(messages) if message.role == "assistant"), 0)
+
+    def _tokens(self) -> int:
+        return self.conversation.tokens(self.conversation.part.dialect.specs(self.tools))
+
+    def _make_room(self, needed: int) -> None:
+        """Leave out the latest turns, each with its results, until that many tokens fit into the window."""
+        over = self._tokens() + needed - self.window
+        if self.window and self._begun() and over > 0:
+            self.conversation.leave_out_latest(over)
+            self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
 
     def _end(self, stop: Stop) -> Step:
         """Close without another call, with what was said last."""

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from hira.agents.loop import Loop, use
-from hira.budget import Budget
+from hira.budget import Budget, size
+from hira.dialects import DIALECTS, Call
 from hira.errors import ToolError
 from hira.events import Event, Events, Notice, ToolEnded, ToolStarted
 from hira.evidence import Source
 from hira.journal import Journal
-from hira.messages import ToolCall, user
+from hira.messages import Filled, ToolCall, user
 from hira.policy import Completion
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
@@ -380,3 +381,62 @@ async def test_a_reply_of_thought_left_open_is_no_answer() -> None:
     loop, policy = loop_of(["<think>let me see", "42"])
     assert (await loop.run()).answer == "42"
     assert "empty" in policy.requests[1].messages[-1].text
+
+
+@pytest.mark.parametrize("dialect", ["tags", "native", "xml", "json"])
+async def test_a_full_context_loses_its_latest_turns_until_the_answer_can_be_asked_for(dialect: str) -> None:
+    @tool(pure=True)
+    def read(n: int) -> str:
+        "Read a chapter."
+        return f"chapter {n}: " + "word " * 340
+
+    def turn(n: int) -> Any:
+        return calling("read", n=n) if dialect == "native" else DIALECTS[dialect].write(Call("read", {"n": n}), read)
+
+    policy = ScriptedPolicy([turn(1), turn(2), turn(3), r"\boxed{2}"])
+    conversation = team_of(policy, dialect=dialect).conversation("worker")
+    conversation.say(user("Begin."))
+    step = await Loop(conversation, [read], window=1000).run()
+    assert (step.answer, step.forced) == ("2", "the context is full")
+    told = "".join(message.text for message in policy.requests[-1].messages)
+    assert [f"chapter {n}" in told for n in (1, 2, 3)] == [True, True, False]
+    assert policy.requests[-1].messages[:5] == policy.requests[2].messages
+    assert size(policy.requests[-1].messages) < 1000
+    policy.assert_done()
+
+
+async def test_a_full_chain_loses_its_end() -> None:
+    replies = [call("tags", "double", n=1), "thought " * 400 + call("tags", "double", n=2), r"\boxed{4}"]
+    loop, policy = loop_of(replies, chain=True, window=300)
+    step = await loop.run()
+    assert (step.answer, step.forced) == ("4", "the context is full")
+    task, chain, asking = policy.requests[-1].messages
+    assert "<|begin_double_result|>\n2\n" in chain.text
+    assert "<|begin_double_result|>\n4\n" not in chain.text
+    assert asking.prompt == "conclude"
+    assert size([task, chain, asking]) < 330
+
+
+async def test_a_prompt_that_fills_the_window_by_itself_is_worked_on_all_the_same() -> None:
+    loop, _ = loop_of([call("tags", "double", n=1), r"\boxed{2}"], window=3)
+    assert (await loop.run()).forced == "the context is full"
+
+
+async def test_the_words_that_ask_for_the_answer_may_be_a_workflows_own() -> None:
+    loop, policy = loop_of(
+        [call("tags", "double", n=1), "Summed up."], limit=1, conclude=lambda why: Filled(f"Sum up: {why}")
+    )
+    step = await loop.run()
+    assert (step.text, step.forced) == ("Summed up.", "all 1 calls are used")
+    assert policy.requests[-1].messages[-1].text == "Sum up: all 1 calls are used"
+
+
+async def test_a_role_that_closed_by_itself_can_be_asked_once_more() -> None:
+    heard: list[Event] = []
+    loop, policy = loop_of(["It is 4.", "In sum: 4."])
+    loop.conversation.team.events.readers.append(heard.append)
+    step = await loop.run()
+    again = await loop.close("")
+    assert (step.text, again.text, again.forced) == ("It is 4.", "In sum: 4.", "")
+    assert not any(isinstance(event, Notice) for event in heard)
+    policy.assert_done()
