@@ -13,7 +13,7 @@ CHATML = (
     "<|im_start|>user\n<tool_response>\n{{ message.content }}\n</tool_response><|im_end|>\n"
     "{% elif message.tool_calls %}<|im_start|>assistant\n{{ message.content }}"
     "{% for call in message.tool_calls %}"
-    "{% if message.content or not loop.first %}\n{% endif %}"
+    "{% if message.content or not loop.first %}{{ '\\n' }}{% endif %}"
     '<tool_call>\n{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n'
     "</tool_call>{% endfor %}<|im_end|>\n"
     "{% else %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endif %}"

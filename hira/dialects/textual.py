@@ -33,10 +33,16 @@ class Written:
 
 
 def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
-    """The text in which calls may stand: the visible one, or the reasoning if the stop string fired in there."""
+    """The text in which calls may stand: the visible one, or the reasoning if the stop string fired in there.
+
+    What stands before a stop string that fired is kept to its last space, so that a conversation of token ids goes on
+    from what the model wrote.
+    """
     if not completion.text.strip() and begin.search(completion.reasoning):
         return completion.reasoning
-    return spoken(completion)
+    if completion.stop is None:
+        return spoken(completion)
+    return spoken(completion) + completion.text[len(completion.text.rstrip()) :]
 
 
 def unquoted(text: str, at: int, begin: "re.Pattern[str]", habit: "re.Pattern[str]") -> "re.Match[str] | None":

@@ -59,7 +59,9 @@ class Xml:
                 return Written(begin.start(), error=f"Your call was cut off before {END}. Write it again, shorter.")
             inner = text[begin.end() : end.start() if end else len(text)]
             call, error = _read(inner, named)
-            closed = text[begin.start() : end.end()] if end else f"{text[begin.start() :].rstrip()}\n{END}"
+            closed = text[begin.start() : end.end() if end else len(text)]
+            if not end:
+                closed = closed + END if completion.stop == END else f"{closed.rstrip()}\n{END}"
             return Written(begin.start(), end.end() if end else len(text), closed, call, error)
 
         return read(text, following, several)

@@ -127,12 +127,11 @@ class BatchingEngine:
                 self._pauses -= 1
                 self._start()
 
-    def updated(self) -> int:
-        """The weights have changed: later replies tell the new version, which is returned."""
+    def updated(self, version: int | None = None) -> None:
+        """The weights have changed: replies tell this version from now on, None counts one more."""
         with self._changed:
-            self.version += 1
+            self.version = self.version + 1 if version is None else version
             self._asked.clear()
-            return self.version
 
     async def aclose(self) -> None:
         """End what is under way. The engine can be used again."""
