@@ -200,8 +200,9 @@ class Loop:
 
     def _make_room(self, needed: int) -> None:
         """Leave out the latest turns, each with its results, until that many tokens fit into the window."""
-        over = self._tokens() + needed - self.window
-        if self.window and self._begun() and over > 0:
+        if not self.window or not self._begun():
+            return
+        if (over := self._tokens() + needed - self.window) > 0:
             self.conversation.leave_out_latest(over)
             self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
 
