@@ -62,11 +62,12 @@ class Workbench:
             await self._read(self.index, events, seen=seen)
         while self.notices:
             events(Notice(self.notices.pop(0)))
-        search, browse = self._found(question, events)
+        search, browse, scholar = self._found(question, events)
         readable = tuple(path.expanduser().resolve() for path in (*self.settings.docs, *files))
         with tempfile.TemporaryDirectory(prefix=f"hira-{run}-", ignore_cleanup_errors=True) as folder:
             yield Toolbox(
                 search=search,
+                scholar=scholar,
                 browse=browse,
                 files=files_tool(files) if files else None,
                 python=self._python(Path(folder), readable) if self.python else None,
@@ -101,15 +102,16 @@ class Workbench:
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
-    def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None]:
-        """The tools "search" and "browse" of one run: over the documents, the web, or both."""
+    def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None, Tool | None]:
+        """The tools "search" and "browse" of one run, over the documents, the web, or both, and "scholar" over the
+        services of scholarly works among those of the web."""
         documents = self.documents if self._texts else None
         if not self.backends:
-            return documents or (None, None)
-        web = _web(self.backends, self.settings, question, events)
-        if not documents:
-            return web
-        return both(documents[0], web[0]), either(documents[1], web[1])
+            return (*(documents or (None, None)), None)
+        search, browse, scholar = _web(self.backends, self.settings, question, events)
+        if documents:
+            search, browse = both(documents[0], search), either(documents[1], browse)
+        return search, browse, scholar
 
 
 async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Workbench:
@@ -229,16 +231,20 @@ def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -
     return tuple(Cached(backend, cache) for backend in opened)
 
 
-def _web(backends: Sequence[Backend], settings: Settings, question: str, events: Events) -> tuple[Tool, Tool]:
-    """Search and browse for one run: only what was shown to it may be opened."""
+def _web(
+    backends: Sequence[Backend], settings: Settings, question: str, events: Events
+) -> tuple[Tool, Tool, Tool | None]:
+    """Search, browse and scholar for one run: only what was shown to it may be opened."""
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import search_tool
+    from hira.tools.search import SCHOLARLY, scholar_tool, search_tool
     from hira.tools.seen import spelled, urls
 
     seen = {spelled(url) for url in urls(question)}
     fetcher = Fetcher(settings.allow, contact=settings.contact)
-    return search_tool(backends, seen=seen, on_notice=events), browse_tool(fetcher, seen=seen)
+    scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
+    scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
+    return search_tool(backends, seen=seen, on_notice=events), browse_tool(fetcher, seen=seen), scholar
 
 
 def both(documents: Tool, web: Tool) -> Tool:

@@ -242,6 +242,14 @@ async def test_documents_and_a_web_search_are_asked_by_one_tool(docs: Path, tmp_
             assert "3530" in page.passages[0].text
 
 
+@pytest.mark.parametrize(("search", "scholar"), [("searxng", False), ("searxng,crossref", True), ("arxiv", True)])
+async def test_scholarly_services_are_also_a_tool_of_their_own(search: str, scholar: bool) -> None:
+    settings = Settings(model="offline", search=search, searxng_url="http://127.0.0.1:9", cache=None)
+    async with toolbox(settings, []) as tools:
+        assert tools.search
+        assert (tools.scholar is not None) is scholar
+
+
 async def test_a_web_search_that_fails_leaves_the_documents(docs: Path) -> None:
     with FakeWeb({}, failures=[403, 403, 403]) as web:
         settings = Settings(model="offline", docs=(docs,), search="searxng", searxng_url=web.url)

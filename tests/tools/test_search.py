@@ -8,7 +8,18 @@ from hira.errors import ToolError, UsageError
 from hira.events import Notice
 from hira.testing.web import FakeWeb, Served
 from hira.tools.fetch import identification
-from hira.tools.search import BACKENDS, Chain, Hit, Unusable, canonical, open_backend, open_client, search_tool
+from hira.tools.search import (
+    BACKENDS,
+    SCHOLARLY,
+    Chain,
+    Hit,
+    Unusable,
+    canonical,
+    open_backend,
+    open_client,
+    scholar_tool,
+    search_tool,
+)
 from hira.tools.search.line import retry_after
 from hira.tools.search.tool import merged
 from hira.tools.seen import spelled
@@ -465,3 +476,13 @@ async def test_an_unknown_service_and_a_missing_setting_say_what_to_do(client):
         open_backend("serper", client, key="")
     with pytest.raises(UsageError, match="'searxng' needs the address"):
         open_backend("searxng", client, key="x")
+
+
+async def test_scholarly_works_have_a_tool_of_their_own_and_what_it_finds_may_be_opened():
+    hit = Hit("On sand", "https://papers.example/sand", "Sand was measured.", 1, "openalex")
+    seen: set[str] = set()
+    scholar = scholar_tool([Fixed("openalex", [hit])], seen=seen)
+    passages = (await scholar.call({"query": "sand"})).passages
+    assert (scholar.name, [one.source.location for one in passages]) == ("scholar", ["https://papers.example/sand"])
+    assert spelled("https://papers.example/sand") in seen
+    assert {"openalex", "arxiv", "serper_scholar"} <= SCHOLARLY <= set(BACKENDS)

@@ -16,7 +16,7 @@ from hira.tools.search.cache import Cache, Cached
 from hira.tools.search.hit import Backend, Hit, canonical
 from hira.tools.search.line import Unusable, open_client
 from hira.tools.search.scholarly import arxiv, crossref, openalex, semantic_scholar, serpapi_scholar, serper_scholar
-from hira.tools.search.tool import LEAKING, Chain, search_tool
+from hira.tools.search.tool import LEAKING, Chain, scholar_tool, search_tool
 from hira.tools.search.web import brave, exa, jina, mediawiki, searxng, serpapi, serper, tavily
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BACKENDS",
     "LEAKING",
+    "SCHOLARLY",
     "Backend",
     "Cache",
     "Cached",
@@ -34,6 +35,7 @@ __all__ = [
     "canonical",
     "open_backend",
     "open_client",
+    "scholar_tool",
     "search_tool",
 ]
 
@@ -54,6 +56,8 @@ BACKENDS: dict[str, Callable[..., Backend]] = {
     "crossref": crossref,
     "ddgs": ddgs,
 }
+
+SCHOLARLY = frozenset({"serper_scholar", "serpapi_scholar", "openalex", "semantic_scholar", "arxiv", "crossref"})
 
 
 def open_backend(name: str, client: "httpx.AsyncClient", **settings: str) -> Backend:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
 
@@ -115,6 +116,22 @@ def search_tool(
 
     made: Tool = tool(search if several == 1 else search_several, name="search", pure=True)
     return made
+
+
+def scholar_tool(
+    backends: Sequence[Backend],
+    *,
+    top: int = 5,
+    seen: set[str] | None = None,
+    on_notice: Callable[[Notice], object] = _unheard,
+) -> Tool:
+    """The tool "scholar": the same over services of scholarly works, `top` of which answer a query (MARS, 2.1)."""
+    described = (
+        "Search scholarly works. Returns titles, addresses and abstracts of those that fit best; open one to read it."
+    )
+    return replace(
+        search_tool(backends, top=top, seen=seen, on_notice=on_notice), name="scholar", description=described
+    )
 
 
 def checked(query: str) -> str:
