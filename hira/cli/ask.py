@@ -37,6 +37,7 @@ CONNECT = (
     "To connect one: --model NAME with OPENAI_API_KEY or --base-url URL, or start a local server (hira doctor)"
 )
 QUIT_AFTER = 1.0
+Tell = Callable[[Answer, argparse.Namespace, Shell], None]
 
 
 class Stoppable(Protocol):
@@ -71,24 +72,32 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def answered(
-    hira: Hira, begin: Callable[[], Awaitable[Run]], args: argparse.Namespace, shell: Shell, path: Path | None
+    hira: Hira,
+    begin: Callable[[], Awaitable[Run]],
+    args: argparse.Namespace,
+    shell: Shell,
+    path: Path | None,
+    *,
+    tell: Tell = output.tell,
+    write: Callable[[Answer, Path], None] = output.write,
 ) -> int:
-    """Work on a run until it ends, and tell its answer; `path` is where it is written as well."""
+    """Work on a run until it ends, and `tell` its answer; `path` is where it is written as well."""
     run = asyncio.run(_worked(hira, begin, args, shell))
     if run is None:
         return INTERRUPTED
     if path:
-        output.write(run.answer, path)
+        write(run.answer, path)
     if run.failure:
-        output.tell(run.answer, args, shell)
+        tell(run.answer, args, shell)
         explain(_resumable(run, run.failure), shell)
         return code_of(run.failure)
-    return told(run.answer, args, shell, again=f"to go on: hira resume {run.id}" if run.resumable else "")
+    again = f"to go on: hira resume {run.id}" if run.resumable else ""
+    return told(run.answer, args, shell, again=again, tell=tell)
 
 
-def told(answer: Answer, args: argparse.Namespace, shell: Shell, again: str = "") -> int:
+def told(answer: Answer, args: argparse.Namespace, shell: Shell, again: str = "", tell: Tell = output.tell) -> int:
     """Tell an answer, and what is wrong with it; `again` says how to go on with one that its budget ended."""
-    output.tell(answer, args, shell)
+    tell(answer, args, shell)
     if answer.status == "insufficient_evidence":
         looked = any(finding.expert == "multimodal" for finding in answer.rollout.findings)
         fix = "name documents (--docs) or a web search (--search) that hold the answer, or ask more precisely"

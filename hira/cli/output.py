@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from hira.answer import Answer
@@ -58,11 +59,11 @@ def markdown(answer: Answer) -> str:
     return "\n\n".join(parts)
 
 
-def checked(name: str, folder: Path) -> Path:
+def checked(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
     """The path of `--output`, before any work is done for it."""
     path = (folder / name).absolute()
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(SUFFIXES)}")
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
     if not path.parent.is_dir():
         raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="make it, or name another")
     return path

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from hira.cli import eval_flags
+from hira.cli import eval_flags, report_flags
 from hira.errors import UsageError
 
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
@@ -83,6 +83,7 @@ def parser(version: str) -> Parser:
     _runs(commands.add_parser("runs", help="list recorded runs, export or delete them", description="List runs."))
     _recorded(commands)
     eval_flags.add(commands, _model, _limits)
+    report_flags.add(commands, _model, (_sources, _limits, _record))
     return main
 
 

@@ -8,7 +8,7 @@ was sent, never at its wording, so the same run goes through the same planner, c
 from collections.abc import Callable, Mapping
 
 from hira import tokens
-from hira.policies.offline import baselines, mams, mars, marsrl, planning, roles
+from hira.policies.offline import baselines, mams, mars, marsrl, planning, roles, rubrics
 from hira.policies.offline.conversation import Act, Asked, read, write
 from hira.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
 
@@ -24,6 +24,7 @@ ROLES: Mapping[str, Callable[[Asked], Act]] = {
     "look": roles.cannot_see,
     **baselines.ROLES,
     **mams.ROLES,
+    **rubrics.ROLES,
     **mars.ROLES,
     **marsrl.ROLES,
 }

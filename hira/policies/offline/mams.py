@@ -83,7 +83,7 @@ def _react(asked: Asked) -> Program:
 
 
 def worth(question: str, text: str) -> list[reading.Sentence]:
-    """The sentences of a fragment that are worth telling on the topic, in their order: the best of each of its parts."""
+    """The sentences of a fragment that are worth telling, in their order: the best of each part of the topic."""
     candidates = [one for one in reading.sentences(reading.passages(text)) if _says(one)]
     parts = _parts(question)
     ranked = [_fitting(part, candidates) for part in parts]
@@ -126,7 +126,7 @@ def _sections(before: str) -> dict[str, list[str]]:
 
 
 def _says(one: reading.Sentence) -> bool:
-    """Whether it is a sentence that can be told as it stands: no heading, no label, no name whose marks were dropped."""
+    """Whether it can be told as it stands: no heading, no label, no name whose marks were dropped."""
     whole = not one.raw.startswith("#") and "__" not in one.raw and not cited(one.text)
     return whole and bool(re.search(r"[.!。！]\W*$", one.text))
 

@@ -42,14 +42,12 @@ class ReActReport:
             language=language(question),
         )
         conversation.say(user(prompt))
-        step, turns = await loop.think(), 1
+        step, turns, spent = await loop.think(), 1, f"all {self.max_turns} turns are used"
         while step.calls:
             results = await together([loop.perform(call) for call in step.calls])
             loop.observe(list(zip(step.calls, results, strict=True)))
             turns += 1
-            step = await (
-                loop.think() if turns < self.max_turns else loop.close(f"all {self.max_turns} turns are used")
-            )
+            step = await (loop.think() if turns < self.max_turns else loop.close(spent))
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:

@@ -1,0 +1,127 @@
+"""A report as a file: Markdown with numbered references, and a web page that needs nothing from elsewhere."""
+
+import base64
+import hashlib
+import html
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+from urllib.parse import quote
+
+from hira.answer import Answer
+from hira.evidence import Source, Verdict
+from hira.evidence.references import HEADINGS, Reference, is_chinese, numbered, references
+
+VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
+    False: {verdict: verdict for verdict in ("supported", "contradicted", "not found", "unchecked")},
+    True: {"supported": "有据", "contradicted": "相矛盾", "not found": "未见于原文", "unchecked": "未核对"},
+}
+_ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
+_HERE = Path(__file__)
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Around a number while the text is rendered. No text that is shown may hold them."""
+_MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+
+
+def as_markdown(answer: Answer) -> str:
+    """The report with numbers in place of ids, and at its end what they stand for."""
+    chinese, listed = _known(answer)
+    parts = [titled(answer, numbered(answer.text, answer.rollout.sources.read))]
+    if listed:
+        lines = [f"{one.number}. {_plain(one.source)}{_bracketed(answer, one, chinese=chinese)}" for one in listed]
+        parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
+    return "\n\n".join(parts)
+
+
+def as_html(answer: Answer) -> str:
+    """The report as one page. What models and sources wrote is text in it: no markup of theirs, no picture, no script,
+    and no link but to what was read."""
+    chinese, listed = _known(answer)
+    shape = f"{_OPEN}{{}}{_CLOSE}"
+    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", answer.text)
+    body = _rendered(titled(answer, numbered(bare, answer.rollout.sources.read, shape)), listed)
+    body = _MARK.sub(r'<sup><a href="#ref-\1">[\1]</a></sup>', body)
+    style = _HERE.with_name("report_page.css").read_text(encoding="utf-8")
+    page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        lang="zh" if chinese else "en",
+        policy=f"default-src 'none'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
+        title=html.escape(" ".join(answer.rollout.question.split())),
+        style=style,
+        body=body,
+        heading=HEADINGS[chinese] if listed else "",
+        references="\n".join(_item(answer, one, chinese=chinese) for one in listed),
+        made=html.escape(_made(answer, chinese=chinese)),
+    ).strip()
+
+
+def titled(answer: Answer, text: str) -> str:
+    """The text under a title: its own, else the topic."""
+    return text if text.lstrip().startswith("# ") else f"# {' '.join(answer.rollout.question.split())}\n\n{text}"
+
+
+def _known(answer: Answer) -> tuple[bool, list[Reference]]:
+    """Whether the report is in Chinese, and its references."""
+    return is_chinese(answer.rollout.question), references(answer.text, answer.rollout.sources.read)
+
+
+def _plain(source: Source) -> str:
+    """A source in Markdown: its title and where it lies."""
+    title = _ACTING.sub(r"\\\1", " ".join(source.title.split()))
+    place = f"<{_url(source)}>" if _url(source) else _ACTING.sub(r"\\\1", source.location)
+    return " — ".join(part for part in (title, place) if part)
+
+
+def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
+    title = html.escape(" ".join(one.source.title.split()) or one.source.location)
+    url, place = html.escape(_url(one.source)), html.escape(one.source.location)
+    where = f'<a href="{url}" rel="noopener noreferrer nofollow">{place}</a>' if url else f"<span>{place}</span>"
+    return f'<li id="ref-{one.number}">{title} {where}<em>{_bracketed(answer, one, chinese=chinese)}</em></li>'
+
+
+def _bracketed(answer: Answer, one: Reference, *, chinese: bool) -> str:
+    """How the statements that cite a source stood the check: " (3 supported, 1 not found)"."""
+    counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
+    told = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _made(answer: Answer, *, chinese: bool) -> str:
+    record = answer.rollout
+    said = f"{len(answer.citations)} 处引用" if chinese else f"{len(answer.citations)} citations checked"
+    return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {said}"
+
+
+def _url(source: Source) -> str:
+    """The address of a source on the web, empty for any other."""
+    if not re.match(r"https?://[^\s/]", source.location):
+        return ""
+    return quote(source.location, safe="%/:@!$&'()*+,;=~?#[]-._")
+
+
+def _rendered(text: str, listed: Sequence[Reference]) -> str:
+    """Markdown as HTML. What is HTML in it is shown as text; links lead to what is cited or are words."""
+    from markdown_it import MarkdownIt
+
+    known = {_url(one.source) for one in listed} - {""}
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+    parser.validateLink = lambda url: url in known  # type: ignore[method-assign]
+    tokens = parser.parse(text)
+    for token in tokens:
+        token.info = ""
+        for inner in token.children or ():
+            _harmless(inner)
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _harmless(token: Any) -> None:
+    """A link without a title, that tells nobody where it was followed from."""
+    if token.type == "link_open":
+        token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}
+
+
+def _digest(style: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

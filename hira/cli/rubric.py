@@ -1,0 +1,125 @@
+"""`hira rubric`: the rubric for a query, and how a report stands by it."""
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from hira.casting import OFFLINE, cast_of, connected
+from hira.cli import OK, PARTIAL, explain
+from hira.cli.parser import flags
+from hira.cli.shell import Shell
+from hira.errors import DialectError, EndpointError, HiraError, UsageError
+from hira.events import Event, Events, Notice
+from hira.rewards.rubric import Rubric, Scores
+from hira.rewards.rubric_judge import score
+from hira.rewards.rubric_writer import generate
+from hira.settings import Settings, load
+from hira.team import Team
+
+CONNECT = (
+    "no model is connected: `offline` makes items of the words and the form of the query, and rates by whether a "
+    "report holds them. To connect one: --model NAME with OPENAI_API_KEY or --base-url URL (hira doctor)"
+)
+
+
+def rubric(args: argparse.Namespace, shell: Shell) -> int:
+    query = args.query.strip()
+    if not query:
+        raise UsageError("the query is empty", fix='hira rubric "query"')
+    report = _text(args.report, "--report", shell) if args.report else ""
+    known = _recorded(_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
+    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    found, scores = asyncio.run(_worked(query, report, known, settings, shell))
+    shell.say(_as_json(query, found, scores) if args.json else _shown(found, scores))
+    if scores and (failed := scores.ratings.count(None)):
+        what = f"{failed} of {len(scores.ratings)} items could not be judged, so the report has no score"
+        explain(
+            HiraError(what, fix="ask again, or name another model for the role `judge` (--role judge=MODEL)"), shell
+        )
+        return PARTIAL
+    return OK
+
+
+async def _worked(
+    query: str, report: str, known: Rubric | None, settings: Settings, shell: Shell
+) -> tuple[Rubric, Scores | None]:
+    """The rubric, that of the file or a new one, and the scores of the report if there is one."""
+    cast, own = cast_of(await connected(settings), {})
+    if cast["*"].policy.model == OFFLINE:
+        shell.remark(CONNECT)
+
+    def heard(event: Event) -> None:
+        if isinstance(event, Notice):
+            shell.remark(event.text)
+
+    team = Team(cast, events=Events(heard, secrets=settings.secrets))
+    try:
+        found = known or await _generated(team, query)
+        return found, await score(team, found, query, report) if report else None
+    finally:
+        for policy in own:
+            await policy.aclose()
+
+
+async def _generated(team: Team, query: str) -> Rubric:
+    try:
+        return await generate(team.conversation("rubric"), query)
+    except DialectError as error:
+        model = team.part("rubric").policy.model
+        raise EndpointError(
+            "the model wrote no valid rubric, asked twice",
+            where=f"model {model!r}: {error.what}",
+            fix="name another model for the role `rubric` (--role rubric=MODEL)",
+        ) from None
+
+
+def _shown(found: Rubric, scores: Scores | None) -> str:
+    """The items with their weights, and with scores their ratings and the score."""
+    ratings = scores.ratings if scores else (None,) * len(found.items)
+    lines: list[str] = []
+    for item, rating in zip(found.items, ratings, strict=True):
+        rated = "" if scores is None else "    –" if rating is None else f"{rating:>3}/10"
+        lines += [f"{item.weight:+d} {rated}  {item.title}".replace("   ", "  "), f"    {item.description}"]
+    if scores:
+        lines += [
+            "",
+            f"score: {_figure(scores.normalised)} of 1 (by eq. 2 of the paper: {_figure(scores.weighted_mean)})",
+        ]
+    return "\n".join(lines)
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
+
+
+def _as_json(query: str, found: Rubric, scores: Scores | None) -> str:
+    """The query and its rubric; with scores each item's rating, the score, and eq. 2."""
+    items: list[dict[str, Any]] = found.json()
+    told: dict[str, Any] = {"query": query, "items": items}
+    if scores:
+        told["ratings"] = list(scores.ratings)
+        told["score"], told["weighted_mean"] = scores.normalised, scores.weighted_mean
+    return json.dumps(told, ensure_ascii=False, indent=2)
+
+
+def _text(name: str, flag: str, shell: Shell) -> str:
+    """The text of a file that a flag names."""
+    path = shell.folder / Path(name).expanduser()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{flag} {name} cannot be read: {error}", fix="name a text file in UTF-8") from None
+    if not text.strip():
+        raise UsageError(f"{flag} {name} is empty", fix="name a file that holds something")
+    return text
+
+
+def _recorded(text: str, name: str) -> Rubric:
+    """The rubric in a file that `--json` wrote, or in a bare list."""
+    try:
+        value = json.loads(text)
+        return Rubric.of(value.get("items") if isinstance(value, dict) else value)
+    except ValueError as error:
+        raise UsageError(f"--rubric {name} holds no rubric: {error}", fix="write one with hira rubric --json") from None
