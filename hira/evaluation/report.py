@@ -31,7 +31,7 @@ def rewrite(folder: Path) -> list[Row]:
     return _written(folder, read(folder / RECORDS), cells, plan["data"], plan["metric"], len(plan["questions"]))
 
 
-def _written(  # noqa: PLR0913 - what a plan says, from the plan or from its file
+def _written(
     folder: Path, records: Sequence[Record], cells: Sequence[Cell], data: str, metric: str, questions: int
 ) -> list[Row]:
     found = rows(records, cells)

@@ -16,12 +16,13 @@ from typing import Any
 
 from hira.answer import Answer
 from hira.api import Hira
-from hira.batch import Batch, Question, flowing, hopeless
+from hira.batch import Batch, Question, hopeless
 from hira.errors import HiraError, UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.item import Item
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.events import Event, Reader, ToolEnded
+from hira.pipeline import flowing
 from hira.settings import Settings
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"

@@ -3,21 +3,69 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from hira.answer import Answer
+from hira.casting import budget_of, cast_of, connected
 from hira.errors import UsageError
-from hira.evaluation.metrics import exact_match, match
+from hira.evaluation.item import Item
+from hira.evaluation.metrics import exact_match, match, numeric
+from hira.evaluation.record import Score
 from hira.evaluation.run import Scorer
-from hira.settings import Settings, did_you_mean
+from hira.rewards.answer_judge import JUDGES
+from hira.rewards.match import said
+from hira.settings import RoleSettings, Settings, did_you_mean
+from hira.team import Team
+from hira.trajectory import Rollout
 
-BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match}
+BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": numeric}
 """Scorers that need no model."""
+METRICS = (*BY_WORDS, *JUDGES)
 
 
 @asynccontextmanager
 async def scorer_of(metric: str, settings: Settings, judge: str | None) -> AsyncIterator[Scorer]:
-    """The scorer of a metric; `judge` names the model that judges. Raises `UsageError` for a judge without a model."""
-    del settings
-    if metric not in BY_WORDS:
-        raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(metric, BY_WORDS))
-    if judge:
-        raise UsageError(f"the metric {metric!r} asks no model", fix="leave out --judge, or choose a judge's metric")
-    yield BY_WORDS[metric]
+    """The scorer of a metric; `judge` names the model that judges, by default the one that answers.
+
+    Raises `UsageError` for a metric that is not known, for a judge where none is asked, and for `offline` as one.
+    """
+    if metric not in METRICS:
+        raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(metric, METRICS))
+    if metric in BY_WORDS:
+        if judge:
+            what = f"the metric {metric!r} asks no model"
+            raise UsageError(what, fix=f"leave out --judge, or choose a judge: {', '.join(JUDGES)}")
+        yield BY_WORDS[metric]
+        return
+    async with judging(settings, judge) as team:
+        yield judged_by(metric, team)
+
+
+@asynccontextmanager
+async def judging(settings: Settings, judge: str | None) -> AsyncIterator[Team]:
+    """A team whose role `judge` is played by the model that judges. It decides coolly: temperature 0."""
+    own = settings.roles.get("judge", RoleSettings())
+    changed = own.model_copy(update={"model": judge or own.model, "temperature": own.temperature or 0.0})
+    settings = await connected(settings.changed({"roles": {**settings.roles, "judge": changed}}, "--judge"))
+    cast, policies = cast_of(settings, {})
+    if cast["judge"].policy.model == "offline":
+        raise UsageError("`offline` judges no answers", fix="name a model with --judge M, or score with --metric match")
+    try:
+        yield Team(cast, Rollout("", "", "judge"), budget=budget_of(settings))
+    finally:
+        for policy in policies:
+            await policy.aclose()
+
+
+def judged_by(name: str, team: Team) -> Scorer:
+    """A judge as a scorer. Each answer has a team of its own, so that no conversation outlives its judgement."""
+
+    async def judged(item: Item, answer: Answer) -> Score:
+        if not answer.text:
+            return Score(correct=False, value=0.0, metric=name, note="there is no answer")
+        own = Team(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+        verdict = await JUDGES[name](own.conversation("judge"), item.question, item.gold, said(answer.text))
+        if verdict is None:
+            return Score(None, None, name, "the judge failed")
+        note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)
+        return Score(verdict.correct, float(verdict.correct), name, note, verdict.extracted)
+
+    return judged

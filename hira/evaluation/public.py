@@ -1,0 +1,181 @@
+"""Public sets: where each is kept on the hub, what its columns are called, and how it is scored.
+
+They are fetched by `datasets` (extra `eval`), or read from a file of the same shape: `hira eval gaia=validation.jsonl`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hira.errors import AccessDenied, EndpointError, UsageError
+from hira.evaluation.files import listed, read_rows, rows_of
+from hira.evaluation.item import Item
+
+Rows = list[Mapping[str, Any]]
+QA = "RUC-NLPIR/FlashRAG_datasets"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSet:
+    """`columns` name the parts of an item; `category` makes one of a row where no column holds it; `keep` leaves rows
+    out; `files` is the folder on the hub in which attached files lie; `gated` says how to get access."""
+
+    hub: str
+    split: str
+    columns: Mapping[str, str]
+    config: str = ""
+    metric: str = "hira"
+    category: Callable[[Mapping[str, Any]], str] | None = None
+    keep: Callable[[Mapping[str, Any]], bool] | None = None
+    files: str = ""
+    gated: str = ""
+    drop: tuple[str, ...] = field(default=())
+
+
+def _info(row: Mapping[str, Any], *names: str) -> str:
+    info = row.get("info") or row.get("Info") or {}
+    known = {str(key).lower(): value for key, value in info.items()} if isinstance(info, Mapping) else {}
+    return " ".join(str(known[name]).lower() for name in names if known.get(name))
+
+
+def _language(row: Mapping[str, Any]) -> str:
+    return {"english": "en", "chinese": "zh"}.get(_info(row, "language"), _info(row, "language"))
+
+
+def _level(row: Mapping[str, Any]) -> str:
+    """Level and, as HiRA's Table 1 splits them, whether a file comes with it."""
+    return f"level {row.get('Level')}" + (", with file" if row.get("file_name") else "")
+
+
+def _gate(name: str) -> str:
+    return f"ask for access on the page of {name}, then log in with `hf auth login` or set HF_TOKEN"
+
+
+def _qa(config: str, split: str, metric: str = "hira") -> PublicSet:
+    return PublicSet(QA, split, {"question": "question", "answer": "golden_answers", "id": "id"}, config, metric)
+
+
+SETS: Mapping[str, PublicSet] = {
+    "gaia": PublicSet(
+        "gaia-benchmark/GAIA",
+        "validation",
+        {"question": "Question", "answer": "Final answer", "id": "task_id", "files": "file_name"},
+        "2023_all",
+        category=_level,
+        files="2023/validation",
+        gated=_gate("gaia-benchmark/GAIA"),
+        drop=("Annotator Metadata",),
+    ),
+    "webwalkerqa": PublicSet(
+        "callanwu/WebWalkerQA",
+        "main",
+        {"question": "question", "answer": "answer"},
+        metric="webwalker",
+        category=lambda row: " ".join(filter(None, (_info(row, "difficulty_level"), _language(row)))),
+    ),
+    "simpleqa": PublicSet("basicv8vc/SimpleQA", "test", {"question": "problem", "answer": "answer"}, metric="simpleqa"),
+    "hle": PublicSet(
+        "cais/hle",
+        "test",
+        {"question": "question", "answer": "answer", "id": "id", "category": "category"},
+        metric="hle",
+        keep=lambda row: not row.get("image"),
+        gated=_gate("cais/hle"),
+        drop=("image_preview", "rationale_image", "rationale", "canary"),
+    ),
+    "frames": PublicSet(
+        "google/frames-benchmark",
+        "test",
+        {"question": "Prompt", "answer": "Answer", "category": "reasoning_types"},
+        metric="simpleqa",
+    ),
+    "musique": _qa("musique", "dev"),
+    "hotpotqa": _qa("hotpotqa", "dev"),
+    "2wikimultihop": _qa("2wikimultihopqa", "dev"),
+    "bamboogle": _qa("bamboogle", "test"),
+    "nq": _qa("nq", "test"),
+    "triviaqa": _qa("triviaqa", "test"),
+    "popqa": _qa("popqa", "test"),
+    "aime2025": PublicSet(
+        "math-ai/aime25", "test", {"question": "problem", "answer": "answer", "id": "id"}, metric="numeric"
+    ),
+    "beyondaime": PublicSet(
+        "ByteDance-Seed/BeyondAIME", "test", {"question": "problem", "answer": "answer"}, metric="numeric"
+    ),
+    "deepresearch-bench": PublicSet(
+        "muset-ai/DeepResearch-Bench-Dataset",
+        "train",
+        {"question": "prompt", "id": "id", "category": "language"},
+        metric="race",
+    ),
+}
+"""GAIA: levels, and questions with a file. HLE: the text subset of 2,158 questions (2,154 in MARS's version)."""
+
+
+def load_public(name: str, *, file: Path | None = None, split: str = "", config: str = "") -> tuple[Item, ...]:
+    """All items of a set, from the hub or from a file of the same shape.
+
+    Raises `AccessDenied` for a gated set, `UsageError` without the extra, `EndpointError` without the hub.
+    """
+    spec = SETS[name]
+    if file:
+        found, folder = rows_of(file), file.parent
+    else:
+        found, folder = _fetched(name, spec, split or spec.split, config or spec.config)
+    return items_of_rows(spec, found, folder, name)
+
+
+def items_of_rows(spec: PublicSet, found: Iterable[Mapping[str, Any]], folder: Path, name: str) -> tuple[Item, ...]:
+    kept = [row for row in found if spec.keep is None or spec.keep(row)]
+    shaped = [{key: value for key, value in row.items() if key not in spec.drop} for row in kept]
+    if spec.category:
+        shaped = [{**row, "category": spec.category(row)} for row in shaped]
+    columns = dict(spec.columns) | ({"category": "category"} if spec.category else {})
+    present = {column for row in shaped for column in row}
+    if missing := [
+        column for part, column in columns.items() if part in ("question", "answer") and column not in present
+    ]:
+        raise UsageError(
+            f"{name} has no column {missing[0]!r}: it is shaped otherwise than expected",
+            where=f"columns: {', '.join(sorted(present))}",
+            fix="name them: --column question=NAME --column answer=NAME",
+        )
+    return tuple(
+        read_rows(shaped, folder, name, {part: column for part, column in columns.items() if column in present})
+    )
+
+
+def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path]:
+    """The rows, and the folder in which their files lie."""
+    try:
+        load_dataset = import_module("datasets").load_dataset
+    except ImportError:
+        fix = f"pip install 'hira[eval]', or read it from a file: hira eval {name}=FILE.jsonl"
+        raise UsageError(f"{name} is fetched by the package datasets, which is not installed", fix=fix) from None
+    where = f"{spec.hub} on the hub" + (f", config {config}" if config else "") + f", split {split}"
+    try:
+        found = load_dataset(spec.hub, config or None, split=split)
+        rows: Rows = [dict(row) for row in found]
+        folder = _folder(spec, rows) if spec.files else Path()
+    except Exception as error:
+        raise _failed(name, spec, where, error) from error
+    return rows, folder
+
+
+def _folder(spec: PublicSet, rows: Rows) -> Path:
+    """Fetch the files that the rows name; the folder in which they lie."""
+    snapshot_download = import_module("huggingface_hub").snapshot_download
+    named = [f"{spec.files}/{one}" for row in rows for one in listed(row.get(spec.columns["files"]))]
+    return Path(snapshot_download(spec.hub, repo_type="dataset", allow_patterns=named)) / spec.files
+
+
+def _failed(name: str, spec: PublicSet, where: str, error: Exception) -> Exception:
+    """The error of the hub's packages in our words; they have many types for few reasons."""
+    told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    if "Gated" in type(error).__name__ or "gated" in told or "401" in told or "403" in told:
+        return AccessDenied(f"{name} is gated", where=where, fix=spec.gated or _gate(spec.hub))
+    if isinstance(error, ValueError | FileNotFoundError) and "split" in told.lower():
+        return UsageError(f"{name} cannot be read: {told}", where=where, fix="name another with --split or --config")
+    return EndpointError(f"{name} could not be fetched: {told}", where=where, fix=f"hira eval {name}=FILE.jsonl")
