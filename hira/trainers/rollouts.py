@@ -1,0 +1,331 @@
+"""Rollouts for training: workflow x question x G, side by side, each as it would run for a user.
+
+A rollout that failed is data with a status. What the agent brought upon itself has reward 0; what the infrastructure
+did to it leaves the mean, the deviation and the loss.
+"""
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hira.casting import Crew
+from hira.errors import (
+    AccessDenied,
+    BadReply,
+    ContextOverflow,
+    DialectError,
+    HiraError,
+    OutOfBudget,
+    UsageError,
+    Withheld,
+)
+from hira.events import Event, Reader, ToolEnded, TurnEnded
+from hira.rewards.reward import Reward, Score
+from hira.team import Team, together
+from hira.trainers.group import Attempt, Group, Status
+from hira.trainers.measures import Means, by_tool
+from hira.trainers.recording import Recording
+from hira.trainers.rows import Cut, rows_of
+from hira.trainers.seeding import Seeded, Underway, seed_of, trained
+from hira.trainers.transcript import transcript
+from hira.trainers.update import Collected
+from hira.trajectory import Rollout
+from hira.workflows.workflow import Workflow, rollout
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A question to train on, with the answers that are right."""
+
+    id: str
+    question: str
+    references: tuple[str, ...]
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds for one policy call, for a rollout, for its reward, and for all rollouts of a question together."""
+
+    call: float = 600.0
+    rollout: float = 1800.0
+    reward: float = 120.0
+    group: float = 3600.0
+    heartbeat: float = 30.0
+
+
+OpenTeam = Callable[[str, Problem, Reader], AbstractAsyncContextManager[Team]]
+"""Opens the team of one run: its name, its question, and who watches."""
+
+
+def teams_of(crew: Crew) -> OpenTeam:
+    """Teams as a user's runs have them: the same tools, budgets and dialects."""
+
+    @asynccontextmanager
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+        async with crew.team(run, problem.question, problem.files, (reader,)) as team:
+            yield team
+
+    return opened
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One rollout with all that is told of it."""
+
+    attempt: Attempt
+    record: Rollout | None
+    cut: Cut
+    score: Score
+    error: str = ""
+    tools: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Rollouts:
+    """Makes the groups of an update: `attempts` rollouts (G) of each of `questions` problems.
+
+    `roles` are those that are trained, None for all that leave tokens. `trust` is the share of rollouts that the
+    infrastructure may break before the run is ended. `share` is this process's number and how many there are. `day`, in
+    seconds since the epoch, is what rollouts take for today, so that a prompt reads the same on every day.
+    """
+
+    team: OpenTeam
+    workflow: Workflow
+    problems: Sequence[Problem]
+    reward: Reward
+    questions: int = 8
+    attempts: int = 8
+    roles: Collection[str] | None = None
+    seed: int = 0
+    deadlines: Deadlines = Deadlines()
+    concurrency: int = 256
+    recording: Recording | None = None
+    trust: float = 0.5
+    share: tuple[int, int] = (0, 1)
+    day: float | None = None
+    samples: int = 4
+    tell: Callable[[str], None] = lambda _: None
+    underway: Underway = field(default_factory=Underway)
+
+    async def collect(self, update: int) -> Collected:
+        """The groups of the update with that number. Raises where going on would train on nothing but failures."""
+        asked = chosen(self.problems, update, self.questions, self.seed)[self.share[0] :: self.share[1]]
+        gate = asyncio.Semaphore(self.concurrency)
+        done: list[Played] = []
+        beat = asyncio.create_task(self._beat(done, len(asked) * self.attempts))
+        try:
+            groups = await together([self._group(problem, update, gate, done) for problem in asked])
+        finally:
+            beat.cancel()
+        played = [one for group in groups for one in group]
+        self._check(played)
+        made = tuple(
+            Group(problem.id, tuple(one.attempt for one in group)) for problem, group in zip(asked, groups, strict=True)
+        )
+        told = [
+            transcript(one.record, one.attempt, one.score, problem.references, one.error)
+            for problem, group in zip(asked, groups, strict=True)
+            for one in group
+        ]
+        return Collected(made, measured(played), tuple(told[: self.samples]))
+
+    async def _group(self, problem: Problem, update: int, gate: asyncio.Semaphore, done: list[Played]) -> list[Played]:
+        """All attempts at one question. Those that are not done by the group's deadline are ended, and do not count."""
+        tasks = [
+            asyncio.create_task(self._gated(problem, update, number, gate, done)) for number in range(self.attempts)
+        ]
+        try:
+            await asyncio.wait(tasks, timeout=self.deadlines.group, return_when=asyncio.FIRST_EXCEPTION)
+            waiting = self.underway.told()
+            late = [task for task in tasks if not task.done()]
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+            why = f"not done within {self.deadlines.group:g} seconds; waiting: {waiting or 'for its turn'}"
+            for task in tasks:
+                if task not in late and (error := task.exception()):
+                    raise error
+            return [_lost(number, why) if task in late else task.result() for number, task in enumerate(tasks)]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _gated(
+        self, problem: Problem, update: int, number: int, gate: asyncio.Semaphore, done: list[Played]
+    ) -> Played:
+        async with gate:
+            played = await self.play(problem, update, number)
+        done.append(played)
+        return played
+
+    async def play(self, problem: Problem, update: int, number: int) -> Played:
+        """One rollout with its reward. Raises only what would be wrong with every other one, too."""
+        run = f"{update}-{problem.id}-{number}"
+        outcomes = Outcomes()
+        record: Rollout | None = None
+        missing: list[str] = []
+        try:
+            async with asyncio.timeout(self.deadlines.rollout), self.team(run, problem, outcomes) as team:
+                missing = self._prepare(team, run, seed_of(self.seed, update, problem.id, number))
+                record = team.rollout
+                await rollout(self.workflow, problem.question, team)
+        except TimeoutError:
+            waiting = self.underway.told(1)
+            return _lost(number, f"not done within {self.deadlines.rollout:g} seconds; waiting: {waiting}", record)
+        except (UsageError, AccessDenied):
+            raise
+        except HiraError as error:
+            return _lost(number, str(error), record)
+        except AssertionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of the workflow in one rollout is data, too
+            return _lost(number, f"a fault in the workflow: {type(error).__name__}: {error}", record)
+        if isinstance(record.failure, UsageError | AccessDenied):
+            raise record.failure
+        status = "infra_failed" if missing else status_of(record)
+        score = (
+            await self._scored(record, problem) if status == "ok" else Score(0.0 if status != "infra_failed" else None)
+        )
+        cut = rows_of(record, self.roles, problem.id)
+        attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
+        why = f"not in the recording: {missing[0]}" if missing else record.error
+        return Played(attempt, record, cut, score, why, outcomes.tools)
+
+    def _prepare(self, team: Team, run: str, seed: int) -> list[str]:
+        """The team as it is trained: seeded, with deadlines, its tools behind the recording; what that lacks."""
+        seconds = self.deadlines.call
+        team.cast = {
+            role: replace(
+                part,
+                policy=Seeded(part.policy, run, seed_of(seed, role), seconds, self.underway),
+                sampling=trained(part.sampling),
+            )
+            for role, part in team.cast.items()
+        }
+        if self.day is not None:
+            team.rollout.began = self.day
+        if self.recording is None:
+            return []
+        team.tools, before = self.recording.recorded(team.tools)
+        return before.missing
+
+    async def _scored(self, record: Rollout, problem: Problem) -> Score:
+        """The reward. A judge that is down or late leaves the rollout without one; a fault in the reward is raised."""
+        try:
+            async with asyncio.timeout(self.deadlines.reward):
+                return await self.reward(record, problem.references)
+        except TimeoutError:
+            return Score(None, why=f"no reward within {self.deadlines.reward:g} seconds")
+        except HiraError as error:
+            return Score(None, why=str(error))
+        except Exception as error:
+            raise HiraError(
+                f"the reward raised {type(error).__name__}: {error}",
+                where=f"question {problem.id!r}, answer {record.answer[:200]!r}",
+                fix="mend the reward, then go on with --resume; a judge that cannot judge returns no value",
+            ) from error
+
+    def _check(self, played: Sequence[Played]) -> None:
+        lost = [one for one in played if one.attempt.status == "infra_failed"]
+        if played and len(lost) > self.trust * len(played):
+            why, often = Counter(one.error for one in lost).most_common(1)[0]
+            raise HiraError(
+                f"{len(lost)} of {len(played)} rollouts were broken by what they ran on",
+                where=f"{often} times: {why}",
+                fix="mend that, then go on with --resume",
+            )
+
+    async def _beat(self, done: Sequence[Played], of: int) -> None:
+        while True:
+            await asyncio.sleep(self.deadlines.heartbeat)
+            waiting = self.underway.told()
+            self.tell(f"{len(done)} of {of} rollouts done" + (f"; waiting: {waiting}" if waiting else ""))
+
+
+class Outcomes:
+    """A reader of one rollout's events: which tool calls succeeded, by role and tool."""
+
+    def __init__(self) -> None:
+        self.tools: dict[tuple[str, str], list[bool]] = defaultdict(list)
+        self._roles: dict[str, str] = {}
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, TurnEnded):
+            self._roles[event.conversation] = event.role
+        elif isinstance(event, ToolEnded):
+            self.tools[self._roles.get(event.conversation, event.conversation), event.tool].append(event.ok)
+
+
+def status_of(record: Rollout) -> Status:
+    """Whose fault it was, if the rollout failed.
+
+    A prompt over the window, a refusal and a reply that cannot be read are the agent's own; so is a budget that it used
+    up, of which the answer that it gave from what it knew is judged. Everything else is the infrastructure's.
+    """
+    failure = record.failure
+    if failure is None or isinstance(failure, OutOfBudget):
+        return "ok"
+    if isinstance(failure, ContextOverflow | Withheld | DialectError):
+        return "agent_failed"
+    if isinstance(failure, BadReply) and not failure.status:
+        return "agent_failed"  # nothing but thought; what a server sent amiss has its status
+    return "infra_failed"
+
+
+def chosen(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:
+    """The problems of an update: one order of all of them after another, each shuffled by the seed.
+
+    It depends on the update's number alone, so that a run can go on in the middle.
+    """
+    if not problems:
+        raise UsageError("there is no question to train on", fix="name a file with questions and their answers")
+    found = []
+    for place in range(update * questions, (update + 1) * questions):
+        lap, at = divmod(place, len(problems))
+        order = list(range(len(problems)))
+        random.Random(seed_of(seed, "order", lap)).shuffle(order)  # noqa: S311 - an order that can be repeated
+        found.append(problems[order[at]])
+    return found
+
+
+def _lost(number: int, why: str, record: Rollout | None = None) -> Played:
+    return Played(Attempt(number, (), None, "infra_failed"), record, Cut(), Score(None), why)
+
+
+def measured(played: Sequence[Played]) -> dict[str, float]:
+    """What rollouts tell beyond rewards and rows: tools, endings, parts of the reward, rows that broke or were lost."""
+    means = Means()
+    tools: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for one in played:
+        means.add("row_breaks", one.cut.breaks)
+        means.add("rows_dropped", one.cut.dropped)
+        for name, value in one.score.parts.items():
+            means.add(f"reward/{name}", value)
+        if one.record is not None:
+            means.add("answered", float(bool(one.record.answer)))
+            means.add("conversations", len(one.record.trajectories))
+            means.add("calls", one.record.usage.calls)
+        for key, ended in one.tools.items():
+            tools[key] += ended
+    return means.values | by_tool(tools)
+
+
+class Collector:
+    """Makes rollouts for a trainer that knows nothing of event loops: one loop, from the first update to the last.
+
+    >>> with asyncio.Runner() as runner:
+    ...     trainer = RoleTrainer(model, tokenizer, updates, Collector(runner, rollouts), matpo, folder)
+    """
+
+    def __init__(self, runner: asyncio.Runner, rollouts: Rollouts) -> None:
+        self.runner = runner
+        self.rollouts = rollouts
+
+    def __call__(self, update: int) -> Collected:
+        return self.runner.run(self.rollouts.collect(update))

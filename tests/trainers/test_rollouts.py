@@ -1,0 +1,358 @@
+"""Rollouts for training: real workflows, with statuses, deadlines, seeds and a recording."""
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.agents.loop import Loop
+from hira.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, OutOfBudget, UsageError
+from hira.events import Events, Reader
+from hira.messages import user
+from hira.policy import Completion, Request, Tokens, Watch
+from hira.rewards.reward import Score
+from hira.team import Team
+from hira.testing import team_of
+from hira.tools import Toolbox, tool
+from hira.trainers import records
+from hira.trainers.recording import Recording
+from hira.trainers.rollouts import Deadlines, Problem, Rollouts, chosen, status_of
+from hira.trainers.seeding import seed_of
+from hira.trajectory import Rollout
+
+Say = Callable[[Request], str | BaseException]
+
+
+class Letters:
+    """A policy whose tokens are the letters of what it says; it may fail, hang or lack log-probabilities."""
+
+    model = "letters"
+
+    def __init__(self, say: Say, *, hang: bool = False) -> None:
+        self.say = say
+        self.hang = hang
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.requests.append(request)
+        if self.hang:
+            await asyncio.Event().wait()
+        said = self.say(request)
+        if isinstance(said, BaseException):
+            raise said
+        prompt = "".join(message.text for message in request.messages)
+        tokens = Tokens(tuple(map(ord, prompt)), tuple(map(ord, said)), (-0.1,) * len(said))
+        return Completion(said, tokens=tokens)
+
+    async def aclose(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A planner that may search, and asks a worker."""
+
+    name: str = "asking"
+
+    async def run(self, question: str, team: Team) -> str:
+        planner = team.conversation("planner")
+        planner.say(user(question))
+        tools = [team.tools.search] if team.tools.search else []
+        step = await Loop(planner, tools, final=True).run()
+        worker = team.conversation("worker", "1")
+        return step.answer + await worker.reply(user("and now?"))
+
+
+def teams(policy: Any, **given: Any) -> Any:
+    @asynccontextmanager
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+        made = team_of(policy, events=Events(reader), rollout=Rollout(run, problem.question, "asking"), **given)
+        yield made
+
+    return opened
+
+
+async def right(rollout: Rollout, references: tuple[str, ...]) -> Score:
+    return Score(float(references[0] in rollout.answer), {"accuracy": 1.0})
+
+
+PROBLEMS = [Problem(str(at), f"question {at}?", ("yes",)) for at in range(5)]
+
+
+def rollouts(policy: Any, tools: Mapping[str, Any] | None = None, **settings: Any) -> Rollouts:
+    given = {"questions": 2, "attempts": 3, "reward": right} | settings
+    return Rollouts(teams(policy, **(tools or {})), Asking(), PROBLEMS, **given)
+
+
+async def test_a_group_holds_g_rollouts_of_one_question_with_rows_of_each_conversation() -> None:
+    made = await rollouts(Letters(lambda _: "yes")).collect(0)
+    assert [len(group.attempts) for group in made.groups] == [3, 3]
+    attempt = made.groups[0].attempts[0]
+    assert (attempt.status, attempt.reward) == ("ok", 1.0)
+    assert [(row.role, row.conversation, row.turns) for row in attempt.rows] == [
+        ("planner", "planner", 1),
+        ("worker", "1/worker", 1),
+    ]
+    assert made.measures["reward/accuracy"] == 1.0
+
+
+async def test_what_tools_bring_is_in_the_row_and_is_not_trained() -> None:
+    @tool(pure=True)
+    def search(query: str) -> str:
+        """Search."""
+        return f"found {query}"
+
+    def say(request: Request) -> str:
+        last = request.messages[-1].text
+        return "yes" if "found" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
+
+    made = await rollouts(Letters(say), {"tools": Toolbox(search=search)}).collect(0)
+    row = made.groups[0].attempts[0].rows[0]
+    assert row.turns == 2
+    assert "found it" in "".join(chr(one) for one, own in zip(row.completion, row.mask, strict=True) if not own)
+    sampled = "".join(chr(one) for one, own in zip(row.completion, row.mask, strict=True) if own)
+    assert sampled == "<|begin_search_query|> it <|end_search_query|>yes"
+    assert made.measures["planner/tool_success/search"] == 1.0
+
+
+async def test_roles_sample_from_their_own_distribution_while_they_are_trained() -> None:
+    policy = Letters(lambda _: "yes")
+    await rollouts(policy).collect(0)
+    assert {(one.sampling.temperature, one.sampling.top_p, one.sampling.top_k) for one in policy.requests} == {
+        (1, 1, None)
+    }
+
+
+async def test_every_call_has_a_seed_of_its_own_that_comes_back_when_the_update_is_made_again() -> None:
+    seeds = []
+    for _ in range(2):
+        policy = Letters(lambda _: "yes")
+        await rollouts(policy).collect(3)
+        seeds.append(sorted(one.sampling.seed or 0 for one in policy.requests))
+    assert seeds[0] == seeds[1]
+    assert len(set(seeds[0])) == len(seeds[0]) == 12
+
+
+def test_a_seed_does_not_hang_on_the_process() -> None:
+    assert seed_of("a", 1, "b") == 165_211_665_240_465
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (ContextOverflow("too long"), "agent_failed"),
+        (EndpointError("down", retryable=True), "infra_failed"),
+        (EndpointError("500", status=500), "infra_failed"),
+    ],
+)
+async def test_a_failure_has_the_status_of_whose_fault_it_was(failure: HiraError, status: str) -> None:
+    def say(request: Request) -> str | BaseException:
+        return failure if request.sampling.seed in broken else "yes"
+
+    scout = Letters(lambda _: "yes")
+    await rollouts(scout, questions=1).collect(0)
+    broken = {one.sampling.seed for one in scout.requests if one.conversation == "planner"}
+    broken = set(sorted(broken)[:1])
+    (group,) = (await rollouts(Letters(say), questions=1).collect(0)).groups
+    failed = [one for one in group.attempts if one.status != "ok"]
+    assert [(one.status, one.reward) for one in failed] == [(status, 0.0 if status == "agent_failed" else None)]
+    assert len(group.counting) == (3 if status == "agent_failed" else 2)
+
+
+def test_a_budget_that_is_used_up_leaves_an_answer_to_be_judged() -> None:
+    assert status_of(replace(Rollout("", "", ""), failure=OutOfBudget("spent"))) == "ok"
+
+
+async def test_a_call_that_hangs_is_ended_and_is_the_infrastructures_fault() -> None:
+    hanging = rollouts(Letters(lambda _: "yes", hang=True), deadlines=Deadlines(call=0.05), trust=1.0)
+    made = await hanging.collect(0)
+    assert {one.status for group in made.groups for one in group.attempts} == {"infra_failed"}
+    assert "no reply to 'planner' within 0.05 seconds" in made.samples[0]["error"]
+
+
+async def test_a_tool_that_hangs_is_told_to_the_agent_and_the_rollout_goes_on() -> None:
+    @tool(seconds=0.05)
+    async def search(query: str) -> str:
+        """Search."""
+        await asyncio.Event().wait()
+        return query
+
+    def say(request: Request) -> str:
+        last = request.messages[-1].text
+        return "yes" if "did not finish" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
+
+    made = await rollouts(Letters(say), {"tools": Toolbox(search=search)}).collect(0)
+    assert {one.reward for group in made.groups for one in group.attempts} == {1.0}
+    assert made.measures["planner/tool_success"] == 0.0
+
+
+async def test_a_group_ends_at_its_deadline_with_those_that_are_done() -> None:
+    def say(request: Request) -> str:
+        return "yes"
+
+    class Slow(Letters):
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            if request.sampling.seed in slow:
+                await asyncio.Event().wait()
+            return await super().complete(request, watch)
+
+    scout = Letters(say)
+    await rollouts(scout, questions=1).collect(0)
+    slow = {min(one.sampling.seed or 0 for one in scout.requests if one.conversation == "planner")}
+    made = await rollouts(Slow(say), questions=1, deadlines=Deadlines(group=0.3)).collect(0)
+    assert sorted(one.status for one in made.groups[0].attempts) == ["infra_failed", "ok", "ok"]
+    late = next(one for one in made.samples if one["status"] == "infra_failed")
+    assert "waiting: 0-" in late["error"]
+    assert "planner for 0 s" in late["error"]
+
+
+async def test_when_most_rollouts_are_broken_the_run_ends_with_the_cause() -> None:
+    with pytest.raises(HiraError, match="6 of 6 rollouts were broken") as caught:
+        await rollouts(Letters(lambda _: EndpointError("the engine died"))).collect(0)
+    assert "the engine died" in caught.value.where
+
+
+@pytest.mark.parametrize("failure", [UsageError("no such thing"), AccessDenied("no key")])
+async def test_what_no_rollout_would_get_past_ends_the_run_at_once(failure: HiraError) -> None:
+    with pytest.raises(type(failure)):
+        await rollouts(Letters(lambda _: failure)).collect(0)
+
+
+async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> None:
+    async def down(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+        raise EndpointError("the judge is down")
+
+    async def late(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+        await asyncio.Event().wait()
+        return Score(1.0)
+
+    for judge, why in ((down, "the judge is down"), (late, "no reward within 0.05 seconds")):
+        made = await rollouts(Letters(lambda _: "yes"), reward=judge, deadlines=Deadlines(reward=0.05)).collect(0)
+        assert [one.reward for one in made.groups[0].attempts] == [None] * 3
+        assert made.samples[0]["why"] == why
+        assert not made.groups[0].counting
+
+
+async def test_a_reward_that_raises_ends_the_run_and_names_question_and_answer() -> None:
+    async def wrong(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+        raise KeyError("gold")
+
+    with pytest.raises(HiraError, match="the reward raised KeyError: 'gold'") as caught:
+        await rollouts(Letters(lambda _: "yes"), reward=wrong).collect(0)
+    assert "question" in caught.value.where
+    assert "yes" in caught.value.where
+
+
+def test_each_lap_asks_every_question_once_in_an_order_of_its_own() -> None:
+    asked = [one.id for update in range(10) for one in chosen(PROBLEMS, update, 2, seed=7)]
+    laps = [asked[at : at + 5] for at in range(0, 20, 5)]
+    assert all(sorted(lap) == ["0", "1", "2", "3", "4"] for lap in laps)
+    assert len({tuple(lap) for lap in laps}) > 1
+    assert chosen(PROBLEMS, 7, 2, seed=7) == chosen(PROBLEMS, 7, 2, seed=7)
+
+
+async def test_processes_share_the_questions_of_an_update() -> None:
+    policy = Letters(lambda _: "yes")
+    whole = await rollouts(policy, questions=4).collect(0)
+    parts = [await rollouts(policy, questions=4, share=(at, 2)).collect(0) for at in range(2)]
+    assert sorted(group.problem for part in parts for group in part.groups) == sorted(
+        group.problem for group in whole.groups
+    )
+
+
+def searching(calls: list[str]) -> Toolbox:
+    """A search and a browse that opens only what the search has shown in this run."""
+    shown: set[str] = set()
+
+    @tool(pure=True)
+    def search(query: str) -> str:
+        """Search."""
+        calls.append(f"search {query}")
+        shown.add("page")
+        return "found page"
+
+    @tool(pure=True)
+    def browse(url: str) -> str:
+        """Open."""
+        calls.append(f"browse {url}")
+        return "read it" if url in shown else "not shown before"
+
+    return Toolbox(search=search, browse=browse)
+
+
+async def test_a_recorded_run_is_repeated_without_a_call(tmp_path: Path) -> None:
+    def say(request: Request) -> str:
+        last = request.messages[-1].text
+        return "yes" if "found" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
+
+    calls: list[str] = []
+    path = tmp_path / "tools.jsonl"
+    first = await rollouts(Letters(say), {"tools": searching(calls)}, recording=Recording(path)).collect(0)
+    assert calls == ["search it"]
+    replay = Recording(path, "replay")
+    again = await rollouts(Letters(say), {"tools": searching(calls)}, recording=replay).collect(0)
+    assert calls == ["search it"]
+    assert first.groups == again.groups
+
+
+async def test_a_call_that_is_not_in_the_recording_breaks_the_rollout(tmp_path: Path) -> None:
+    def say(request: Request) -> str:
+        last = request.messages[-1].text
+        return "yes" if "failed" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
+
+    replay = rollouts(
+        Letters(say), {"tools": searching([])}, recording=Recording(tmp_path / "none", "replay"), trust=1.0
+    )
+    made = await replay.collect(0)
+    assert {one.status for one in made.groups[0].attempts} == {"infra_failed"}
+    assert made.samples[0]["error"].startswith("not in the recording")
+
+
+async def test_a_tool_is_first_told_what_the_recording_answered_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "tools.jsonl"
+    made: list[str] = []
+    tools, _ = Recording(path).recorded(searching(made))
+    assert tools.search
+    await tools.search.call({"query": "it"})
+    tools, _ = Recording(path).recorded(searching(made))
+    assert tools.search
+    assert tools.browse
+    await tools.search.call({"query": "it"})
+    seen = await tools.browse.call({"url": "page"})
+    assert seen.text == "read it"
+    assert made == ["search it", "search it", "browse page"]
+
+
+async def test_a_heartbeat_tells_what_is_waited_for() -> None:
+    told: list[str] = []
+    deadlines = Deadlines(call=0.3, heartbeat=0.05)
+    hanging = rollouts(Letters(lambda _: "yes", hang=True), deadlines=deadlines, trust=1.0, tell=told.append)
+    await hanging.collect(0)
+    assert told[0].startswith("0 of 6 rollouts done; waiting: 0-")
+
+
+def test_records_are_cut_back_to_the_step_that_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    records.append(path, [{"step": 1}, {"step": 2}, {"step": 3}])
+    with path.open("a") as file:
+        file.write('{"step": 2, "cut')
+    records.cut(path, 2)
+    assert records.read(path) == [{"step": 1}, {"step": 2}]
+
+
+def test_a_full_disk_is_told_with_what_to_do() -> None:
+    error = records.unwritable(OSError(errno.ENOSPC, "No space left on device"), Path("runs/metrics.jsonl"))
+    assert error.what == "the disk is full"
+    assert "--resume" in error.fix
+
+
+def test_a_file_on_a_full_device_is_a_clear_error() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no device that is always full")
+    with pytest.raises(HiraError, match="the disk is full"):
+        records.append(Path("/dev/full"), [{"step": 1}])
