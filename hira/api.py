@@ -48,7 +48,7 @@ class Run:
     """
 
     def __init__(
-        self, hira: "Hira", question: str, files: Sequence[Path], *, run: str = "", log: Log | None = None
+        self, hira: "Hira | Crew", question: str, files: Sequence[Path], *, run: str = "", log: Log | None = None
     ) -> None:
         self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log

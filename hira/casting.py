@@ -20,7 +20,7 @@ from hira.dialects import DIALECTS, NATIVE, TAGS
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.events import Event, Events, Notice, Reader, TurnEnded, record
 from hira.journal import Journal, Log
-from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
+from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
@@ -38,6 +38,7 @@ from hira.workflows import Workflow
 OFFLINE = "offline"
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
+_NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,21 @@ class Crew:
             scope=scope_of(self.settings, files),
             reuse=self.settings.reuse_hours * 3600 if self.settings.reuse else None,
         )
+
+    async def opened(self) -> "Crew":
+        """Itself, so that a run may be given a crew in the place of the `Hira` that would open one."""
+        return self
+
+    def beside(self, workflow: Workflow) -> "Crew":
+        """The same models, tools and record for another workflow, in its own dialect where none is set."""
+        dialect = DIALECTS[getattr(workflow, "dialect", "native")]
+        named = {role for role, own in self.settings.roles.items() if own.dialect}
+        free = not self.settings.dialect
+        cast = {
+            role: replace(part, dialect=dialect) if free and role not in named else part
+            for role, part in self.cast.items()
+        }
+        return replace(self, workflow=workflow, cast=cast)
 
     async def aclose(self) -> None:
         if self.journal:
@@ -204,6 +220,7 @@ async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> S
     """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
     server found on this machine, else `offline`. Of several models for a role the first one decides."""
     _check_base_urls(settings)
+    _check_adapters(settings)
     settings = await _placed(settings, ports)
     _check_keys(settings)
     return settings
@@ -222,21 +239,38 @@ def _check_base_urls(settings: Settings) -> None:
                 raise UsageError(what, where=f"set by {origin}", fix=fix)
 
 
+def _check_adapters(settings: Settings) -> None:
+    """Raise `UsageError` for an adapter of a model that is not in this process."""
+    general = bool(settings.adapter)
+    for role, own in {"": RoleSettings(), **settings.roles}.items():
+        here = any(name.startswith(IN_PROCESS) for name in names_of(own.model or settings.model))
+        general = general and not here
+        if own.adapter and not here:
+            raise UsageError(f"role {role!r} has an adapter and no model of this process", fix=_NAME_A_BASE)
+    if general:
+        raise UsageError("an adapter goes with a model of this process", fix=_NAME_A_BASE)
+
+
 def _check_keys(settings: Settings) -> None:
     """Raise `AccessDenied` for a role whose model would be asked at OpenAI without a key."""
     for role, own in settings.roles.items():
         for name in names_of(own.model):
             place = _place(name, role, own, settings)
-            if not (place.base_url or place.secret or place.model == OFFLINE or place.model.startswith(LITELLM)):
+            if not (place.base_url or place.secret or _elsewhere(place.model)):
                 what = f"there is no key for model {name!r} of role {role!r}"
                 where = f"at {OPENAI_URL}, no key, and no local server was found"
                 raise AccessDenied(what, where=where, fix="set OPENAI_API_KEY, or name an endpoint with --base-url")
 
 
+def _elsewhere(model: str) -> bool:
+    """Whether a model is asked at no endpoint that hira has to know."""
+    return model == OFFLINE or model.startswith((LITELLM, IN_PROCESS))
+
+
 async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
     key = settings.api_key.get_secret_value()
     first = next(iter(names_of(settings.model)), "")
-    if first == OFFLINE or first.startswith(LITELLM) or place_of(first)[1]:
+    if _elsewhere(first) or place_of(first)[1]:
         return settings
     if settings.base_url or key:
         return settings if settings.model else await _only_model(settings, key)
@@ -299,6 +333,7 @@ class _Place(NamedTuple):
     base_url: str
     secret: str
     key_origin: str
+    adapter: str = ""
 
 
 class _Places(NamedTuple):
@@ -318,6 +353,7 @@ class _Places(NamedTuple):
                 key_origin=place.key_origin,
                 continuation=way,
                 patient=place is self.places[-1],
+                adapter=place.adapter,
             )
             for place in self.places
         ]
@@ -331,6 +367,8 @@ def _place(name: str, role: str, own: RoleSettings, settings: Settings) -> _Plac
     general one was meant for the general endpoint. A model of litellm has its provider's place and keys, unless others
     were given for it.
     """
+    if name.startswith(IN_PROCESS):
+        return _Place(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
     model, elsewhere = place_of(name)
     if elsewhere:
         return _Place(model, elsewhere, "", "")
@@ -375,7 +413,7 @@ def cast_of(
         model = own.model or settings.model
         names = names_of(model) or [model]
         asked = _Places(tuple(_place(name, role, own, settings) for name in names), continuation)
-        policy = policies.get(role) or (None if own.model else policies.get("*"))
+        policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
         if policy is None:
             if asked not in opened:
                 opened[asked] = asked.opened()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from hira.budget import Budget
 from hira.conversation import Conversation
@@ -16,6 +16,7 @@ from hira.journal import Log
 from hira.policy import Policy, Sampling
 from hira.prices import NO_PRICES, Price, Prices
 from hira.tools import Toolbox
+from hira.tools.once import Once
 from hira.trajectory import Rollout, Trajectory
 
 __all__ = ["Continuation", "Conversation", "Part", "Team", "together"]
@@ -62,14 +63,6 @@ class Part:
 
 
 @dataclass(slots=True)
-class _Shared:
-    """A call that several wait for; the last one to give up ends it."""
-
-    result: asyncio.Future[Any] | None = None
-    waiting: int = 0
-
-
-@dataclass(slots=True)
 class Team:
     """Everything one run works with. Made for each run; a workflow receives it.
 
@@ -89,7 +82,7 @@ class Team:
     called: int = 0
     _bell: asyncio.Future[None] | None = None
     _reason: Stop | None = None
-    _made: dict[str, _Shared] = field(default_factory=dict)
+    _once: Once = field(default_factory=Once)
     _noted: set[str] = field(default_factory=set)
 
     def part(self, role: str) -> Part:
@@ -127,24 +120,7 @@ class Team:
 
         What raises and what is not `good` is not kept, and an empty key keeps nothing.
         """
-        if not key:
-            return await call()
-        made = self._made.setdefault(key, _Shared())
-        if made.result is None:
-            made.result = asyncio.ensure_future(call())
-        made.waiting += 1
-        kept = False
-        try:
-            result: T = await asyncio.shield(made.result)
-            kept = good(result)
-            return result
-        finally:
-            made.waiting -= 1
-            if not kept and self._made.get(key) is made and (made.result.done() or not made.waiting):
-                del self._made[key]
-            if not made.result.done() and not made.waiting:
-                made.result.cancel()
-                await asyncio.wait((made.result,))
+        return await self._once(key, call, good)
 
     @property
     def stopped(self) -> Stop | None:

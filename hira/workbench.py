@@ -18,6 +18,7 @@ from hira.tools.documents.walk import beginnings, walk
 from hira.tools.files import files_tool
 from hira.tools.mcp import Server, mcp_tools
 from hira.tools.media import can_be_sent, media_reader
+from hira.tools.once import Once
 from hira.tools.python import open_python, refusal
 from hira.tools.search import BACKENDS, Backend
 from hira.tools.toolbox import OpenPython
@@ -36,7 +37,8 @@ FRESH = 1.0
 @dataclass(slots=True)
 class Workbench:
     """What runs share. `notices` are told once, in the first run. `sees` says whether the workflow has somebody who
-    looks at pictures, so that documents without any text are of use."""
+    looks at pictures, so that documents without any text are of use; with `once`, what one run searched or fetched is
+    not searched or fetched again for another."""
 
     settings: Settings
     index: Index | None
@@ -48,6 +50,7 @@ class Workbench:
     notices: list[str] = field(default_factory=list)
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
     sees: bool = False
+    once: Once | None = None
     _texts: bool = True
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read_at: float | None = None
@@ -108,7 +111,7 @@ class Workbench:
         documents = self.documents if self._texts else None
         if not self.backends:
             return (*(documents or (None, None)), None)
-        search, browse, scholar = _web(self.backends, self.settings, question, events)
+        search, browse, scholar = _web(self.backends, self.settings, question, events, self.once)
         if documents:
             search, browse = both(documents[0], search), either(documents[1], browse)
         return search, browse, scholar
@@ -232,16 +235,17 @@ def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -
 
 
 def _web(
-    backends: Sequence[Backend], settings: Settings, question: str, events: Events
+    backends: Sequence[Backend], settings: Settings, question: str, events: Events, once: Once | None
 ) -> tuple[Tool, Tool, Tool | None]:
     """Search, browse and scholar for one run: only what was shown to it may be opened."""
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import SCHOLARLY, scholar_tool, search_tool
+    from hira.tools.search import SCHOLARLY, Shared, scholar_tool, search_tool
     from hira.tools.seen import spelled, urls
 
     seen = {spelled(url) for url in urls(question)}
-    fetcher = Fetcher(settings.allow, contact=settings.contact)
+    fetcher = Fetcher(settings.allow, contact=settings.contact, once=once)
+    backends = [Shared(backend, once) for backend in backends] if once else backends
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
     scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
     return search_tool(backends, seen=seen, on_notice=events), browse_tool(fetcher, seen=seen), scholar

@@ -1,8 +1,8 @@
 """Opening a URL that a model chose, so that nothing but the public web can be reached and nothing can grow too large.
 
 A redirect is followed by hand and checked like the first URL. A name is resolved once, all its addresses are checked,
-and a checked one is dialled. Nothing is kept between two fetches: no cookies, no connections, no referrer. A page that
-cannot be read to its end is cut there, and says so.
+and a checked one is dialled. No cookies, connections or referrers are kept between two fetches. A page that cannot be
+read to its end is cut there, and says so.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import ssl
 import zlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Literal
 from urllib.parse import urljoin
 
@@ -20,6 +21,7 @@ from hira import __version__
 from hira.errors import ToolError
 from hira.tools.addresses import Place, Refused, checked, public, shown
 from hira.tools.charsets import decode
+from hira.tools.once import Once
 from hira.untrusted import clean
 
 Kind = Literal["html", "json", "pdf", "text", "image", "binary"]
@@ -162,8 +164,8 @@ class Fetcher:
     """Opens public URLs. `allow` holds "host:port" entries of local servers that the user wants opened all the same.
 
     `limit` bounds the bytes of a page on the wire and decoded, `seconds` everything together. `contact` (an address or
-    URL of the person who runs this) is sent along, so that a site's owner can reach them. `resolve` and `dial` are the
-    name service and the network; tests give their own.
+    URL of the person who runs this) is sent along, so that a site's owner can reach them. `once` keeps what came back,
+    for runs that share it. `resolve` and `dial` are the name service and the network; tests give their own.
     """
 
     def __init__(
@@ -173,9 +175,11 @@ class Fetcher:
         contact: str = "",
         limit: int = 5_000_000,
         seconds: float = 25.0,
+        once: Once | None = None,
         resolve: Resolve = resolve,
         dial: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
+        self.once = once
         self.allow = frozenset(allow)
         self.headers = identification(contact)
         self.limit = limit
@@ -186,6 +190,11 @@ class Fetcher:
 
     async def get(self, url: str) -> Fetched:
         """Open a URL, over its redirects. `Refused` if it may not be opened, `ToolError` if nothing came back."""
+        if self.once is None:
+            return await self._get(url)
+        return await self.once(url, lambda: self._get(url), lambda got: got.status < HTTPStatus.BAD_REQUEST)
+
+    async def _get(self, url: str) -> Fetched:
         place = checked(url, self.allow)
         deadline = asyncio.get_running_loop().time() + self.seconds
         for _ in range(HOPS + 1):

@@ -3,7 +3,7 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def plan(asked: Asked) -> Act:
 def solve(asked: Asked) -> Act:
     """What the steps concluded, the last first; nothing, if the last brought nothing or a comparison lacks a side."""
     results = asked.values.get("results")
-    brought = results.values.get("results", ()) if isinstance(results, Filled) else ()
+    brought: Sequence[tuple[str, str]] = results.values.get("results", ()) if isinstance(results, Filled) else ()
     told = [result for _, result in brought if not failed(result)]
     question = question_of(asked.value("task"))
     halved = questions.comparison(question) and len(told) < len(brought)

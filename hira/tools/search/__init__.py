@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hira.errors import UsageError
 from hira.tools.search.bridge import ddgs, litellm
-from hira.tools.search.cache import Cache, Cached
+from hira.tools.search.cache import Cache, Cached, Shared
 from hira.tools.search.hit import Backend, Hit, canonical
 from hira.tools.search.line import Unusable, open_client
 from hira.tools.search.scholarly import arxiv, crossref, openalex, semantic_scholar, serpapi_scholar, serper_scholar
@@ -31,6 +31,7 @@ __all__ = [
     "Cached",
     "Chain",
     "Hit",
+    "Shared",
     "Unusable",
     "canonical",
     "open_backend",

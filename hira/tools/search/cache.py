@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hira.tools.once import Once
 from hira.tools.search.hit import Backend, Hit
 
 DAY = 86_400.0
@@ -87,7 +88,7 @@ class Cached:
         return self.backend.name
 
     async def search(self, query: str, n: int) -> list[Hit]:
-        asked = json.dumps([self.name, " ".join(query.split()).casefold(), n], ensure_ascii=False)
+        asked = _spelled(self.name, query, n)
         kept = await asyncio.to_thread(self.cache.get, asked)
         if kept is not None:
             return kept
@@ -95,3 +96,23 @@ class Cached:
         if hits:
             await asyncio.to_thread(self.cache.put, asked, hits)
         return hits
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A service that several runs ask at once: the same question is sent once. An answer without hits is not kept."""
+
+    backend: Backend
+    once: Once
+
+    @property
+    def name(self) -> str:
+        return self.backend.name
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        return await self.once(_spelled(self.name, query, n), lambda: self.backend.search(query, n), bool)
+
+
+def _spelled(name: str, query: str, n: int) -> str:
+    """What tells one question to a service from another."""
+    return json.dumps([name, " ".join(query.split()).casefold(), n], ensure_ascii=False)
