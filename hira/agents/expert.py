@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from hira.agents.loop import Loop
 from hira.errors import EndpointError
@@ -11,7 +11,7 @@ from hira.memory import Recall
 from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.team import Conversation, Team
-from hira.tools import Tool
+from hira.tools import Tool, Toolbox
 from hira.untrusted import said
 
 ATTACHED = Prompt(__file__, "attached")
@@ -71,6 +71,20 @@ class Expert(Protocol):
     def needs(self) -> frozenset[str]: ...
 
     async def work(self, task: Task, team: Team) -> Account: ...
+
+
+@runtime_checkable
+class Looping(Expert, Protocol):
+    """An expert that works in the loop with whatever tools there are: the user's own for it are enough."""
+
+    @property
+    def loops(self) -> bool: ...
+
+
+def offered(expert: Expert, tools: Toolbox) -> bool:
+    """Whether a run with these tools has what the expert needs, or tools that the user gave to it by name."""
+    own = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
+    return own or all(tools.has(need) for need in expert.needs)
 
 
 def attached(files: Sequence[Path]) -> Filled:

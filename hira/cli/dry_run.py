@@ -78,6 +78,8 @@ def _staffed(workflow: Any, settings: Settings) -> tuple[Any, list[str]]:
     tools = {"search", "media"} | (set() if refusal(settings.sandbox) else {"python"})
     if not settings.docs and not web_searches(settings):
         tools.remove("search")
+    if settings.mcp and not tools & {"search", "python"}:
+        tools.add("given")
     experts = [one for one in workflow.experts if one.ability not in settings.without and one.needs <= tools]
     if not experts:
         raise UsageError("no expert is left to do the work", fix="give documents (--docs) or a search (--search)")

@@ -34,5 +34,12 @@ class Toolbox:
         """The user's tools that this expert is given."""
         return (*self.extra, *self.scoped.get(expert, ()))
 
+    @property
+    def given(self) -> tuple[Tool, ...] | None:
+        """What the user gave that nobody else can use, because there is neither Python nor a search: the attached
+        files, and tools; None if there is nothing of it."""
+        own = (*([self.files] if self.files else []), *self.extra_for("reader"))
+        return own if own and not (self.search or self.python) else None
+
     def has(self, need: str) -> bool:
         return getattr(self, need) is not None

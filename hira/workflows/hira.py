@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hira.agents.coordinator import Coordinator
-from hira.agents.expert import Expert
+from hira.agents.expert import Expert, offered
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Planner
 from hira.errors import UsageError
@@ -62,9 +62,7 @@ class HiRA:
     def available(self, team: Team) -> list[Expert]:
         """The experts that this run has the tools for and that are not removed."""
         experts = [
-            expert
-            for expert in self.experts
-            if expert.ability not in self.without and all(team.tools.has(need) for need in expert.needs)
+            expert for expert in self.experts if expert.ability not in self.without and offered(expert, team.tools)
         ]
         if not experts:
             raise UsageError(

@@ -56,7 +56,7 @@ async def test_without_an_expert_that_searches_the_planner_reads_of_no_search() 
 
 async def test_without_descriptions_only_the_abilities_are_told() -> None:
     text = await told(experts=EXPERTS, describe=False)
-    assert "nothing else: search, code, multimodal." in text
+    assert "nothing else: search, code, multimodal, reading." in text
     assert "deep_search" not in text
 
 

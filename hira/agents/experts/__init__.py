@@ -4,8 +4,9 @@ from hira.agents.expert import Expert
 from hira.agents.experts.code import Code
 from hira.agents.experts.deep_search import DeepSearch
 from hira.agents.experts.multimodal import Multimodal
+from hira.agents.experts.reader import Reader
 from hira.agents.experts.simple_search import SimpleSearch
 
-EXPERTS: tuple[Expert, ...] = (SimpleSearch(), Code(), Multimodal(), DeepSearch())
+EXPERTS: tuple[Expert, ...] = (SimpleSearch(), Code(), Multimodal(), Reader(), DeepSearch())
 
-__all__ = ["EXPERTS", "Code", "DeepSearch", "Multimodal", "SimpleSearch"]
+__all__ = ["EXPERTS", "Code", "DeepSearch", "Multimodal", "Reader", "SimpleSearch"]

@@ -1,5 +1,7 @@
 """The code expert (HiRA's computational reasoning agent): thinks and runs Python; variables last for one subtask."""
 
+from contextlib import nullcontext
+
 from hira.agents.expert import Account, Task, reason
 from hira.prompts import Prompt
 from hira.team import Team
@@ -16,10 +18,10 @@ class Code:
     ability = "code"
     cost = 2
     needs = frozenset({"python"})
+    loops = True
 
     async def work(self, task: Task, team: Team) -> Account:
         toolbox = team.tools
-        assert toolbox.python is not None  # noqa: S101 - `needs` says so
-        async with toolbox.python(task.id) as python:
+        async with toolbox.python(task.id) if toolbox.python else nullcontext() as python:
             tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]
             return await reason(team.conversation(self.name, task.id), task, CODE, tools)

@@ -16,6 +16,7 @@ class DeepSearch:
     ability = "search"
     cost = 3
     needs = frozenset({"search"})
+    loops = True
 
     async def work(self, task: Task, team: Team) -> Account:
         toolbox = team.tools

@@ -29,14 +29,18 @@ LISTED = 60
 
 class Multimodal:
     name = "multimodal"
-    description = "looks at pictures, listens to sounds, watches videos, and tells what it is asked about them"
+    description = (
+        "looks at pictures and scanned pages, listens to sounds, watches videos, and tells what it is asked about them"
+    )
     ability = "multimodal"
     cost = 2
     needs = frozenset({"media"})
+    loops = True
 
     async def work(self, task: Task, team: Team) -> Account:
         conversation = team.conversation(self.name, task.id)
-        return await reason(conversation, task, MULTIMODAL, [look(team, task.id)])
+        sight = [look(team, task.id)] if team.tools.media else []
+        return await reason(conversation, task, MULTIMODAL, [*sight, *team.tools.extra_for(self.name)])
 
 
 def look(team: Team, subtask: str) -> Tool:

@@ -20,6 +20,7 @@ ROLES: Mapping[str, Callable[[Asked], Act]] = {
     "simple_search_plan": roles.plan_search,
     "simple_search_answer": roles.answer_search,
     "deep_search": roles.deep_search,
+    "reader": roles.deep_search,
     "code": roles.code,
     "look": roles.cannot_see,
     **baselines.ROLES,

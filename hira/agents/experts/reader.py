@@ -1,0 +1,22 @@
+"""The reader: the files that came with the question and the tools that the user brought, for a run that has neither
+Python nor a search. Where one of these is there, the experts for it are given files and tools as well."""
+
+from hira.agents.expert import Account, Task, reason
+from hira.prompts import Prompt
+from hira.team import Team
+
+READER = Prompt(__file__, "reader")
+
+
+class Reader:
+    name = "reader"
+    description = "reads the attached files, and uses the tools that were brought for this run"
+    ability = "reading"
+    cost = 2
+    needs = frozenset({"given"})
+    loops = True
+
+    async def work(self, task: Task, team: Team) -> Account:
+        toolbox = team.tools
+        tools = [tool for tool in (toolbox.files, *toolbox.extra_for(self.name)) if tool]
+        return await reason(team.conversation(self.name, task.id), task, READER, tools)
