@@ -101,10 +101,11 @@ class RoleSettings(_Checked):
 
     `model` may name several, separated by commas: the next one speaks when the one before it is down. The limits bound
     what the role may spend in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
-    subtasks that it is given as an expert.
+    subtasks that it is given as an expert. An `adapter` that is "" is none: the base speaks alone.
     """
 
     model: str = ""
+    adapter: str | None = None
     base_url: str = ""
     api_key: SecretStr = SecretStr("")
     temperature: float | None = Field(default=None, ge=0)
@@ -166,11 +167,13 @@ class Settings(_Checked):
     back (hira.tools.python); `cache` is the folder in which indexes of documents and searches are kept, None keeps them
     in memory. `search` names services, separated by commas, in order of preference; `contact` (an address or URL) is
     told to the sites that are read; `allow` holds "host:port" entries of servers of this network that may be opened all
-    the same. `mcp` names servers whose tools experts are given. `max_subtasks`, `parallel` and `dialect` are the
-    workflow's own where they are not set; `workflows` holds further options of workflows, by their names.
+    the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers whose tools
+    experts are given. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set;
+    `workflows` holds further options of workflows, by their names.
     """
 
     model: str = ""
+    adapter: str = ""
     base_url: str = ""
     api_key: SecretStr = SecretStr("")
     workflow: str = "hira"

@@ -14,7 +14,7 @@ from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
 from hira.errors import HiraError
-from hira.policies import LOCAL_PORTS, OPENAI_URL
+from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.fallback import names_of, place_of
 from hira.policies.probe import Probe, probe
@@ -89,7 +89,7 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
         )
         return
     first, elsewhere = place_of(names_of(settings.model)[0])
-    if first.startswith("litellm/") or elsewhere:
+    if first.startswith(("litellm/", IN_PROCESS)) or elsewhere:
         return
     base_url, key = settings.base_url or OPENAI_URL, settings.api_key.get_secret_value()
     report.row("endpoint", base_url, settings.origin("base_url"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from hira.cli import eval_flags, report_flags
+from hira.cli import compare_flags, eval_flags, report_flags
 from hira.errors import UsageError
 
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
@@ -82,6 +82,7 @@ def parser(version: str) -> Parser:
     _mcp(commands.add_parser("mcp", help="serve hira as an MCP server", description="Serve the tool `ask` over MCP."))
     _runs(commands.add_parser("runs", help="list recorded runs, export or delete them", description="List runs."))
     _recorded(commands)
+    compare_flags.add(commands, (_model, _sources, _limits, _record))
     eval_flags.add(commands, _model, _limits)
     report_flags.add(commands, _model, (_sources, _limits, _record))
     return main
@@ -147,11 +148,12 @@ def _mcp(command: Parser) -> None:
 
 def _model(command: Parser, *, several: bool = False) -> None:
     group = command.add_argument_group("model")
-    told = "model name; `offline` for the embedded one"
+    told = "model name; `offline` for the embedded one, hf:PATH for weights in this process"
     if several:
         group.add_argument("--model", action="append", dest="models", metavar="M", help=f"{told}; repeatable")
     else:
         group.add_argument("--model", metavar="M", help=told)
+    group.add_argument("--adapter", metavar="DIR", help="LoRA adapter for a model of this process (hf:PATH)")
     group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
     group.add_argument(
         "--role",

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from hira.policies.chat import Continuation
 
 OPENAI_URL = "https://api.openai.com/v1"
+# Weights in this process: a folder, or a model of the Hub.
+IN_PROCESS = "hf:"
 # Where model servers usually listen: Ollama, LM Studio, vLLM, llama.cpp, SGLang.
 LOCAL_PORTS = (11434, 1234, 8000, 8080, 30000)
 
@@ -27,9 +29,10 @@ class Wanted:
     continuation: "Continuation" = "none"
     extra_body: Mapping[str, Any] | None = None
     patient: bool = True
+    adapter: str = ""
 
 
-def open_policy(
+def open_policy(  # noqa: PLR0913 - each says one thing of the place
     model: str,
     *,
     base_url: str = "",
@@ -38,13 +41,17 @@ def open_policy(
     continuation: "Continuation" = "none",
     extra_body: Mapping[str, Any] | None = None,
     patient: bool = True,
+    adapter: str = "",
 ) -> Policy:
-    """The policy that the model's name asks for: "offline", "litellm/…", else a model at an OpenAI-compatible endpoint.
+    """The policy that the model's name asks for: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
+    `adapter` or without, else a model at an OpenAI-compatible endpoint.
 
     Without `base_url` that is OpenAI's own. Failures that may pass are retried; all who ask one endpoint share its
     limits, and a `patient` policy waits a while for an endpoint that is down.
     """
-    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient)
+    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter)
+    if model.startswith(IN_PROCESS):
+        return _local(wanted)
     kind, slash, _ = model.partition("/")
     return KINDS.get(kind + slash, _openai)(wanted)
 
@@ -54,6 +61,13 @@ def _offline(wanted: Wanted) -> Policy:
 
     del wanted
     return OfflinePolicy()
+
+
+def _local(wanted: Wanted) -> Policy:
+    from hira.policies.fitting import fitting
+    from hira.policies.local.loading import open_local
+
+    return fitting(open_local(wanted.model.removeprefix(IN_PROCESS), wanted.adapter))
 
 
 def _litellm(wanted: Wanted) -> Policy:

@@ -1,7 +1,7 @@
 """A chat template as far as hira leans on it: what it can do is found out once, by rendering small conversations."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -39,10 +39,11 @@ class Abilities:
 class Template:
     """Renders requests with a tokenizer's chat template, and turns text into ids and back.
 
-    Raises `UsageError` if the tokenizer has none, or one that renders no plain conversation.
+    `ends` are tokens that end a turn beside those that are found out. Raises `UsageError` if the tokenizer has no
+    template, or one that renders no plain conversation.
     """
 
-    def __init__(self, tokenizer: Any, *, where: str = "") -> None:
+    def __init__(self, tokenizer: Any, *, where: str = "", ends: Iterable[int] = ()) -> None:
         self.tokenizer = tokenizer
         self.where = where
         if not getattr(tokenizer, "chat_template", None):
@@ -50,7 +51,7 @@ class Template:
             raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
         self.can = Abilities(system=True, repeats=True, tools=True, keeps=True)
         self.can = self._probed()
-        self.ends = self._ends()
+        self.ends = self._ends() | frozenset(ends)
         self._anchor = self.encode("a")
         self._anchored = self._decoded(self._anchor)
 

@@ -1,0 +1,142 @@
+"""Models of this process by name: a folder, or a model of the Hub. Loaded once, when it is first asked for.
+
+All who name one base share its weights and its engine; each of their adapters is beside it, and none is merged.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from weakref import WeakValueDictionary
+
+from hira.errors import HiraError, UsageError
+from hira.policies.local.policy import LocalPolicy
+from hira.policies.local.template import Template
+from hira.policy import Completion, Policy, Request, Watch
+
+_INSTALL = "pip install 'hira[train]'"
+_BASES: "WeakValueDictionary[tuple[str, str], Base]" = WeakValueDictionary()
+_OPENING = Lock()
+
+
+class Base:
+    """One model and its engine; `adapters` are the folders that were added to it, each under its own path."""
+
+    def __init__(self, name: str, tokens_from: str) -> None:
+        self.name = name
+        self._tokens_from = tokens_from
+        self._lock = Lock()
+        self._loaded: tuple[Template, Any] | None = None
+
+    def policy(self, model: str, adapter: str) -> LocalPolicy:
+        """A policy with that adapter, none if it is empty. Blocks while the weights are read."""
+        with self._lock:
+            template, engine = self._loaded = self._loaded or self._load()
+            if adapter:
+                with engine.paused():
+                    engine.model = _with_adapter(engine.model, adapter)
+            return LocalPolicy(model, template, engine, adapter_name(adapter) or None)
+
+    def _load(self) -> tuple[Template, Any]:
+        from hira.policies.local.batching import BatchingEngine
+
+        where = f"model {self.name!r}"
+        tokenizer, model = _read(self.name, self._tokens_from)
+        ends = model.generation_config.eos_token_id if model.generation_config else None
+        template = Template(tokenizer, where=where, ends=[ends] if isinstance(ends, int) else ends or ())
+        return template, BatchingEngine(model, template)
+
+
+class OpenedLocally:
+    """The policy of `hf:NAME`, which reads the weights when it is first asked."""
+
+    def __init__(self, name: str, adapter: str = "") -> None:
+        self._name, self._adapter, tokens_from = _resolved(name, adapter)
+        with _OPENING:
+            key = (self._name, tokens_from)
+            self._base = _BASES.get(key) or _BASES.setdefault(key, Base(*key))
+        self._policy: LocalPolicy | None = None
+
+    @property
+    def model(self) -> str:
+        return f"hf:{self._name}" + (f"+{self._adapter}" if self._adapter else "")
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        if self._policy is None:
+            self._policy = await asyncio.to_thread(self._base.policy, self.model, self._adapter)
+        return await self._policy.complete(request, watch)
+
+    async def aclose(self) -> None:
+        """Let go of the weights; they are read again if the policy is used again."""
+        self._policy = None
+
+
+def open_local(name: str, adapter: str = "") -> Policy:
+    """The policy of a model of this process. `name` may be the folder of an adapter, which names its base."""
+    return OpenedLocally(name, adapter)
+
+
+def _resolved(name: str, adapter: str) -> tuple[str, str, str]:
+    """Base, adapter and where the tokenizer is: an adapter that was saved with its own has the template of training."""
+    name, adapter = (str(Path(one).expanduser()) if one.startswith("~") else one for one in (name, adapter))
+    if not name:
+        raise UsageError("hf: names no model", fix="write hf:FOLDER, or hf:OWNER/NAME for one of the Hub")
+    config = Path(name, "adapter_config.json")
+    if config.is_file() and not Path(name, "config.json").exists():
+        adapter, name = adapter or name, _base_of(config)
+    own = adapter and Path(adapter, "tokenizer_config.json").is_file()
+    return name, adapter, adapter if own else name
+
+
+def _base_of(config: Path) -> str:
+    base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    if not base:
+        raise UsageError(f"{config} names no base model", fix="name it: --model hf:BASE --adapter FOLDER")
+    return str(base)
+
+
+def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
+    """Tokenizer and weights: bfloat16 on a GPU that has it, else float32 on the CPU."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
+    except ImportError as error:
+        raise UsageError(f"{error.name} is not installed", where=f"model {name!r}", fix=_INSTALL) from None
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    cuda = torch.cuda.is_available()
+    kind = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if cuda else torch.float32
+    tokenizer = _tried(name, lambda: AutoTokenizer.from_pretrained(tokens_from))
+    model = _tried(name, lambda: AutoModelForCausalLM.from_pretrained(name, dtype=kind))
+    return tokenizer, model.to("cuda" if cuda else "cpu").eval()
+
+
+def _with_adapter(model: Any, adapter: str) -> Any:
+    """The model with the adapter beside those that it has already, under its path as a name."""
+    from peft import PeftModel
+
+    name = adapter_name(adapter)
+    if not isinstance(model, PeftModel):
+        return _tried(adapter, lambda: PeftModel.from_pretrained(model, adapter, adapter_name=name).eval())
+    if name not in model.peft_config:
+        _tried(adapter, lambda: model.load_adapter(adapter, adapter_name=name))
+    return model
+
+
+def adapter_name(adapter: str) -> str:
+    """What an adapter is called in its model: modules have no dots in their names."""
+    return adapter.replace(".", "_")
+
+
+def _tried(name: str, read: Callable[[], Any]) -> Any:
+    """What is read. Whatever the libraries raise about a folder or the Hub is told in its first line."""
+    try:
+        return read()
+    except HiraError:
+        raise
+    except Exception as error:
+        said = str(error).strip().partition("\n")[0] or type(error).__name__
+        fix = "name a folder with config.json, tokenizer and weights, or a model of the Hub that can be reached"
+        raise UsageError(f"{name!r} cannot be loaded: {said}", fix=fix) from error
