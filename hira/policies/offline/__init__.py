@@ -8,7 +8,7 @@ was sent, never at its wording, so the same run goes through the same planner, c
 from collections.abc import Callable, Mapping
 
 from hira import tokens
-from hira.policies.offline import baselines, mams, mars, marsrl, planning, roles, rubrics
+from hira.policies.offline import baselines, mams, mars, marsrl, matpo, planning, roles, rubrics
 from hira.policies.offline.conversation import Act, Asked, read, write
 from hira.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
 
@@ -28,6 +28,7 @@ ROLES: Mapping[str, Callable[[Asked], Act]] = {
     **rubrics.ROLES,
     **mars.ROLES,
     **marsrl.ROLES,
+    **matpo.ROLES,
 }
 
 

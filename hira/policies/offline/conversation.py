@@ -13,7 +13,8 @@ from hira.policy import Request
 from hira.tools.tool import Tool
 from hira.untrusted import clean
 
-NOTICES = frozenset({"result", "repeated", "unreadable", "empty", "conclude", "record_again"})
+CONCLUDING = frozenset({"conclude", "matpo_planner_summary", "matpo_worker_summary"})
+NOTICES = CONCLUDING | {"result", "repeated", "unreadable", "empty", "record_again"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def read(request: Request) -> Asked:
         task.values,
         str(task.text),
         tuple(results),
-        bool(since) and since[-1].prompt == "conclude",
+        bool(since) and since[-1].prompt in CONCLUDING,
         request,
     )
 

@@ -1,0 +1,76 @@
+"""The planner of MATPO: thinks, hands out subtasks through its one tool, and answers from the reports."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hira.agents.expert import attached
+from hira.agents.loop import Loop, Step
+from hira.agents.matpo.manner import Manner
+from hira.dialects.answer import boxed, final, tagged
+from hira.dialects.headed import under
+from hira.errors import ToolError
+from hira.events import SubtaskIssued
+from hira.messages import Filled, system, user
+from hira.prompts import Prompt
+from hira.team import Team
+from hira.tools import Observation, Tool
+from hira.trajectory import Finding, Subtask
+from hira.untrusted import said
+
+PLANNER = Prompt(__file__, "matpo_planner")
+ONE = Prompt(__file__, "matpo_one")
+SEVERAL = Prompt(__file__, "matpo_several")
+QUESTION = Prompt(__file__, "matpo_question")
+BROWSING = Prompt(__file__, "matpo_browsing")
+SUMMARY = Prompt(__file__, "matpo_planner_summary")
+
+
+async def _by_a_worker(arguments: Mapping[str, Any]) -> Observation:
+    raise ToolError(f"a subtask is done by a worker, not run: {arguments['subtask']}")
+
+
+def browsing() -> Tool:
+    """The one tool of the planner (MATPO, appendix A)."""
+    parameters = {"type": "object", "properties": {"subtask": {"type": "string"}}, "required": ["subtask"]}
+    return Tool("search_and_browse", BROWSING.fill(), parameters, _by_a_worker, pure=True, server="browsing_agent")
+
+
+def begin(question: str, team: Team, manner: Manner, *, turns: int, parallel: int) -> Loop:
+    """The planner's conversation, told the question."""
+    tools = [browsing()]
+
+    def asking(why: Filled) -> Filled:
+        return SUMMARY.fill(question=said(question), why=why)
+
+    conversation = team.conversation("planner")
+    loop = manner.loop(conversation, tools, asking, limit=turns, several=parallel, final=True)
+    prompt = PLANNER.fill(
+        today=team.rollout.today,
+        tools=conversation.part.dialect.instructions(tools),
+        several=ONE.fill() if parallel == 1 else SEVERAL.fill(several=parallel),
+        limit=turns,
+    )
+    asked = QUESTION.fill(question=said(question), files=attached(team.files))
+    conversation.say(system(prompt), user(asked))
+    return loop
+
+
+def handed_out(loop: Loop, step: Step) -> list[Subtask]:
+    """The subtasks of a turn, numbered in the order of issue."""
+    first = loop.used - len(step.calls) + 1
+    subtasks = [Subtask(str(first + at), str(call.arguments["subtask"])) for at, call in enumerate(step.calls)]
+    for subtask in subtasks:
+        loop.conversation.team.events(SubtaskIssued(subtask.id, subtask.text))
+    return subtasks
+
+
+def report(finding: Finding) -> Filled:
+    """What the planner reads of a worker: its report, and nothing that it read."""
+    text = said(finding.reasoning or finding.conclusion)
+    return Filled(text, "matpo_report", {"conclusion": finding.conclusion})
+
+
+def answer(step: Step) -> str:
+    """The answer in the planner's last turn: boxed, else its conclusion, else all of it."""
+    marked = boxed(step.text) or tagged(step.text)
+    return final(step.text if marked else under(step.text, "Conclusion") or step.text)

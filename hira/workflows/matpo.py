@@ -1,0 +1,87 @@
+"""MATPO: a planner and workers, two roles of one model (paper 2510.04678), its multi-agent rollout.
+
+τ = [a₁, τ¹, s₁, …, a_T]. In each turn the planner thinks and hands out a subtask (a_t) through its one tool; a worker
+searches and reads for it in a conversation of its own (τᵗ), and the planner goes on with the worker's last words alone
+(s_t). Each conversation is closed by a summary of the whole of it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, get_args
+
+from hira.agents.loop import Loop, Step
+from hira.agents.matpo.manner import Manner, Speaker
+from hira.agents.matpo.planner import answer, begin, handed_out, report
+from hira.agents.matpo.worker import tools_of, work
+from hira.dialects import Call
+from hira.errors import UsageError
+from hira.policy import Usage
+from hira.team import Team, together
+from hira.workflows.bound import Sizes, looped, times
+
+
+@dataclass(frozen=True)
+class MATPO:
+    """Limits are those of the paper's published configuration: turns of the planner (`max_turns`) and of a worker, and
+    of a conversation's `window` of tokens the part that is kept free for its last `reply`.
+
+    `recap` tells a worker the question that its subtask is for, `summary` closes each conversation with a summary
+    (both ablated in Fig. 6). `results` are messages of the user, as in the paper, or of the tool, as it suggests to
+    try. `parallel` lets one turn hand out several subtasks, whose workers run side by side (paper: one).
+    """
+
+    dialect: ClassVar[str] = "xml"
+
+    max_turns: int = 20
+    worker_turns: int = 20
+    parallel: int = 1
+    recap: bool = True
+    summary: bool = True
+    results: Speaker = "user"
+    window: int = 40_960
+    reply: int = 4_096
+    name: str = "matpo"
+
+    def __post_init__(self) -> None:
+        if min(self.max_turns, self.worker_turns, self.parallel, self.reply) < 1 or self.window <= self.reply:
+            raise UsageError(
+                f"{self.max_turns} and {self.worker_turns} turns, {self.parallel} at once, a window of {self.window} "
+                f"tokens with {self.reply} for the reply: nothing can be done so",
+                fix="at least one of each, and reply < window",
+            )
+        if self.results not in get_args(Speaker):
+            raise UsageError(f"results of {self.results!r}", fix="results are messages of 'user' or of 'tool'")
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset({"planner", "worker"})
+
+    async def run(self, question: str, team: Team) -> str:
+        tools_of(team)
+        manner = Manner(self.summary, self.results, self.window, self.reply)
+        planner = begin(question, team, manner, turns=self.max_turns, parallel=self.parallel)
+        step = await planner.think()
+        while step.calls:
+            planner.observe(await self._reports(question, planner, step, manner))
+            step = await planner.think()
+        return answer(await manner.closed(planner, step))
+
+    async def _reports(self, question: str, planner: Loop, step: Step, manner: Manner) -> list[tuple[Call, str]]:
+        """What the workers of one turn report, in the order of its calls. A subtask that failed may be tried again."""
+        team, main = planner.conversation.team, question if self.recap else ""
+        subtasks = handed_out(planner, step)
+        findings = await together([work(one, main, team, manner, turns=self.worker_turns) for one in subtasks])
+        team.rollout.findings += findings
+        for call, finding in zip(step.calls, findings, strict=True):
+            if not finding.ok:
+                planner.forget(call)
+        return [(call, report(finding)) for call, finding in zip(step.calls, findings, strict=True)]
+
+    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+        """At most so much by role; no prompt is longer than the window leaves it."""
+        planner = self._within(looped(self.max_turns + 1, sizes.reply, sizes), sizes)
+        worker = self._within(looped(self.worker_turns + 1, sizes.result, sizes), sizes)
+        return {"planner": planner, "worker": times(worker, self.max_turns)}
+
+    def _within(self, usage: Usage, sizes: Sizes) -> Usage:
+        longest = usage.calls * max(self.window, sizes.prompt)
+        return replace(usage, prompt_tokens=min(usage.prompt_tokens, longest))
