@@ -24,6 +24,7 @@ LAYERS: list[set[str]] = [
         "replay",
         "api",
         "batch",
+        "compare",
         "spread",
         "evaluation",
         "trainers",

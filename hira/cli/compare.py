@@ -1,0 +1,128 @@
+"""`hira compare`: one question to several workflows at once, and how each of them fared, side by side."""
+
+import argparse
+import asyncio
+import io
+import json
+from collections.abc import Mapping, Sequence
+
+from hira.casting import present
+from hira.cli import INTERRUPTED, OK, code_of
+from hira.cli.ask import CODES, announced, interruptible
+from hira.cli.parser import flags
+from hira.cli.shell import Shell
+from hira.compare import Compared, comparison
+from hira.errors import UsageError
+from hira.settings import Settings, load
+from hira.tools.documents.walk import printable
+from hira.trajectory import Status
+
+# Where nothing was answered, the best that happened is the exit code, in this order.
+BEST: Sequence[Status] = ("insufficient_evidence", "partial", "interrupted", "failed")
+WIDTH = 100
+SHOWN = 400
+"""Characters of an answer in the table; `--json` has all of it."""
+
+
+def compare(args: argparse.Namespace, shell: Shell) -> int:
+    question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
+    if not question:
+        raise UsageError("the question is empty", fix='hira compare "question" --workflow hira,react,rag')
+    given = flags(args)
+    names = list(dict.fromkeys(name.strip() for name in given.pop("workflow").split(",") if name.strip()))
+    settings = load(given, shell.environ, shell.folder, shell.home)
+    compared = asyncio.run(_compared(settings, names, question, args, shell))
+    if compared is None:
+        return INTERRUPTED
+    shell.say(as_json(question, compared) if args.json else table(compared, _width(shell)))
+    return code(compared)
+
+
+async def _compared(
+    settings: Settings, names: Sequence[str], question: str, args: argparse.Namespace, shell: Shell
+) -> list[Compared] | None:
+    """How each workflow fared, in the order in which they were named; None if the person would not wait."""
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101 - asyncio.run has made it
+    say = (lambda _: None) if args.quiet else shell.remark
+    files = present([shell.folder / name for name in args.files])
+    found: dict[str, Compared] = {}
+    try:
+        async with comparison(settings, names, question, files=files) as compared:
+            if line := announced(next(iter(compared.crews.values()))):
+                shell.remark(line)
+            with interruptible(compared, working, shell.remark):
+                async for one in compared.each():
+                    found[one.workflow] = one
+                    say(f"{one.workflow}: {told(one)}")
+    except asyncio.CancelledError:
+        return None
+    return [found[name] for name in names]
+
+
+def told(one: Compared) -> str:
+    """How a workflow ended, in a line."""
+    why = f" ({one.answer.error.splitlines()[0]})" if one.answer.error else ""
+    return f"{one.answer.status.replace('_', ' ')}{why} after {one.seconds:.1f} s"
+
+
+def code(compared: Sequence[Compared]) -> int:
+    """0 if any workflow answered; else the best of what happened, and a mistake in the usage as what it is."""
+    statuses = {one.answer.status for one in compared}
+    if "answered" in statuses:
+        return OK
+    best = min(statuses, key=BEST.index)
+    failures = [one.answer.rollout.failure for one in compared if one.answer.rollout.failure]
+    return code_of(failures[0]) if best == "failed" and failures else CODES[best]
+
+
+def as_json(question: str, compared: Sequence[Compared]) -> str:
+    """One object: the question, and of each workflow the object that `hira ask --json` gives, with its seconds."""
+    found = [one.answer.json() | {"workflow": one.workflow, "seconds": round(one.seconds, 3)} for one in compared]
+    return json.dumps({"question": question, "workflows": found}, ensure_ascii=False, indent=2, default=str)
+
+
+def row(one: Compared) -> Mapping[str, str]:
+    """What the table shows of a workflow."""
+    usage, (held, made) = one.answer.rollout.usage, one.supported
+    answer = " ".join((one.answer.text or one.answer.error).split())
+    return {
+        "workflow": one.workflow,
+        "status": one.answer.status.replace("_", " "),
+        "verified": f"{held} of {made}",
+        "calls": f"{usage.calls:,}",
+        "tokens": f"{usage.tokens:,}",
+        "seconds": f"{one.seconds:.1f}",
+        "answer": answer if len(answer) <= SHOWN else f"{answer[:SHOWN].rsplit(' ', 1)[0]} …",
+    }
+
+
+def table(compared: Sequence[Compared], width: int = WIDTH) -> str:
+    """The workflows side by side: a row each."""
+    from rich import box  # rich is only loaded where it draws
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [row(one) for one in compared]
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    for name in rows[0]:
+        wide = name == "answer"
+        drawn.add_column(
+            name, ratio=1 if wide else None, no_wrap=not wide, justify="left" if name in _WORDS else "right"
+        )
+    for one in rows:
+        drawn.add_row(*map(Text, one.values()))
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None, legacy_windows=False).print(drawn)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+
+
+_WORDS = frozenset({"workflow", "answer", "status"})
+
+
+def _width(shell: Shell) -> int:
+    """The terminal's width; a fixed one where there is none."""
+    import shutil
+
+    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shell.stdout.isatty() else WIDTH

@@ -1,0 +1,104 @@
+"""`hira compare`: several workflows side by side, as a table or as JSON; 0 if any of them answered."""
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hira.cli import NO_EVIDENCE, OK, USAGE, main
+from hira.cli.shell import Shell
+
+LIBRARY = Path(__file__).parent.parent / "data" / "library"
+QUESTION = "Who was the last keeper of Skerry Point?"
+PAIR = ("--workflow", "hira,react-report")
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+def hira(place: Path, *argv: str, stdin: str = "") -> Said:
+    out, err = io.StringIO(), io.StringIO()
+    shell = Shell(io.StringIO(stdin), out, err, {"HIRA_MODEL": "offline"}, place, place / "home")
+    return Said(main(("compare", *argv), shell), out.getvalue(), err.getvalue())
+
+
+def test_the_table_has_a_row_for_each_workflow_in_the_order_named(tmp_path: Path) -> None:
+    said = hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR)
+    assert said.code == OK
+    head, _, *rows = said.out.splitlines()
+    assert head.split() == ["workflow", "status", "verified", "calls", "tokens", "seconds", "answer"]
+    first = [row.split()[0] for row in rows if row.strip() and not row.startswith("  ")]
+    assert first == ["hira", "react-report"]
+    assert said.out.count("1 of 1") == 2
+    assert "Agnes Halloran" in said.out
+    assert max(map(len, said.out.splitlines())) <= 100
+
+
+def test_progress_goes_to_stderr_and_can_be_left_out(tmp_path: Path) -> None:
+    said = hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR)
+    assert "hira: react-report: answered after" in said.err
+    assert "after" not in hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR, "--quiet").err
+
+
+def test_json_is_one_object_with_what_ask_gives_for_each(tmp_path: Path) -> None:
+    said = hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR, "--json")
+    told = json.loads(said.out)
+    assert told["question"] == QUESTION
+    assert [one["workflow"] for one in told["workflows"]] == ["hira", "react-report"]
+    for one in told["workflows"]:
+        assert one["status"] == "answered"
+        assert one["citations"][0]["verdict"] == "supported"
+        assert one["usage"]["calls"] > 0
+        assert one["seconds"] >= 0
+        assert one["run_id"]
+
+
+def test_runs_of_a_comparison_are_recorded_each_by_itself(tmp_path: Path) -> None:
+    said = hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR, "--json", "--journal", "runs.sqlite")
+    runs = {one["run_id"] for one in json.loads(said.out)["workflows"]}
+    out = io.StringIO()
+    shell = Shell(io.StringIO(), out, io.StringIO(), {}, tmp_path, tmp_path / "home")
+    assert main(("runs", "--json", "--journal", "runs.sqlite"), shell) == OK
+    assert {run["run_id"] for run in json.loads(out.getvalue())} == runs
+
+
+def test_without_an_answer_the_exit_code_is_the_best_of_what_happened(tmp_path: Path) -> None:
+    said = hira(tmp_path, "Who painted the Sistine Chapel?", "--docs", str(LIBRARY), *PAIR, "--quiet")
+    assert said.code == NO_EVIDENCE
+    assert "insufficient evidence" in said.out
+
+
+def test_workflows_that_lack_what_they_need_say_so_and_end_with_2(tmp_path: Path) -> None:
+    said = hira(tmp_path, QUESTION, "--workflow", "react-report,mams")
+    assert said.code == USAGE
+    assert "a report needs something to be read" in said.out
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([QUESTION], "--workflow"),
+        ([QUESTION, "--workflow", ","], "there is no workflow to compare"),
+        ([QUESTION, "--workflow", "hira,hirra"], "unknown workflow 'hirra'"),
+        (["", *PAIR], "the question is empty"),
+        ([QUESTION, *PAIR, "--file", "none.txt"], "does not exist"),
+        ([QUESTION, *PAIR, "--set", "hira.nothing=1"], "no option 'nothing'"),
+    ],
+)
+def test_what_is_wrong_with_the_command_is_told_in_three_lines(tmp_path: Path, argv: list[str], told: str) -> None:
+    said = hira(tmp_path, *argv, "--docs", str(LIBRARY))
+    assert said.code == USAGE
+    assert told in said.err
+    assert len(said.err.strip().splitlines()) <= 3
+    assert said.out == ""
+
+
+def test_the_question_may_come_from_standard_input(tmp_path: Path) -> None:
+    said = hira(tmp_path, "-", "--docs", str(LIBRARY), *PAIR, "--json", stdin=QUESTION)
+    assert json.loads(said.out)["question"] == QUESTION

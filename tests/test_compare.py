@@ -1,0 +1,176 @@
+"""One question to several workflows at once: shared searches and pages, faults that stay with their own workflow."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.compare import Compared, comparison
+from hira.errors import EndpointError, UsageError
+from hira.policy import Completion, Policy, Request
+from hira.settings import Settings
+from hira.testing import FakeWeb, ScriptedPolicy, calling
+from hira.workflows import WORKFLOWS
+
+LIBRARY = Path(__file__).parent / "data" / "library"
+QUESTION = "Who was the last keeper of Skerry Point?"
+
+
+def settings(**more: Any) -> Settings:
+    return Settings(model="offline", journal=None, cache=None, **more)
+
+
+async def compared(
+    settings: Settings, names: Sequence[str], *, policy: Policy | None = None, stop: bool = False
+) -> list[Compared]:
+    policies = {"*": policy} if policy else None
+    async with comparison(settings, names, QUESTION, policies=policies) as under_way:
+        if stop:
+            under_way.stop()
+        return [one async for one in under_way.each()]
+
+
+async def test_each_workflow_answers_the_question_with_its_own_citations_and_costs() -> None:
+    found = {one.workflow: one for one in await compared(settings(docs=(LIBRARY,)), ["hira", "react-report"])}
+    assert set(found) == {"hira", "react-report"}
+    for name, one in found.items():
+        assert one.answer.status == "answered"
+        assert one.answer.rollout.workflow == name
+        assert one.supported == (1, 1)
+        assert one.seconds > 0
+    assert found["hira"].answer.rollout.usage.calls > found["react-report"].answer.rollout.usage.calls
+
+
+QUERY = "last keeper of Skerry Point"
+PAGE = "<article><p>The last keeper of Skerry Point was Agnes Halloran, who left in 1983. " + "He rowed. " * 60
+
+
+def reply(request: Request) -> str | Completion:
+    """Both workflows search for the same words and read the same page."""
+    role, turn = request.conversation.rpartition("/")[2], len(request.messages)
+    if role == "planner":
+        return calling("subtask", task=QUESTION) if turn == 1 else r"\boxed{Agnes Halloran [s1]}"
+    if role == "report":
+        call = calling("search", query=QUERY.upper())
+        return call if turn == 1 else r"\boxed{The last keeper was Agnes Halloran [s1].}"
+    prompt = request.messages[-1].prompt
+    if prompt == "assign":
+        return '{"reason": "a page states it", "expert": "simple_search"}'
+    if prompt == "simple_search_plan":
+        return f'{{"queries": ["{QUERY}"]}}'
+    if prompt == "simple_search_answer":
+        return "The last keeper was Agnes Halloran [s1]."
+    return '{"reasoning": "Looked.", "conclusion": "The last keeper was Agnes Halloran [s1]."}'
+
+
+async def test_what_one_workflow_searched_is_free_for_the_others() -> None:
+    with FakeWeb({"/skerry": PAGE}) as web:
+        found = settings(search="searxng", searxng_url=web.url, allow=(web.host,))
+        both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(reply))
+        assert [one.answer.status for one in both] == ["answered", "answered"]
+        assert len(web.searches) == 1
+        alone = await compared(found, ["hira"], policy=ScriptedPolicy(reply))
+        assert len(alone) == 1
+        assert len(web.searches) == 2
+
+
+async def test_what_one_workflow_fetched_is_free_for_the_others() -> None:
+    def reading(request: Request) -> str | Completion:
+        turn = len(request.messages)
+        if request.conversation == "report" and turn == 1:
+            return calling("search", query=QUERY)
+        if request.conversation == "report" and turn == 3:
+            place = request.messages[-1].values["results"][0][1].split("(", 1)[1].split(")")[0]
+            return calling("browse", url=place, intent="the keeper")
+        return reply(request)
+
+    with FakeWeb({"/skerry": PAGE}) as web:
+        found = settings(search="searxng", searxng_url=web.url, allow=(web.host,))
+        both = await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(reading))
+        assert [one.answer.status for one in both] == ["answered", "answered"]
+        assert [visit.path for visit in web.visits].count("/skerry") == 1
+
+
+async def test_a_workflow_that_fails_leaves_the_others_alone() -> None:
+    def failing(request: Request) -> str | Completion:
+        if request.conversation == "planner":
+            raise EndpointError("the planner's endpoint is gone")
+        return reply(request)
+
+    with FakeWeb({"/skerry": PAGE}) as web:
+        found = settings(search="searxng", searxng_url=web.url, allow=(web.host,))
+        ended = {
+            one.workflow: one.answer
+            for one in await compared(found, ["hira", "react-report"], policy=ScriptedPolicy(failing))
+        }
+    assert (ended["hira"].status, ended["hira"].error) == ("failed", "the planner's endpoint is gone")
+    assert ended["react-report"].status == "answered"
+
+
+async def test_a_fault_of_hiras_own_in_one_workflow_is_told_in_its_answer() -> None:
+    found = {one.workflow: one.answer for one in await compared(settings(docs=(LIBRARY,)), ["hira"], policy=Raises())}
+    assert found["hira"].status == "failed"
+    assert "a fault in hira: ValueError: a bug" in found["hira"].error
+
+
+class Raises:
+    model = "broken"
+
+    async def complete(self, request: Request, watch: Any = None) -> Completion:
+        raise ValueError("a bug")
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_workflows_run_side_by_side() -> None:
+    begun: set[str] = set()
+    all_there = asyncio.Event()
+
+    class Waiting:
+        model = "waiting"
+
+        async def complete(self, request: Request, watch: Any = None) -> Completion:
+            begun.add(request.conversation)
+            if begun >= {"planner", "report"}:
+                all_there.set()
+            await asyncio.wait_for(all_there.wait(), 10)
+            return Completion(r"\boxed{done}")
+
+        async def aclose(self) -> None:
+            pass
+
+    found = await compared(settings(docs=(LIBRARY,)), ["hira", "react-report"], policy=Waiting())
+    assert len(found) == 2
+
+
+async def test_a_comparison_that_is_stopped_ends_with_what_is_known() -> None:
+    found = await compared(settings(docs=(LIBRARY,)), ["hira", "react-report"], stop=True)
+    assert {one.answer.status for one in found} == {"interrupted"}
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "told"),
+    [
+        (["hira", "reakt-report"], {}, "unknown workflow 'reakt-report'"),
+        ([], {}, "there is no workflow to compare"),
+        (["hira"], {"roles": {"plannr": {"model": "offline"}}}, "unknown role 'plannr'"),
+    ],
+)
+async def test_what_is_wrong_is_told_before_anything_is_asked(names: list[str], more: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        await compared(settings(docs=(LIBRARY,), **more), names)
+
+
+async def test_a_role_of_any_of_the_workflows_may_be_cast() -> None:
+    cast = settings(docs=(LIBRARY,), roles={"planner": {"model": "offline"}, "report": {"model": "offline"}})
+    assert {one.answer.status for one in await compared(cast, ["hira", "react-report"])} == {"answered"}
+
+
+async def test_every_workflow_of_the_registry_can_be_compared() -> None:
+    found = await compared(settings(docs=(LIBRARY,)), list(WORKFLOWS))
+    assert {one.workflow for one in found} == set(WORKFLOWS)
+    assert not [one.answer.error for one in found if "a fault in hira" in one.answer.error]
+    assert any(one.answer.status == "answered" for one in found)
