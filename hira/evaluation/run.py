@@ -151,6 +151,7 @@ class Evaluation:
                 for cell in self.plan.cells:
                     settings = cell.settings(self.plan.settings).changed({"journal": self.folder / JOURNAL}, "--out")
                     hira = await stack.enter_async_context(Hira(settings=settings))
+                    await hira.opened()  # what is wrong with the settings is told before anything is asked
                     self._batches[cell.name] = Batch(hira, (), begins=self._begins)
                 tasks = (task for task in self.left if not self._stopped)
                 async with aclosing(flowing(tasks, self.plan.concurrency, self._asked)) as finished:

@@ -1,0 +1,137 @@
+"""Where questions come from, and what is said of a file that cannot be used."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hira.errors import UsageError
+from hira.evaluation.data import Wanted, load
+from hira.evaluation.files import items_of
+from hira.evaluation.public import SETS, items_of_rows
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_json_lines_with_the_usual_names_need_no_flags(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "q.jsonl",
+        '{"id": "a", "question": "Who?", "golden_answers": ["Edda", "E. Thornquist"], "level": 2, "hops": 1}\n'
+        '{"id": "b", "question": "When?", "golden_answers": "1889"}\n',
+    )
+    first, second = items_of(path)
+    assert (first.id, first.answers, first.category, first.meta) == ("a", ("Edda", "E. Thornquist"), "2", {"hops": 1})
+    assert second.answers == ("1889",)
+
+
+def test_csv_and_arrays_and_named_columns(tmp_path: Path) -> None:
+    table = written(tmp_path, "q.csv", 'frage,loesung\n"Wer, bitte?",Edda\nWann?,1889\n')
+    items = items_of(table, {"question": "frage", "answer": "loesung"})
+    assert [(item.id, item.question, item.answers) for item in items] == [
+        ("1", "Wer, bitte?", ("Edda",)),
+        ("2", "Wann?", ("1889",)),
+    ]
+    array = written(tmp_path, "q.json", json.dumps([{"problem": "1+1", "answer": 2}]))
+    assert items_of(array)[0].answers == ("2",)
+
+
+def test_attached_files_start_at_the_folder_of_the_questions(tmp_path: Path) -> None:
+    written(tmp_path, "crew.txt", "The captain is Ingrid.")
+    path = written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "Ingrid", "files": ["crew.txt"]}\n')
+    assert items_of(path)[0].files == (tmp_path / "crew.txt",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("q.jsonl", "{", "no valid JSON"),
+        ("q.jsonl", "[1]\n{", "no valid JSON"),
+        ("q.jsonl", '{"frage": "Wer?"}', "no column with the questions"),
+        ("q.jsonl", '{"question": " "}', "the question is empty"),
+        ("q.jsonl", '{"question": "a", "id": 1}\n{"question": "b", "id": 1}', "the id '1' is that of question 1"),
+        ("q.jsonl", '{"question": "a", "files": ["none.txt"]}', "does not exist"),
+        ("q.jsonl", "", "there are no questions"),
+        ("q.csv", "question\n", "there are no questions"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_with_the_place(tmp_path: Path, name: str, text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as failed:
+        items_of(written(tmp_path, name, text))
+    assert name in failed.value.where
+
+
+def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> None:
+    def ids(wanted: Wanted) -> list[str]:
+        return [item.id for item in load("mini", wanted, tmp_path).items]
+
+    every = ids(Wanted())
+    assert len(every) == 60
+    drawn = ids(Wanted(sample=10, seed=1))
+    assert drawn == ids(Wanted(sample=10, seed=1)) != ids(Wanted(sample=10, seed=2))
+    assert drawn == [one for one in every if one in drawn]
+    assert len(ids(Wanted(categories=("table",)))) == 10
+    assert ids(Wanted(limit=3)) == every[:3]
+    with pytest.raises(UsageError, match="no category 'tabel'") as failed:
+        ids(Wanted(categories=("tabel",)))
+    assert "table" in failed.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("hotpot", "unknown set 'hotpot'"), ("missing.jsonl", "no file"), ("gaia=none.jsonl", "no file")]
+)
+def test_a_set_that_is_not_there_is_told_with_the_nearest_name(tmp_path: Path, name: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        load(name, Wanted(), tmp_path)
+
+
+ROWS = {
+    "gaia": {"task_id": "t", "Question": "q?", "Level": 2, "Final answer": "17", "file_name": "", "Annotator Metadata": {}},
+    "webwalkerqa": {"question": "q?", "answer": "17", "info": {"difficulty_level": "hard", "lang": "", "language": "Chinese"}},
+    "simpleqa": {"metadata": "{}", "problem": "q?", "answer": "17"},
+    "hle": {"id": "t", "question": "q?", "image": "", "answer": "17", "category": "Math", "canary": "x"},
+    "frames": {"Prompt": "q?", "Answer": "17", "reasoning_types": "Numerical reasoning"},
+    "aime2025": {"problem": "q?", "answer": "17", "id": "0"},
+    "beyondaime": {"problem": "q?", "answer": 17},
+    "deepresearch-bench": {"id": 3, "language": "en", "prompt": "q?", "topic": "Finance"},
+}  # fmt: skip
+QA = {"id": "test_0", "question": "q?", "golden_answers": ["17", "seventeen"]}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_public_set_is_read_from_rows_of_its_shape(name: str, tmp_path: Path) -> None:
+    row = ROWS.get(name, QA)
+    (item,) = items_of_rows(SETS[name], [row], tmp_path, name)
+    assert item.question == "q?"
+    assert item.answers[:1] == (() if name == "deepresearch-bench" else ("17",))
+    path = written(tmp_path, "rows.jsonl", json.dumps(row) + "\n")
+    data = load(f"{name}={path}", Wanted(), tmp_path)
+    assert data.items == (item,)
+    assert data.metric == SETS[name].metric
+
+
+def test_sets_are_broken_down_as_the_papers_do(tmp_path: Path) -> None:
+    def category(name: str, **changed: object) -> str:
+        (item,) = items_of_rows(SETS[name], [{**ROWS[name], **changed}], tmp_path, name)
+        return item.category
+
+    written(tmp_path, "a.png", "")
+    assert category("gaia") == "level 2"
+    assert category("gaia", file_name="a.png") == "level 2, with file"
+    assert category("webwalkerqa") == "hard zh"
+    assert category("hle") == "Math"
+
+
+def test_questions_with_pictures_are_not_in_the_text_subset(tmp_path: Path) -> None:
+    rows = [ROWS["hle"], {**ROWS["hle"], "id": "u", "image": "data:image/png;base64,x"}]
+    assert [item.id for item in items_of_rows(SETS["hle"], rows, tmp_path, "hle")] == ["t"]
+
+
+def test_a_set_of_another_shape_says_what_it_has(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no column 'problem'") as failed:
+        items_of_rows(SETS["simpleqa"], [{"query": "q?", "answer": "17"}], tmp_path, "simpleqa")
+    assert "query" in failed.value.where

@@ -1,0 +1,192 @@
+"""Evaluations end as they would have, whatever happened on the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hira.errors import AccessDenied, UsageError
+from hira.evaluation import report
+from hira.evaluation.cells import Cell, ablation, grid, sweep
+from hira.evaluation.data import Wanted, load
+from hira.evaluation.difference import compared
+from hira.evaluation.item import Item
+from hira.evaluation.metrics import match
+from hira.evaluation.mini import DOCS
+from hira.evaluation.record import Record, Score, Spent, read
+from hira.evaluation.run import RECORDS, Evaluation, Plan
+from hira.evaluation.summary import rows
+from hira.settings import Settings
+from hira.testing import Endpoint
+
+
+EVERY = Wanted()
+
+
+def plan_of(tmp_path: Path, cells: list[Cell] | None = None, wanted: Wanted = EVERY, **settings: object) -> Plan:
+    general = Settings(model="offline", docs=(DOCS,), cache=tmp_path / "cache", **settings)  # type: ignore[arg-type]
+    data = load("mini", wanted, tmp_path)
+    return Plan("mini", data.items, tuple(cells or grid(["hira"], [], 1)), general)
+
+
+async def evaluated(plan: Plan, folder: Path, most: int | None = None) -> Evaluation:
+    evaluation = Evaluation(plan, folder, match)
+    async for _ in evaluation.each():
+        if most is not None and len(evaluation.records) >= most:
+            break
+    return evaluation
+
+
+async def test_the_summary_is_the_same_whichever_came_first_and_wherever_it_was_broken_off(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, wanted=Wanted(limit=12))
+    whole = await evaluated(plan, tmp_path / "whole")
+    report.write(whole)
+    folder = tmp_path / "broken"
+    begun = await evaluated(plan, folder, most=5)
+    assert len(begun.left) == 7
+    with (folder / RECORDS).open("a", encoding="utf-8") as file:
+        file.write('{"cell": "hira/seed-0", "id": "si')  # the machine went down in the middle of a line
+    finished = await evaluated(plan, folder)
+    assert not finished.left
+    report.write(finished)
+    assert (folder / "summary.json").read_bytes() == (tmp_path / "whole" / "summary.json").read_bytes()
+    assert len(read(folder / RECORDS)) == 12
+
+
+async def test_a_finished_evaluation_asks_nothing_again(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, wanted=Wanted(limit=2))
+    first = await evaluated(plan, tmp_path / "out")
+    again = Evaluation(plan, tmp_path / "out", match)
+    assert again.left == []
+    assert [one.line for one in again.records] == [one.line for one in first.records]
+
+
+async def test_a_folder_of_another_evaluation_is_not_mixed_up(tmp_path: Path) -> None:
+    await evaluated(plan_of(tmp_path, wanted=Wanted(limit=1)), tmp_path / "out")
+    with pytest.raises(UsageError, match="another evaluation") as failed:
+        Evaluation(plan_of(tmp_path, wanted=Wanted(limit=2)), tmp_path / "out", match)
+    assert "--out" in failed.value.fix
+
+
+async def test_what_is_unanswerable_is_right_only_without_a_citation(tmp_path: Path) -> None:
+    done = await evaluated(plan_of(tmp_path, wanted=Wanted(categories=("unanswerable",))), tmp_path / "out")
+    assert len(done.records) == 10
+    assert all(one.score.correct and not one.verdicts for one in done.records)
+
+
+async def test_a_refused_key_ends_the_evaluation_and_leaves_the_questions_for_another_time(tmp_path: Path) -> None:
+    with Endpoint(faults=lambda _: "401") as endpoint:
+        plan = plan_of(tmp_path, [Cell("hira", "m")], Wanted(limit=20), base_url=endpoint.base_url, api_key="wrong")
+        evaluation = await evaluated(plan, tmp_path / "out")
+        assert isinstance(evaluation.failure, AccessDenied)
+        assert len(evaluation.left) == 20
+        assert len(endpoint.requests) < 20
+
+
+async def test_a_model_without_a_key_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, grid(["hira"], ["offline", "gpt-none"], 1), Wanted(limit=3))
+    with pytest.raises(AccessDenied, match="no key for model 'gpt-none'"):
+        await evaluated(plan, tmp_path / "out")
+    assert read(tmp_path / "out" / RECORDS) == []
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_the_same_command_goes_on_to_the_same_summary(tmp_path: Path) -> None:
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "hira", "eval", "mini", "--model", "offline", "--concurrency", "2", "--out"]
+
+    def begun(folder: str) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen([*command, folder], cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL)
+
+    assert begun("whole").wait() == 0
+    process = begun("killed")
+    records = tmp_path / "killed" / RECORDS
+    while not records.exists() or records.read_bytes().count(b"\n") < 7:
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finished = len(read(records))
+    assert 7 <= finished < 60
+    assert begun("killed").wait() == 0
+    assert (tmp_path / "killed/summary.json").read_bytes() == (tmp_path / "whole/summary.json").read_bytes()
+    assert (tmp_path / "killed/summary.md").read_bytes() == (tmp_path / "whole/summary.md").read_bytes()
+
+
+def record(cell: str, at: int, correct: bool | None, **fields: object) -> Record:
+    score = Score(correct, None if correct is None else float(correct), "match")
+    roles = {"planner": Spent(2, 100, 20)}
+    known = {"category": "c", "question": f"q{at}", "gold": "g", "answer": "a", "status": "answered", "score": score}
+    return Record(cell=cell, id=str(at), **{**known, "roles": roles, **fields})  # type: ignore[arg-type]
+
+
+def test_what_no_judge_scored_is_left_out_and_counted() -> None:
+    cell = Cell("hira")
+    (row,) = rows([record(cell.name, 1, True), record(cell.name, 2, None), record(cell.name, 3, False)], [cell])
+    assert row.accuracy
+    assert (row.asked, row.scored, row.accuracy.value) == (3, 2, 0.5)
+    assert (row.calls, row.tokens, row.written) == (2, 120, 20)
+
+
+def test_seeds_are_averaged_by_question_and_any_right_one_passes() -> None:
+    cells = [Cell("hira", "", seed) for seed in range(2)]
+    records = [
+        record(cells[0].name, 1, True, answer="right"),
+        record(cells[1].name, 1, False, answer="wrong"),
+        record(cells[0].name, 2, False, answer="wrong"),
+        record(cells[1].name, 2, False, answer="wrong"),
+    ]
+    (row,) = rows(records, cells)
+    assert row.accuracy
+    assert (row.seeds, row.accuracy.value, row.pass_k) == (2, 0.25, 0.5)
+    assert row.voted == 0.5  # of a draw the first answer counts
+    assert rows(records[::-1], cells) == [row]
+
+
+def test_failures_are_counted_by_their_kind() -> None:
+    cell = Cell("hira")
+    failed = [record(cell.name, at, False, status="failed", error="RateLimited: too many") for at in (1, 2)]
+    (row,) = rows([*failed, record(cell.name, 3, True)], [cell])
+    assert row.failures == {"RateLimited": 2}
+    assert row.statuses == {"answered": 1, "failed": 2}
+
+
+def test_the_ablation_is_the_papers_table_and_the_sweep_its_figure() -> None:
+    assert [cell.variant for cell in ablation([], 1)] == [
+        "",
+        "without reasoning-transfer",
+        "without memory",
+        "without search",
+        "without code",
+        "without multimodal",
+    ]
+    cells = sweep([1, 15], "hira", [], 1)
+    assert [cell.changes.get("max_subtasks") for cell in cells] == [1, 15, 1, 15]
+    assert len({cell.name for cell in cells}) == 4
+    assert sweep([3], "matpo", [], 2)[1].name == "matpo/3 subtasks/seed-1"
+    settings = cells[2].settings(Settings(workflows={"hira": {"parallel": 2}}))
+    assert settings.workflows["hira"]["describe_experts"] is False
+
+
+async def test_two_evaluations_are_compared_question_by_question(tmp_path: Path) -> None:
+    for name, variant in (("a", {}), ("b", {"without": frozenset({"code"})})):
+        plan = plan_of(tmp_path, [Cell("hira", changes=variant)], Wanted(categories=("table",)))
+        await evaluated(plan, tmp_path / name)
+    found = compared(tmp_path / "a", tmp_path / "b")
+    (pair,) = found.pairs
+    assert pair.questions == 10
+    assert len(pair.flips) == round(abs(pair.difference.value) * 10)
+    assert 0 < pair.p <= 1
+    json.dumps(found.json())
+    with pytest.raises(UsageError, match="holds no evaluation"):
+        compared(tmp_path / "a", tmp_path / "none")
+
+
+def test_an_item_without_answers_is_one_that_cannot_be_known() -> None:
+    assert not Item("1", "q").answerable
+    assert Item("1", "q", every=("a", "b")).gold == "a and b"

@@ -1,0 +1,81 @@
+"""Figures with their values worked by hand."""
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hira.evaluation.statistics import (
+    bootstrap,
+    cohens_d,
+    deviation,
+    majority,
+    mcnemar,
+    mean,
+    paired,
+    pass_at,
+    wilson,
+)
+
+
+def test_pass_at_k_is_the_share_of_draws_that_hold_a_right_one() -> None:
+    assert pass_at(0, 4, 2) == 0
+    assert pass_at(4, 4, 1) == 1
+    assert pass_at(1, 4, 1) == pytest.approx(0.25)
+    assert pass_at(1, 4, 2) == pytest.approx(1 - 3 / 6)  # of six pairs, three leave the right one out
+    assert pass_at(2, 4, 2) == pytest.approx(1 - 1 / 6)
+    with pytest.raises(ValueError, match="needs at least 5"):
+        pass_at(1, 4, 5)
+
+
+def test_the_majority_is_the_most_frequent_answer_and_of_several_the_first() -> None:
+    assert majority(["b", "a", "a"]) == "a"
+    assert majority(["b", "a", "a", "b"]) == "b"
+    assert majority(["", "", "a"]) == "a"
+    assert majority([]) == ""
+
+
+def test_the_paired_effect_size_is_the_mean_difference_over_its_deviation() -> None:
+    assert cohens_d([1, 2, 3]) == pytest.approx(2.0)
+    assert cohens_d([0, 0]) == 0
+    assert cohens_d([0.5, 0.5]) == math.inf
+    assert cohens_d([-1, -1]) == -math.inf
+
+
+def test_mcnemar_is_the_exact_binomial_test_of_the_flips() -> None:
+    assert mcnemar(0, 0) == 1
+    assert mcnemar(5, 0) == pytest.approx(2 / 32)
+    assert mcnemar(1, 5) == pytest.approx(2 * 7 / 64)
+    assert mcnemar(3, 3) == 1
+    assert mcnemar(700, 500) == pytest.approx(9e-9, rel=0.2)
+
+
+def test_wilsons_interval_stays_within_0_and_1() -> None:
+    assert wilson(0, 10).low == 0
+    assert wilson(0, 10).high == pytest.approx(0.2775, abs=1e-3)
+    assert wilson(8, 10).value == 0.8
+    assert (wilson(8, 10).low, wilson(8, 10).high) == pytest.approx((0.4902, 0.9433), abs=1e-3)
+    assert wilson(0, 0).high == 1
+
+
+def test_the_bootstrap_is_the_same_for_the_same_seed_and_holds_the_mean() -> None:
+    values = [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    first = bootstrap(values)
+    assert first == bootstrap(values)
+    assert first.low < first.value == mean(values) < first.high
+    assert bootstrap([1.0, 1.0]) == bootstrap([1.0, 1.0], seed=3)
+
+
+def test_changes_of_sign_tell_a_shift_from_noise() -> None:
+    assert paired([0.1] * 12) < 0.01
+    assert paired([0.1, -0.1] * 6) > 0.5
+    assert paired([]) == 1.0
+    assert paired([0.0, 0.0]) == 1.0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40))
+def test_mean_and_deviation_are_those_of_the_standard_library(values: list[float]) -> None:
+    assert mean(values) == pytest.approx(statistics.fmean(values), abs=1e-6)
+    assert deviation(values) == pytest.approx(statistics.stdev(values), abs=1e-4)

@@ -1,0 +1,113 @@
+"""Metrics by hand: articles, numbers, Chinese, LaTeX."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hira.rewards.match import best, contains, equal, exact, f1, said, tokens, value
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("The Beatles", "beatles", True),
+        ("An apple, a day!", "apple day", True),
+        ("1,045", "1045", True),
+        ("1,04", "104", False),
+        ("São Paulo", "sao paulo", True),
+        ("ＡＢＣ", "abc", True),
+        ("青海湖。", "青海湖", True),
+        ("青海", "青海湖", False),
+        ("King's Cross", "Kings Cross", True),
+        ("-3", "3", False),
+        ("The The", "the the", True),
+    ],
+)
+def test_exact_match_folds_what_does_not_matter(answer: str, gold: str, same: bool) -> None:
+    assert exact(answer, gold) is same
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "score"),
+    [
+        ("the cat sat", "cat sat down", 2 * 2 / (2 + 3)),
+        ("Lake Sempach is 87 metres deep", "87 metres", 2 * 2 / (6 + 2)),
+        ("yes yes no", "yes", 2 * 1 / (3 + 1)),
+        ("湖水很深", "湖很深", 2 * 3 / (4 + 3)),
+        ("nothing", "something", 0.0),
+        ("", "", 1.0),
+        ("", "a word", 0.0),
+    ],
+)
+def test_f1_counts_each_word_as_often_as_it_stands_there(answer: str, gold: str, score: float) -> None:
+    assert f1(answer, gold) == pytest.approx(score)
+
+
+def test_the_best_of_several_known_answers_counts() -> None:
+    assert best(f1, "Edda", ("Edda Thornquist", "Edda")) == 1.0
+    assert best(f1, "Edda", ()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "held"),
+    [
+        ("It was built by Edda Thornquist in 1889.", "Edda Thornquist", True),
+        ("There are 44 of them", "4", False),
+        ("14,200 plates", "14200", True),
+        ("Thornquist, Edda", "Edda Thornquist", False),
+        ("面积是4625平方公里", "4625平方公里", True),
+        ("anything", "", False),
+    ],
+)
+def test_an_answer_holds_the_known_one_word_for_word(answer: str, gold: str, held: bool) -> None:
+    assert contains(answer, gold) is held
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("0.5", "\\frac{1}{2}"),
+        ("\\dfrac12", "50%"),
+        ("1,045", "1045"),
+        ("So the answer is 42.", "42"),
+        ("2\\sqrt{3}", "\\sqrt{12}"),
+        ("3\\pi", "9.42477796077"),
+        ("10^{3}", "1000"),
+        ("2 \\times 10^{3}", "2000"),
+        ("12 \\text{ cm}", "12"),
+        ("90^\\circ", "90"),
+        ("070", "70"),
+        ("１２", "12"),
+        ("x^2+1", "x^{2} + 1"),
+        ("\\text{(B)}", "(B)"),
+    ],
+)
+def test_the_same_value_in_another_spelling_is_equal(answer: str, gold: str) -> None:
+    assert equal(answer, gold)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [("-3", "3"), ("42 and 43", "42"), ("1/0", "3"), ("", ""), ("x+1", "x-1"), ("4.2", "42"), ("none", "0")],
+)
+def test_another_value_is_not(answer: str, gold: str) -> None:
+    assert not equal(answer, gold)
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(1, 10**4))
+def test_a_fraction_is_its_value_however_it_is_written(above: int, below: int) -> None:
+    written = f"{'-' if above < 0 else ''}\\frac{{{abs(above)}}}{{{below}}}"
+    assert value(written) == pytest.approx(above / below)
+
+
+@given(st.text(max_size=60))
+def test_no_text_breaks_a_metric(text: str) -> None:
+    assert f1(text, text) == 1.0
+    assert exact(text, text)
+    assert tokens(text) is not None
+    equal(text, "1")
+
+
+def test_the_final_answer_is_scored_without_citations() -> None:
+    assert said("I looked it up. \\boxed{Lund} [s1]") == "Lund"
+    assert said("It is 47 metres high. [s1, s2]") == "It is 47 metres high."
