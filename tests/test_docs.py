@@ -48,6 +48,7 @@ from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.tool import LONGEST as QUERY
 from hira.workflows import HiRA
+from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -270,7 +271,7 @@ def test_cli_has_a_section_for_every_command() -> None:
     assert set(headings) == set(commands.choices)
 
 
-@pytest.mark.parametrize("command", ["ask", "doctor", "mcp", "runs", "show", "resume", "replay", "verify", "trace"])
+@pytest.mark.parametrize("command", ["ask", "compare", "doctor", "mcp", "runs", "show", "resume", "replay", "verify", "trace"])
 def test_cli_names_every_flag_and_nothing_else(command: str) -> None:
     told = {flag for row in rows("cli.md", f"## hira {command}") for flag in re.findall(r"--?[a-z][\w-]*", row[0])}
     assert told == flags_of(command)
@@ -351,6 +352,15 @@ def test_testing_names_only_faults_that_there_are() -> None:
 
 
 LIMITS = {
+    "baselines.md": [
+        f"| pages that `rag` reads | `pages` | {Rag().pages} |",
+        f"| searches of `search-o1` | `searches` | {SearchO1().searches} |",
+        f"| searches of `webthinker` | `searches` | {WebThinker().searches} |",
+        f"| calls of all kinds for a report of `webthinker` | `interactions` | {WebThinker().interactions} |",
+        f"| calls of `codeact` and of `multimodal` | `calls` | {CodeAct().calls} |",
+        f"| steps of a plan | `max_subtasks` | {PlanAndSolve().max_subtasks} |",
+        f"| calls of `react` | `calls` | {ReAct().calls} |",
+    ],
     "hira.md": [
         f"| subtasks in a run | {HiRA().max_subtasks} |",
         f"| subtasks in a turn | {HiRA().parallel} |",
