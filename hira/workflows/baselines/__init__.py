@@ -1,4 +1,5 @@
-"""The eight baselines that HiRA is compared with (HiRA, Table 1 and appendix), on the same tools and the same loop."""
+"""The eight baselines that HiRA is compared with (HiRA, Table 1 and appendix), and the one that MaMs is, on the same
+tools and the same loop."""
 
 from hira.workflows.baselines.codeact import CodeAct
 from hira.workflows.baselines.direct import Direct
@@ -6,7 +7,18 @@ from hira.workflows.baselines.multimodal import MultimodalAlone
 from hira.workflows.baselines.plan_and_solve import PlanAndSolve
 from hira.workflows.baselines.rag import Rag
 from hira.workflows.baselines.react import ReAct
+from hira.workflows.baselines.react_report import ReActReport
 from hira.workflows.baselines.search_o1 import SearchO1
 from hira.workflows.baselines.webthinker import WebThinker
 
-__all__ = ["CodeAct", "Direct", "MultimodalAlone", "PlanAndSolve", "Rag", "ReAct", "SearchO1", "WebThinker"]
+__all__ = [
+    "CodeAct",
+    "Direct",
+    "MultimodalAlone",
+    "PlanAndSolve",
+    "Rag",
+    "ReAct",
+    "ReActReport",
+    "SearchO1",
+    "WebThinker",
+]
