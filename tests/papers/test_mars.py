@@ -1,0 +1,563 @@
+"""MARS (2510.04935) step by step: Algorithm 1, the packing of eq. 2, its limits, and what happens when parts of it fail."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.agents.mars.system2 import requesting
+from hira.budget import Budget, Limits
+from hira.dialects import DIALECTS, Call
+from hira.errors import EndpointError, ToolError, UsageError
+from hira.evidence import OUTPUT, Source
+from hira.policies.offline import OfflinePolicy
+from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.retrying import retrying
+from hira.policy import Completion, Request, Sampling, Watch
+from hira.team import Part, Team
+from hira.testing import Endpoint, FakeWeb, ScriptedPolicy, calling
+from hira.testing.faults import FAULTS
+from hira.testing.team import team_of
+from hira.tokens import count
+from hira.tools import Observation, Passage, Tool, Toolbox, tool
+from hira.tools.browse import browse_tool
+from hira.tools.documents import Index, search_documents
+from hira.tools.fetch import Fetcher, identification
+from hira.tools.search import open_backend, open_client, search_tool
+from hira.trajectory import Rollout
+from hira.workflows import rollout
+from hira.workflows.bound import Sizes
+from hira.workflows.mars import MARS
+
+ASEAN = Path(__file__).parent.parent / "data" / "asean"
+QUESTION = "How high is the tower of Varn, and how old?"
+PURPOSE = "the height of the tower in metres"
+ANSWER = "It is 31 m high [s1]. <answer>The tower is 31 m high [s1].</answer>"
+
+
+def page(name: str, words: int = 40) -> str:
+    """A page that begins and ends with what only it says."""
+    return f"{name.capitalize()} begins: the tower is 31 m high. " + "and so on " * words + f" {name} ends."
+
+
+def library(*, found: int = 2, words: Callable[[str], int] = lambda _: 40, named: str = "search") -> tuple[Tool, Tool]:
+    """A search that finds so many pages a query, as snippets, and what opens them."""
+
+    @tool(name=named, pure=True)
+    async def search(query: str) -> Observation:
+        "Search the library. Returns snippets."
+        hits = [f"{query}-{at}" for at in range(found)]
+        sources = [Source(f"https://l.example/{hit}", f"Page {hit}", f"snippet of {hit}", "hit") for hit in hits]
+        return Observation(passages=tuple(Passage(source, source.text) for source in sources))
+
+    @tool(pure=True)
+    async def browse(url: str, intent: str) -> Observation:
+        "Open a page."
+        name = url.rpartition("/")[2]
+        text = page(name, words(name))
+        return Observation(passages=(Passage(Source(url, f"Page {name}", text), f"near to {intent}"),))
+
+    return search, browse
+
+
+@tool
+async def python(code: str) -> Observation:
+    "Run Python."
+    text = f"{code}{OUTPUT}age = 282"
+    return Observation(passages=(Passage(Source(f"python:{code}", code, text, "computation"), text),))
+
+
+@asynccontextmanager
+async def open_python(label: str) -> AsyncIterator[Tool]:
+    del label
+    yield python
+
+
+SEARCH, BROWSE = library()
+BOX = Toolbox(search=SEARCH, browse=BROWSE, python=open_python)
+
+
+def call(dialect: str, name: str, **arguments: Any) -> Any:
+    if dialect == "native":
+        return calling(name, **arguments)
+    known = python if name == "python" else requesting(SEARCH, 5)
+    return "I think. " + DIALECTS[dialect].write(Call(name, arguments), known)
+
+
+def wanted(*queries: str, dialect: str = "native", name: str = "search", purpose: str = PURPOSE) -> Any:
+    return call(dialect, name, queries=list(queries), purpose=purpose)
+
+
+def notes(request: Request) -> str:
+    """System 1 that cites what stands first among its documents."""
+    first = re.search(r"^\[(s\d+)\]", request.messages[0].text, re.MULTILINE)
+    assert first
+    return f"The tower is 31 m high [{first[1]}]."
+
+
+def team(system2: list[Any], system1: Any = notes, *, box: Toolbox = BOX, **more: Any) -> tuple[Team, ScriptedPolicy]:
+    policy = ScriptedPolicy({"system2": system2, "system1": system1})
+    return team_of(policy, tools=box, **{"dialect": "native", **more}), policy
+
+
+def of(policy: ScriptedPolicy, role: str) -> list[Request]:
+    return [request for request in policy.requests if request.conversation.endswith(role)]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_algorithm_1_request_retrieve_pack_distil_and_go_on_until_the_answer(dialect: str) -> None:
+    system2 = [
+        wanted("height", "tower", dialect=dialect),
+        call(dialect, "python", code="print(2024 - 1742)"),
+        wanted("age", dialect=dialect, purpose="the year in which it was built"),
+        ANSWER,
+    ]
+    people, policy = team(system2, dialect=dialect)
+    record = await rollout(MARS(), QUESTION, people)
+    assert (record.status, record.error) == ("answered", "")
+    assert record.answer == "The tower is 31 m high [s1]."
+    assert [request.conversation for request in policy.requests] == [
+        "system2", "1/1/system1", "system2", "system2", "3/1/system1", "system2",
+    ]  # fmt: skip
+    assert [finding.subtask.text for finding in record.findings] == [
+        PURPOSE, "print(2024 - 1742)", "the year in which it was built",
+    ]  # fmt: skip
+    policy.assert_done()
+
+
+async def test_system_2_keeps_its_context_and_never_sees_a_page() -> None:
+    """Eq. 3: c_i+1 is c_i with the request and what was distilled."""
+    people, policy = team([wanted("height"), wanted("age"), ANSWER])
+    await rollout(MARS(), QUESTION, people)
+    contexts = [request.messages for request in of(policy, "system2")]
+    for earlier, later in pairwise(contexts):
+        assert later[: len(earlier)] == earlier
+        assert len(later) == len(earlier) + 2
+    told = "\n".join(message.text for message in contexts[-1])
+    assert "The tower is 31 m high [s1]." in told
+    assert "- [s1] Page height-0: https://l.example/height-0" in told
+    assert "begins" not in told
+    assert "snippet of" not in told
+
+
+async def test_system_1_is_told_the_purpose_the_queries_and_the_question_and_nothing_of_the_reasoning() -> None:
+    thought = Completion("SECRET THOUGHT", calls=wanted("age", purpose="the year of its building").calls)
+    people, policy = team([wanted("height", "metres"), thought, ANSWER])
+    await rollout(MARS(), QUESTION, people)
+    first, second = (request.messages for request in of(policy, "system1"))
+    assert len(first) == len(second) == 1
+    for told in (PURPOSE, "- height\n- metres", QUESTION, "Height-0 begins", "height-0 ends", "Metres-1 begins"):
+        assert told in first[0].text
+    assert "the year of its building" in second[0].text
+    for hidden in ("SECRET THOUGHT", PURPOSE, "Height-0 begins", "near to"):
+        assert hidden not in second[0].text
+
+
+async def test_the_output_of_python_goes_straight_back() -> None:
+    people, policy = team([call("native", "python", code="print(282)"), "<answer>282 [s1]</answer>"])
+    record = await rollout(MARS(), QUESTION, people)
+    assert of(policy, "system1") == []
+    assert "age = 282" in policy.requests[-1].messages[-1].text
+    assert record.answer == "282 [s1]"
+
+
+async def test_every_page_is_in_exactly_one_bin_and_no_prompt_is_longer_than_the_window() -> None:
+    lengths = {"a-0": 900, "a-1": 300, "a-2": 700, "b-0": 150, "b-1": 1000, "b-2": 60}
+    search, browse = library(found=3, words=lengths.__getitem__)
+    people, policy = team([wanted("a", "b"), ANSWER], box=Toolbox(search=search, browse=browse))
+    await rollout(MARS(window=4_000), QUESTION, people)
+    prompts = [request.messages[0].text for request in of(policy, "system1")]
+    assert all(count(prompt) <= 4_000 for prompt in prompts)
+    for name in lengths:
+        assert sum(f"{name} ends." in prompt for prompt in prompts) == 1
+    assert 1 < len(prompts) < len(lengths)
+
+
+async def test_a_page_that_is_longer_than_the_window_is_cut_and_alone() -> None:
+    search, browse = library(found=3, words=lambda name: 3_000 if name.endswith("-1") else 20)
+    people, policy = team([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse))
+    await rollout(MARS(window=2_500), QUESTION, people)
+    long, short = (request.messages[0].text for request in of(policy, "system1"))
+    assert count(long) <= 2_500
+    assert "A-1 begins" in long
+    assert "a-1 ends" not in long
+    assert "A-0 begins" not in long
+    assert long.count("[/s2]") == 1
+    assert "a-0 ends" in short
+    assert "a-2 ends" in short
+
+
+async def test_all_bins_are_distilled_at_once() -> None:
+    class Gate:
+        """Nobody of System 1 is answered before all of them have asked."""
+
+        model = "gate"
+
+        def __init__(self) -> None:
+            self.waiting = 0
+            self.open = asyncio.Event()
+
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            self.waiting += 1
+            if self.waiting == 6:
+                self.open.set()
+            await asyncio.wait_for(self.open.wait(), 5)
+            return Completion(notes(request))
+
+        async def aclose(self) -> None:
+            pass
+
+    search, browse = library(found=6, words=lambda _: 500)
+    gate = Gate()
+    cast = {"system2": Part(ScriptedPolicy([wanted("a"), ANSWER])), "system1": Part(gate)}
+    record = await rollout(MARS(window=2_000), QUESTION, Team(cast, tools=Toolbox(search=search, browse=browse)))
+    assert (record.error, gate.waiting) == ("", 6)
+    assert record.findings[0].conclusion.split("\n\n") == [f"The tower is 31 m high [s{at}]." for at in range(1, 7)]
+
+
+async def test_ten_pages_of_a_query_are_read_and_five_works_and_none_twice() -> None:
+    """Section 2.1, footnote 1."""
+    search, browse = library(found=14)
+    scholar, _ = library(found=14, named="scholar")
+    box = Toolbox(search=search, browse=browse, scholar=scholar)
+    people, policy = team([wanted("a", "a", "b"), wanted("c", name="scholar"), ANSWER], box=box)
+    await rollout(MARS(), QUESTION, people)
+    pages, works = (request.messages[0].text for request in of(policy, "system1"))
+    assert len(re.findall(r"\w-\d+ ends\.", pages)) == 20
+    assert len(re.findall(r"\w-\d+ ends\.", works)) == 5
+    assert "a-9 ends." in pages
+    assert "a-10 ends." not in pages
+
+
+async def test_without_scholarly_services_and_python_there_are_no_such_tools() -> None:
+    people, policy = team([ANSWER], box=Toolbox(search=SEARCH, browse=BROWSE))
+    await rollout(MARS(), QUESTION, people)
+    assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search"]
+    people, policy = team([ANSWER], box=Toolbox(search=SEARCH, scholar=SEARCH, python=open_python))
+    await rollout(MARS(), QUESTION, people)
+    assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search", "search", "python"]
+
+
+async def test_the_whole_page_is_read_and_not_what_stands_near_to_the_purpose() -> None:
+    """A page of a real server, far longer than what `browse` shows of it to a reader."""
+    far = "<title>Varn</title>" + "".join(f"<p>Street number {at} has houses.</p>" for at in range(1500))
+    body = far + "<p>The tower is 31 m high.</p>"
+    with FakeWeb({"/varn": body}) as web:
+        async with open_client(identification("ann@example.org")) as client:
+            seen: set[str] = set()
+            search = search_tool([open_backend("searxng", client, base_url=web.url)], seen=seen)
+            box = Toolbox(search=search, browse=browse_tool(Fetcher(allow=[web.host]), seen=seen))
+            people, policy = team([wanted("streets of Varn"), ANSWER], box=box)
+            record = await rollout(MARS(), QUESTION, people)
+    prompt = of(policy, "system1")[0].messages[0].text
+    assert "Street number 0 has" in prompt
+    assert "The tower is 31 m high." in prompt
+    assert record.status == "answered"
+    assert record.sources.read["s1"].location == f"{web.url}/varn"
+
+
+async def test_a_turn_of_reasoning_alone_goes_on_and_counts_as_a_turn() -> None:
+    """Algorithm 1, lines 13 to 17."""
+    people, policy = team(["Let me think about towers.", wanted("height"), ANSWER])
+    record = await rollout(MARS(max_turns=3), QUESTION, people)
+    assert record.status == "answered"
+    assert "no answer between" in policy.requests[1].messages[-1].text
+    people, policy = team(["Let me think.", wanted("height"), wanted("unread"), ANSWER])
+    await rollout(MARS(max_turns=2), QUESTION, people)
+    assert "all 2 calls are used" in policy.requests[-1].messages[-1].text
+    assert len(of(policy, "system2")) == 3
+
+
+async def test_who_never_writes_the_tags_is_asked_for_them_once() -> None:
+    people, policy = team([wanted("height"), "It is 31 m high [s1].", "The tower is 31 m high [s1]."])
+    record = await rollout(MARS(), QUESTION, people)
+    assert record.answer == "The tower is 31 m high [s1]."
+    policy.assert_done()
+
+
+async def test_after_ten_turns_the_last_result_is_read_and_the_answer_asked_for() -> None:
+    system2 = [*(wanted(f"height{at}") for at in range(11))]
+    people, policy = team([*system2[:10], ANSWER])
+    record = await rollout(MARS(), QUESTION, people)
+    assert record.status == "answered"
+    assert len(of(policy, "system1")) == 10
+    last = policy.requests[-1].messages
+    assert "The tower is 31 m high [s19]" in last[-2].text
+    assert "all 10 calls are used" in last[-1].text
+
+
+async def test_a_request_that_was_made_before_is_not_made_again() -> None:
+    people, policy = team([wanted("height"), wanted("height"), ANSWER])
+    await rollout(MARS(), QUESTION, people)
+    assert len(of(policy, "system1")) == 1
+    assert "this very call before" in policy.requests[-1].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"queries": [f"q{at}" for at in range(6)], "purpose": "p"}, "at most 5 items"),
+        ({"queries": [], "purpose": "p"}, "at least 1 item"),
+        ({"queries": ["q"]}, "lacks purpose"),
+        ({"queries": 7, "purpose": "p"}, "valid list"),
+        ({"queries": [{"q": 1}], "purpose": "p"}, "valid string"),
+    ],
+)
+async def test_a_request_that_cannot_be_read_is_told_and_may_be_made_again(arguments: Any, told: str) -> None:
+    people, policy = team([calling("search", **arguments), wanted("height"), ANSWER])
+    record = await rollout(MARS(), QUESTION, people)
+    assert told in policy.requests[1].messages[-1].text
+    assert record.status == "answered"
+
+
+@pytest.mark.parametrize("written", ["height\ntower\n", ["height", " tower ", "", "height"]])
+async def test_queries_may_be_written_as_lines(written: Any) -> None:
+    people, policy = team([calling("search", queries=written, purpose=PURPOSE), ANSWER])
+    await rollout(MARS(), QUESTION, people)
+    assert "- height\n- tower\n" in of(policy, "system1")[0].messages[0].text
+
+
+async def test_where_nothing_is_found_nobody_is_asked_and_system_2_is_told() -> None:
+    async def find(arguments: Any) -> Observation:
+        return Observation(f"nothing found; try other words for {arguments['query']!r}")
+
+    nothing = replace(_broken("search"), run=find)
+    people, policy = team([wanted("height"), "<answer>Unknown.</answer>"], box=Toolbox(search=nothing))
+    record = await rollout(MARS(), QUESTION, people)
+    assert of(policy, "system1") == []
+    assert "try other words for 'height'" in policy.requests[-1].messages[-1].text
+    assert (record.status, record.findings) == ("insufficient_evidence", [])
+
+
+async def test_a_search_that_fails_is_told_and_may_be_tried_again() -> None:
+    failing = Toolbox(search=_broken("search"))
+    people, policy = team([wanted("height"), wanted("height"), "<answer>Unknown.</answer>"], box=failing)
+    await rollout(MARS(), QUESTION, people)
+    assert ["search failed" in request.messages[-1].text for request in policy.requests] == [False, True, True]
+
+
+async def test_a_page_that_cannot_be_opened_leaves_its_snippet() -> None:
+    people, policy = team([wanted("height"), ANSWER], box=Toolbox(search=SEARCH, browse=_broken("browse", "url")))
+    await rollout(MARS(), QUESTION, people)
+    assert "snippet of height-1" in of(policy, "system1")[0].messages[0].text
+
+
+def _broken(name: str, field: str = "query") -> Tool:
+    async def fail(arguments: Any) -> Observation:
+        raise ToolError(f"it is down: {arguments}")
+
+    schema = {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}
+    return Tool(name, name, schema, fail, pure=True)
+
+
+async def test_system_1_can_cite_only_what_stands_in_its_bin() -> None:
+    search, browse = library(found=2, words=lambda _: 500)
+    said = ["High [s1]. Old [s2]. Wide [s9]."] * 2
+    people, policy = team([wanted("a"), ANSWER], said, box=Toolbox(search=search, browse=browse))
+    await rollout(MARS(window=2_000), QUESTION, people)
+    told = policy.requests[-1].messages[-1].text
+    assert "High [s1]. Old. Wide." in told
+    assert "High. Old [s2]. Wide." in told
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [EndpointError("the endpoint is gone"), Completion("", reasoning="hm"), Completion("", finish="filtered"), ""],
+)
+async def test_where_system_1_fails_for_one_bin_its_pages_beginnings_are_passed_on(failure: Any) -> None:
+    search, browse = library(found=3, words=lambda _: 500)
+    people, policy = team([wanted("a"), ANSWER], [notes, failure, notes], box=Toolbox(search=search, browse=browse))
+    record = await rollout(MARS(window=2_000), QUESTION, people)
+    told = policy.requests[-1].messages[-1].text
+    assert "31 m high [s1]" in told
+    assert "could not be gone through" in told
+    assert "“A-1 begins: the tower is 31 m high." in told
+    assert "a-1 ends" not in told
+    assert record.status == "answered"
+
+
+async def test_an_endpoint_that_dies_leaves_what_was_distilled_as_a_clear_partial() -> None:
+    people, _ = team([wanted("height"), EndpointError("the endpoint is gone", where="at /v1")])
+    record = await rollout(MARS(), QUESTION, people)
+    assert record.status == "failed"
+    assert "the endpoint is gone" in record.error
+    assert record.answer == "- The tower is 31 m high [s1]."
+
+
+async def test_a_spent_budget_ends_in_an_answer_from_what_is_known() -> None:
+    people, policy = team([wanted("height"), ANSWER], budget=Budget(calls=3))
+    record = await rollout(MARS(), QUESTION, people)
+    assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
+    assert "budget of 3 calls" in policy.requests[-1].messages[-1].text
+
+
+async def test_a_budget_that_is_spent_while_pages_wait_gives_system_2_their_beginnings() -> None:
+    search, browse = library(found=3, words=lambda _: 500)
+    people, policy = team([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse), budget=Budget(calls=3))
+    record = await rollout(MARS(window=2_000), QUESTION, people)
+    assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
+    assert len(of(policy, "system1")) == 1
+    assert "“A-2 begins" in policy.requests[-1].messages[-2].text
+
+
+async def test_when_only_the_budget_of_system_1_is_spent_the_run_goes_on() -> None:
+    people, policy = team([wanted("height"), wanted("age"), ANSWER], budget=Budget(roles={"system1": Limits(calls=1)}))
+    record = await rollout(MARS(), QUESTION, people)
+    assert record.answer == "The tower is 31 m high [s1]."
+    assert "“Age-0 begins" in policy.requests[-1].messages[-1].text
+
+
+async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> None:
+    people, _ = team([wanted("height"), ANSWER])
+
+    def stop(request: Request) -> str:
+        people.stop()
+        return notes(request)
+
+    people.cast = {"*": Part(ScriptedPolicy({"system2": [wanted("height"), ANSWER], "system1": stop}))}
+    record = await rollout(MARS(), QUESTION, people)
+    assert (record.status, record.answer) == ("interrupted", "The tower is 31 m high [s1].")
+
+
+async def test_without_any_tool_the_run_says_what_to_give_it() -> None:
+    record = await rollout(MARS(), QUESTION, team_of([]))
+    assert record.status == "failed"
+    assert "--docs" in record.error
+
+
+def test_a_window_without_room_for_documents_is_refused() -> None:
+    with pytest.raises(UsageError, match="too small"):
+        MARS(window=500)
+
+
+async def test_each_system_has_its_own_model_sampling_and_length() -> None:
+    two, one = ScriptedPolicy([wanted("height"), ANSWER], model="large"), ScriptedPolicy(notes, model="small")
+    slow, fast = Sampling(temperature=1.0, max_tokens=28_672), Sampling(temperature=0.2, max_tokens=8_192)
+    cast = {"system2": Part(two, slow), "system1": Part(one, fast)}
+    await rollout(MARS(), QUESTION, Team(cast, tools=BOX))
+    assert {request.sampling for request in two.requests} == {slow}
+    assert {request.sampling for request in one.requests} == {fast}
+    assert MARS().roles == set(cast)
+
+
+async def test_a_run_that_broke_off_goes_on_without_distilling_again(tmp_path: Path) -> None:
+    settings = Settings(model="offline", docs=(ASEAN,), journal=tmp_path / "journal.sqlite", dialect="native")
+    ask = wanted("capital of Myanmar", purpose="its name")
+    broken = ScriptedPolicy({"system2": [ask, EndpointError("gone")], "system1": ["It is Naypyidaw [s1]."]})
+    async with Hira(settings=settings, policies={"*": broken}, workflow=MARS()) as hira:
+        run = hira.stream("What is the capital of Myanmar?")
+        await run.work()
+        assert run.answer.status == "failed"
+    mended = ScriptedPolicy({"system2": ["<answer>Naypyidaw is its capital [s1].</answer>"]})
+    async with Hira(settings=settings, policies={"*": mended}, workflow=MARS()) as hira:
+        again = await hira.resume(run.id)
+        await again.work()
+    assert again.answer.text == "Naypyidaw is its capital [s1]."
+    assert [request.conversation for request in mended.requests] == ["system2"]
+    assert list(again.answer.rollout.trajectories) == ["system2", "1/1/system1"]
+
+
+async def test_no_run_takes_more_than_its_bound() -> None:
+    workflow = MARS(max_turns=3, queries=2, pages=2, window=2_000)
+    search, browse = library(found=4, words=lambda _: 300)
+    people, _ = team(
+        [*(wanted(f"a{at}", f"b{at}") for at in range(3)), ANSWER], box=Toolbox(search=search, browse=browse)
+    )
+    record = await rollout(workflow, QUESTION, people)
+    bound = workflow.bound(Sizes(result=400))
+    for role in workflow.roles:
+        used = [one.usage for one in record.trajectories.values() if one.role == role]
+        assert sum(usage.calls for usage in used) <= bound[role].calls
+        assert sum(usage.prompt_tokens for usage in used) <= bound[role].prompt_tokens
+    assert set(bound) == workflow.roles
+
+
+def served(request: Request) -> str | Completion:
+    """Whoever asks, and however often, gets what fits: over the wire there are no names of conversations."""
+    if not request.tools:
+        return "The tower is 31 m high [s1]."
+    asked = any(message.role == "tool" and "31 m high" in message.text for message in request.messages)
+    return ANSWER if asked else wanted(f"height {len(request.messages)}")
+
+
+async def at_an_endpoint(fault: str, where: Callable[[int], bool]) -> Rollout:
+    """The whole run at an endpoint with this fault for requests of these numbers: System 2, System 1, System 2."""
+
+    async def at_once(seconds: float) -> None:
+        del seconds
+        await asyncio.sleep(0)
+
+    with Endpoint(served, faults=lambda number: fault if where(number) else "") as endpoint:
+        patience = Timeout(total=0.4, idle=0.2, connect=0.3)
+        policy = OpenAIPolicy("scripted", endpoint.base_url, "sk-test", timeout=patience)
+        record = await rollout(MARS(), QUESTION, team_of(retrying(policy, sleep=at_once), dialect="native", tools=BOX))
+        await policy.aclose()
+    return record
+
+
+@pytest.mark.parametrize("where", [1, 2, 3])
+@pytest.mark.parametrize(
+    "fault",
+    ["429-ra1", "500", "reset-before", "bad-json", "empty-content", "reasoning-only", "tool-bad-json", "silent"],
+)
+async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int) -> None:
+    record = await at_an_endpoint(fault, lambda number: number == where)
+    assert (record.status, record.answer, record.error) == ("answered", "The tower is 31 m high [s1].", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str) -> None:
+    for where in (lambda number: number == 2, lambda number: number >= 2, lambda _: True):
+        record = await at_an_endpoint(fault, where)
+        assert len(record.error.splitlines()) <= 3
+        assert bool(record.error) is (record.status == "failed")
+        # an endpoint that says nothing from the first request on leaves nothing to tell
+        assert record.answer or record.error or (where(1) and record.status == "insufficient_evidence")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_offline_answers_from_documents_in_every_dialect(dialect: str) -> None:
+    index = Index([ASEAN])
+    box = Toolbox(search=search_documents(index))
+    question = "What is the capital of Myanmar?"
+    answers = {
+        (record.status, record.answer, record.usage.calls)
+        for record in [
+            await rollout(MARS(), question, team_of(OfflinePolicy(), dialect=dialect, tools=box)) for _ in "ab"
+        ]
+    }
+    index.close()
+    ((status, answer, calls),) = answers
+    assert (status, calls) == ("answered", 3)
+    assert "Naypyidaw" in answer
+
+
+CALL = (
+    r'root ::= "<|begin_search_query|>\nqueries: " [a-z]{4,12} "\npurpose: find " [a-z]{4,12} "\n<|end_search_query|>"'
+)
+
+
+@pytest.mark.slow
+async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
+    """Its model is tiny and random: a grammar makes System 2 call."""
+    index = Index([ASEAN])
+    asks = OpenAIPolicy("tiny", llama_server, extra_body={"grammar": CALL})
+    reads = OpenAIPolicy("tiny", llama_server)
+    sampling = Sampling(temperature=0.9, max_tokens=60, seed=3)
+    cast = {"system2": Part(asks, sampling, DIALECTS["tags"]), "system1": Part(reads, sampling)}
+    people = Team(cast, tools=Toolbox(search=search_documents(index)))
+    record = await rollout(MARS(max_turns=2), "What is the capital of Myanmar?", people)
+    await asks.aclose()
+    await reads.aclose()
+    index.close()
+    assert record.error == ""
+    assert record.status in {"answered", "insufficient_evidence"}
+    assert record.usage.calls >= 3
