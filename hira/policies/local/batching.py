@@ -159,7 +159,8 @@ class BatchingEngine:
         return random.Random(f"{key.hex()} {self._asked[key]}")  # noqa: S311 - sampling, not secrets
 
     def _work(self) -> None:
-        """Sample until nobody waits, or until somebody wants a pause."""
+        """Sample until nobody waits, or until somebody wants a pause. The last rows hear of it when the model is as it
+        was before, so that nobody finds it in between."""
         time.sleep(self._gathered)
         try:
             with on_device(self.model), at_rest(self.model), torch.no_grad():
@@ -168,6 +169,7 @@ class BatchingEngine:
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for it
             self._fail(error)
         finally:
+            self._deliver()
             with self._changed:
                 self._put_back(row for batch in self._batches.values() for row in batch.evict())
                 self._thread = None
@@ -176,10 +178,17 @@ class BatchingEngine:
 
     def _goes_on(self) -> bool:
         with self._changed:
-            if self._pauses:
-                return False
             self._waiting = deque(row for row in self._waiting if not row.cancelled)
-            return bool(self._waiting) or any(batch.live for batch in self._batches.values())
+            return self._busy() and not self._pauses
+
+    def _busy(self) -> bool:
+        return bool(self._waiting) or any(batch.live for batch in self._batches.values())
+
+    def _deliver(self) -> None:
+        for batch in list(self._batches.values()):
+            done, batch.done = batch.done, []
+            for row in done:
+                row.deliver()
 
     def _round(self) -> None:
         """One turn for every batch."""
@@ -205,6 +214,8 @@ class BatchingEngine:
             self._in_memory(batch.step, ())
             self.steps += 1
             self._shrink()
+            if batch.done and self._busy():
+                self._deliver()
 
     def _joining(self, name: str | None, batch: Batch) -> list[Asked]:
         """The waiting rows of an adapter that there is room for, in the order in which they came."""
@@ -249,6 +260,7 @@ class BatchingEngine:
             if len(left) <= 1:
                 for row in left:
                     row.fail(_failed(error))
+                    row.deliver()
             else:
                 self._limit = max(1, sum(len(row.ids) for row in left) // 2)
             with self._changed:
@@ -264,6 +276,7 @@ class BatchingEngine:
             self._batches.clear()
         for row in rows:
             row.fail(error if isinstance(error, EndpointError | UsageError) else _failed(error))
+            row.deliver()
 
 
 def _failed(error: Exception) -> EndpointError:

@@ -15,12 +15,16 @@ _DONE_SHARE = 0.25
 
 
 class Batch:
-    """Rows that share one cache, right-aligned. `reads` bounds the tokens of prompts that are read at once."""
+    """Rows that share one cache, right-aligned. `reads` bounds the tokens of prompts that are read at once.
+
+    `done` are rows that have ended and whose outcome nobody has been told yet.
+    """
 
     def __init__(self, model: Any, *, reads: int) -> None:
         self.model = model
         self.device: torch.device = next(model.parameters()).device
         self.rows: list[Asked] = []
+        self.done: list[Asked] = []
         self.width = 0
         self._reads = reads
         self._cache: Cache | None = None
@@ -77,6 +81,8 @@ class Batch:
         for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
             if not row.done:
                 row.take(token, logprob)
+                if row.done:
+                    self.done.append(row)
 
     def _read(self, rows: Sequence[Asked]) -> tuple[Cache, list[int], torch.Tensor]:
         """Keys and values of the rows' tokens, each distinct prompt once; which of them is whose; the last logits."""

@@ -32,7 +32,8 @@ class Pieces:
 class Asked:
     """A reply that is being sampled. `limit` counts its tokens; `draw` is its own source of random numbers.
 
-    `sampled` and `logprobs` grow together. A row that was put back into the queue goes on where it was.
+    `sampled` and `logprobs` grow together. A row that was put back into the queue goes on where it was. A row that is
+    `done` tells who waits for it only when it is told to `deliver` its `outcome`.
     """
 
     prompt: tuple[int, ...]
@@ -51,6 +52,7 @@ class Asked:
     future: "Future[Sampled]" = field(default_factory=Future)
     cancelled: bool = False
     done: bool = False
+    outcome: Sampled | Exception | None = None
     sampled: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     _tail: str = ""
@@ -87,14 +89,22 @@ class Asked:
 
     def finish(self, finish: Literal["stop", "length"], stop: str | None = None) -> None:
         self.done = True
-        if self.future.set_running_or_notify_cancel():
-            self.future.set_result(Sampled(tuple(self.sampled), tuple(self.logprobs), finish, stop, self.version))
+        self.outcome = Sampled(tuple(self.sampled), tuple(self.logprobs), finish, stop, self.version)
 
     def fail(self, error: Exception) -> None:
         if not self.done:
             self.done = True
-            if self.future.set_running_or_notify_cancel():
-                self.future.set_exception(error)
+            self.outcome = error
+
+    def deliver(self) -> None:
+        if self.future.done() or not self.future.set_running_or_notify_cancel():
+            return
+        if isinstance(self.outcome, Sampled):
+            self.future.set_result(self.outcome)
+        elif self.outcome is not None:
+            self.future.set_exception(self.outcome)
+        else:
+            self.future.set_exception(asyncio.CancelledError())
 
     def _stopped(self, token: int) -> str | None:
         """The stop string that the text so far holds, of several the one that stands first."""
