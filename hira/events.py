@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hira.policy import Usage
@@ -163,10 +163,12 @@ class Events:
 
 def record(event: Event) -> dict[str, Any]:
     """The event as one JSON object: its kind first, then its fields."""
-    values = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
-    if "usage" in values:
-        values["usage"] = asdict(values["usage"])
-    return {"event": type(event).__name__, **values}
+    told: dict[str, Any] = {"event": type(event).__name__}
+    for name in event.__dataclass_fields__:
+        told[name] = getattr(event, name)
+    if isinstance(event, TurnEnded | RunEnded):
+        told["usage"] = event.usage.record
+    return told
 
 
 def event_of(record: Mapping[str, Any]) -> Event:

@@ -36,6 +36,18 @@ class Usage:
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
+    @property
+    def record(self) -> dict[str, int | float | None]:
+        """As JSON values. Written out, because `asdict` copies every one of them."""
+        return {
+            "calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cached_tokens": self.cached_tokens,
+            "cost": self.cost,
+            "seconds": self.seconds,
+        }
+
     def __add__(self, other: "Usage") -> "Usage":
         known = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(

@@ -4,7 +4,7 @@ What a tool brings passes here before anything else sees it, so that keys and pa
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from hira.errors import ToolError
@@ -41,7 +41,7 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
         anywhere=tool.pure,
     )
     started = len(log.unfinished)
-    observation = await log.call(asked, make, asdict, _observation)
+    observation = await log.call(asked, make, _record, _observation)
     if len(log.unfinished) > started:
         told = f"{tool.name} had been started when the run broke off, and was made again; it may have happened twice"
         conversation.team.events(Notice(told))
@@ -62,6 +62,14 @@ async def _made(tool: Tool, arguments: Mapping[str, Any], secrets: frozenset[str
 def _masked(passage: Passage, secrets: frozenset[str]) -> Passage:
     told = {name: redacted(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
     return Passage(replace(passage.source, **told), redacted(passage.text, secrets))
+
+
+def _record(observation: Observation) -> dict[str, Any]:
+    passages = [
+        {"source": {name: getattr(one.source, name) for name in one.source.__dataclass_fields__}, "text": one.text}
+        for one in observation.passages
+    ]
+    return {"text": observation.text, "passages": passages, "ok": observation.ok}
 
 
 def _observation(record: Mapping[str, Any]) -> Observation:

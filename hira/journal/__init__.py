@@ -1,7 +1,7 @@
 """The durable record of runs: every policy and tool call, written before its result is used.
 
-One SQLite file for a user or a project, in write-ahead mode, safe for several processes. Resume, replay, cache, trace
-and the training set are readings of it.
+One SQLite file for a user or a project, in write-ahead mode, safe for several processes. Each process that records has
+files beside it, of what is to be moved into it. Resume, replay, cache, trace and the training set are readings of it.
 """
 
 import asyncio
@@ -19,26 +19,16 @@ from typing import Any
 
 from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse
-from hira.journal.store import BEAT, Statement, Writer, connected, made, migrate, unpacked
+from hira.journal.pending import Statement
+from hira.journal.store import BEAT, Writer, connected, made, migrate, take_in
+from hira.journal.values import unpacked
 
-_BEGIN = """
-insert into runs
-  (id, question, workflow, status, answer, error, settings, files, versions, began, pid, host, scope, heard)
-values
-  (:id, '', '', 'running', '', '', :settings, :files, :versions, :began, :pid, :host, :scope, :began)
-"""
 _CACHED = """
 select result from calls join runs on runs.id = calls.run
 where digest = ? and kind = ? and calls.began > ? and result is not null and (kind = 'policy' or scope = ?)
 order by calls.began desc limit 10
 """
 _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOfBudget}
-_DELETE = (
-    "delete from calls where run = ?",
-    "delete from events where run = ?",
-    "delete from sources where run = ?",
-    "delete from runs where id = ?",
-)
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
@@ -104,6 +94,7 @@ class Journal:
         try:
             made(path)
             migrate(path)
+            take_in(path)
             self._reader = connected(path)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
@@ -126,19 +117,13 @@ class Journal:
         completions of any age, results of tools of runs with the same `scope` that are younger than `reuse` seconds.
         """
         began = time.time()
-        row = {
-            "id": run,
-            "settings": json.dumps(dict(settings)),
-            "files": json.dumps([str(path) for path in files]),
-            "versions": json.dumps(dict(versions)),
-            "began": began,
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "scope": scope,
-        }
+        told = json.dumps(dict(settings)), json.dumps([str(path) for path in files]), json.dumps(dict(versions))
+        row = (run, *told, began, began, os.getpid(), socket.gethostname(), scope)
         self._writer.alive.add(run)
-        self._writer.put([(_BEGIN, row)])
+        self._writer.write([("begin", row)])
         reused = None if reuse is None else self._reuse(scope, reuse)
+        if reused:
+            self._writer.put([("find by digest", ())])  # once made, it costs at every call that is written
         return Log(run, self._writer, reuse=reused, began=began)
 
     def resume(self, run: str) -> Log:
@@ -148,17 +133,12 @@ class Journal:
         """
         entry = self.entry(run)
         run = entry.id
-        claim = "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?"
         known, sources = self._known(run)
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
         known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
         self._writer.alive.add(run)
-        self._writer.put(
-            [
-                (claim, (os.getpid(), socket.gethostname(), time.time(), run)),
-                ("delete from events where run = ?", (run,)),
-            ]
-        )
+        claim = (os.getpid(), socket.gethostname(), time.time(), run)
+        self._writer.write([("claim", claim), ("no events", (run,))])
         return Log(run, self._writer, known, sources, began=entry.began)
 
     def replay(self, run: str) -> Log:
@@ -201,6 +181,7 @@ class Journal:
 
     def cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """The newest good result of a call with this digest that began after `since`, None if there is none."""
+        self._writer.settle()
         with self._reading:
             rows = self._reader.execute(_CACHED, (digest, kind, since, scope)).fetchall()
         results = (unpacked(row["result"]) for row in rows)
@@ -208,8 +189,8 @@ class Journal:
 
     def delete(self, runs: Sequence[str]) -> None:
         """Remove runs with all they hold, and give their room back."""
-        deleted: list[Statement] = [("pragma secure_delete = on", ())]
-        deleted += [(query, (run,)) for run in runs for query in _DELETE]
+        deleted: list[Statement] = [("for good", ())]
+        deleted += [(name, (run,)) for run in runs for name in ("no calls", "no events", "no sources", "no run")]
         self._writer.put(deleted)
         self._writer.settle()
         self._check()
@@ -245,6 +226,11 @@ class Journal:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self._writer.settle()
+        try:
+            take_in(self.path)
+        except (OSError, sqlite3.Error) as error:
+            what = f"what a run that broke off recorded cannot be taken in: {error}"
+            raise UsageError(what, where=f"at {self.path}", fix="see that the disk has room") from None
         with self._reading:
             return self._reader.execute(query, values).fetchall()
 

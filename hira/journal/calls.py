@@ -7,7 +7,6 @@ from hira.messages import ToolCall
 from hira.policy import Completion, Request, Tokens, Usage
 
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
-_USAGE = tuple(Usage.__dataclass_fields__)
 
 
 def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
@@ -27,7 +26,7 @@ def described(completion: Completion) -> dict[str, Any]:
         "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in completion.calls],
         "finish": completion.finish,
         "stop": completion.stop,
-        "usage": {name: getattr(completion.usage, name) for name in _USAGE},
+        "usage": completion.usage.record,
         "model": completion.model,
         "tokens": tokens and {"prompt": tokens.prompt, "sampled": tokens.sampled, "logprobs": tokens.logprobs},
         "notes": completion.notes,

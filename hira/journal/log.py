@@ -10,15 +10,15 @@ from hira import errors
 from hira.errors import EndpointError, HiraError, Stop
 from hira.journal.calls import completion_of, described, recorded_request
 from hira.journal.digest import Digests
-from hira.journal.store import Statement, Writer, packed, storable
+from hira.journal.pending import Statement
+from hira.journal.store import Writer
+from hira.journal.values import packed, storable
 from hira.policy import Completion, Request, Usage
 
 T = TypeVar("T")
 Kind = Literal["policy", "tool"]
 Key = tuple[Kind, str, int, str]
 
-INSERT_CALL = "insert or replace into calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_EVENTS = "insert or replace into events values (?, ?, ?)"
 FAILED = "failed"
 MOST_EVENTS = 500
 """Events that wait for the next call to be written with it."""
@@ -148,74 +148,69 @@ class Log:
         row = (self.run, *key, asked.name, packed(asked.told()))
         reused = await self.reuse(asked.kind, asked.digest) if self.reuse else None
         if reused is not None:
-            await self._writer.write([*self._flushed(), (INSERT_CALL, (*row, packed(reused), began, 0.0))])
+            self._writer.write([*self._flushed(), ("calls", (*row, packed(reused), began, 0.0))])
             return decode(reused)
         if asked.effect:
-            await self._writer.write([*self._flushed(), (INSERT_CALL, (*row, None, began, None))])
+            self._writer.write([*self._flushed(), ("calls", (*row, None, began, None))])
         try:
             result = await make()
         except EndpointError as failure:
-            await self._keep(row, _told(failure), began)
+            self._keep(row, _told(failure), began)
             raise
         except Stop:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
             raise
-        await self._keep(row, encode(result), began)
+        self._keep(row, encode(result), began)
         return result
 
-    async def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
+    def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
         took = time.time() - began
-        await self._writer.write([*self._flushed(), (INSERT_CALL, (*row, packed(result), began, took))])
+        self._writer.write([*self._flushed(), ("calls", (*row, packed(result), began, took))])
 
     def read(self, location: str, source: str) -> None:
         """Keep which id a source was given, so that a resumed run gives it the same."""
         if self._writer and location not in self.sources:
             self.sources[location] = source
             row = (self.run, storable(location), source)
-            self._rows.append(("insert or replace into sources values (?, ?, ?)", row))
+            self._rows.append(("sources", row))
 
     def event(self, record: Mapping[str, Any]) -> None:
         """Keep an event; it is written together with the next call."""
         self._events.append(record)
         if self._writer and len(self._events) >= MOST_EVENTS:
-            self._writer.put(self._flushed())
+            self._writer.write(self._flushed())
 
     def _flushed(self) -> list[Statement]:
         """What writes the ids and the events that wait, the events as one row."""
         rows, self._rows = self._rows, []
         if self._events:
             waiting, self._events = self._events, []
-            rows.append((INSERT_EVENTS, (self.run, self._told + 1, packed(waiting))))
+            rows.append(("events", (self.run, self._told + 1, packed(waiting))))
             self._told += len(waiting)
         return rows
 
     def describe(self, question: str, workflow: str) -> None:
         if self._writer:
             row = (storable(question), workflow, self.run)
-            self._writer.put([("update runs set question = ?, workflow = ? where id = ?", row)])
+            self._writer.write([("describe", row)])
 
     def tools(self, told: Mapping[str, Any]) -> None:
         """Keep what tools the run has, so that it can be replayed without them."""
         if self._writer:
-            self._writer.put([("update runs set tools = ? where id = ?", (json.dumps(told, default=str), self.run))])
+            self._writer.write([("tools", (json.dumps(told, default=str), self.run))])
 
     def end(self, status: str, answer: str, error: str, usage: Usage = Usage()) -> None:
-        """Say how the run ended; `settle` waits until that is on disk."""
+        """Say how the run ended."""
         if self._writer:
-            row = (status, storable(answer), storable(error), time.time(), json.dumps(spent(usage)), self.run)
-            query = "update runs set status = ?, answer = ?, error = ?, ended = ?, usage = ? where id = ?"
+            row = (status, storable(answer), storable(error), time.time(), json.dumps(usage.record), self.run)
             self._writer.alive.discard(self.run)
-            self._writer.put([*self._flushed(), (query, row)])
+            self._writer.write([*self._flushed(), ("end", row)])
 
     async def settle(self) -> None:
-        """Return when everything that was put so far is on disk."""
+        """Return when other processes can read all that was recorded so far."""
         if self._writer:
-            await self._writer.write([])
-
-
-def spent(usage: Usage) -> dict[str, Any]:
-    return {name: getattr(usage, name) for name in Usage.__dataclass_fields__}
+            await self._writer.settled()
 
 
 def _told(failure: EndpointError) -> dict[str, Any]:

@@ -1,27 +1,22 @@
-"""The journal's file: its tables, and the thread that writes into it.
-
-The thread groups what many runs write at once into one commit, so that nothing waits on the disk but the call whose
-result was just paid for.
-"""
+"""The journal's file: its tables, and the thread that writes into it."""
 
 import asyncio
-import json
-import queue
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-Statement = tuple[str, Sequence[Any] | dict[str, Any]]
+from hira.journal.pending import Pending, Statement, left_behind, waiting
+from hira.journal.values import stored
 
 BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
-COMPRESSED = 8192
-"""Bytes from which on a value is compressed."""
+GATHERED = 0.2
+"""Seconds for which what is written is gathered for one commit, unless somebody waits for it."""
 
 VERSION = 2
 TABLES = """
@@ -35,8 +30,7 @@ create table calls (
   run text not null, kind text not null, conversation text not null, position integer not null, digest text not null,
   name text not null, request blob not null, result blob, began real not null, seconds real,
   primary key (run, kind, conversation, position, digest)
-) without rowid;
-create index calls_by_digest on calls (digest);
+);
 create table sources (run text not null, location text not null, id text not null, primary key (run, location));
 create table events (run text not null, number integer not null, event blob not null, primary key (run, number))
 """
@@ -52,90 +46,147 @@ alter table runs add column heard real
 }
 
 
+# What is written into the file, by the names under which it waits beside it: these, and a row of a table under the
+# table's name. Doing one again changes nothing.
+STATEMENTS = {
+    "begin": """
+insert or ignore into runs
+  (id, question, workflow, status, answer, error, settings, files, versions, began, heard, pid, host, scope)
+values
+  (?, '', '', 'running', '', '', ?, ?, ?, ?, ?, ?, ?, ?)
+""",
+    "claim": "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?",
+    "describe": "update runs set question = ?, workflow = ? where id = ?",
+    "tools": "update runs set tools = ? where id = ?",
+    "end": "update runs set status = ?, answer = ?, error = ?, ended = ?, usage = ? where id = ?",
+    "heard": "update runs set heard = ? where id = ?",
+    "find by digest": "create index if not exists calls_by_digest on calls (digest)",
+    "no calls": "delete from calls where run = ?",
+    "no events": "delete from events where run = ?",
+    "no sources": "delete from sources where run = ?",
+    "no run": "delete from runs where id = ?",
+    "for good": "pragma secure_delete = on",
+}
+WIDTHS = {"calls": 10, "sources": 3, "events": 3}
+TOGETHER = (32, 8, 1)
+"""Rows that one statement inserts: each statement lets the other threads of Python run first."""
+
+
 class Writer:
-    """The thread that writes. What waits is written in one commit; a failure is kept in `trouble` and ends writing.
+    """The thread that writes. What it is given is safe at once, in a file of records that wait, and is moved into the
+    database a moment later, all that came meanwhile in one commit. A failure is kept in `trouble` and ends recording.
 
     `alive` are the runs under way here; the thread gives signs of life for them.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._waiting: queue.SimpleQueue[tuple[Sequence[Statement], Callable[[], None] | None] | None] = (
-            queue.SimpleQueue()
-        )
+        self._lock = threading.Lock()
+        self._pending: Pending | None = None
+        self._batch: list[Statement] = []
+        self._settled: list[Callable[[], None]] = []
+        self._wake, self._hurry = threading.Event(), threading.Event()
+        self._over = self._failed = False
         self.trouble = ""
         self.alive: set[str] = set()
         self._thread = threading.Thread(target=self._work, name="hira-journal", daemon=True)
         self._thread.start()
 
-    def put(self, statements: Sequence[Statement]) -> None:
-        self._waiting.put((statements, None))
+    def write(self, statements: Sequence[Statement]) -> None:
+        """Return when the end of this process cannot undo the statements, or when it is known that nothing is kept."""
+        with self._lock:
+            if self.trouble:
+                return
+            try:
+                self._pending = self._pending or Pending(self._path)
+                self._pending.append(statements)
+            except OSError as error:
+                self.trouble = f"the journal {self._path} can no longer be written: {error.strerror or error}"
+                return
+            self._batch += statements
+        self._wake.set()
 
-    async def write(self, statements: Sequence[Statement]) -> None:
-        """Return when the statements are committed, or when it is known that nothing can be."""
+    def put(self, statements: Sequence[Statement]) -> None:
+        """Have the statements done soon; the end of this process may prevent it."""
+        with self._lock:
+            self._batch += statements
+        self._wake.set()
+
+    async def settled(self) -> None:
+        """Return when the database holds what was written so far, or when it is known that it never will."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 
         def tell() -> None:
             loop.call_soon_threadsafe(_finish, done)
 
-        self._waiting.put((statements, tell))
+        self._then(tell)
         await asyncio.shield(done)
 
     def settle(self) -> None:
-        """Wait until what was put so far is committed."""
+        """The same, for a thread that may wait."""
         done = threading.Event()
-        self._waiting.put(([], done.set))
+        self._then(done.set)
         done.wait(60)
 
+    def _then(self, tell: Callable[[], None]) -> None:
+        with self._lock:
+            self._settled.append(tell)
+            self._hurry.set()
+            self._wake.set()
+
     def close(self) -> None:
-        self._waiting.put(None)
+        with self._lock:
+            self._over = True
+            self._hurry.set()
+            self._wake.set()
         self._thread.join(60)
 
     def _work(self) -> None:
         connection = self._connected()
-        over = False
         beaten = time.monotonic()
+        over = False
         while not over:
-            batch = self._batch()
-            over = None in batch
-            items = [item for item in batch if item]
-            statements = [one for group, _ in items for one in group]
+            self._wake.wait(BEAT if self.alive else None)
+            self._hurry.wait(GATHERED)
+            batch, settled, over = self._taken()
             if self.alive and time.monotonic() - beaten >= BEAT:
                 beaten = time.monotonic()
-                statements += [("update runs set heard = ? where id = ?", (time.time(), run)) for run in self.alive]
-            if connection and statements and not self.trouble:
-                self._commit(connection, statements)
-            for _, tell in items:
-                if tell:
-                    tell()
+                batch += [("heard", (time.time(), run)) for run in tuple(self.alive)]
+            if connection and batch and not self._failed:
+                self._commit(connection, batch)
+            for tell in settled:
+                tell()
+        if self._pending:
+            self._pending.close(keep=self._failed)
         if connection:
             connection.close()
 
-    def _batch(self) -> list[tuple[Sequence[Statement], Callable[[], None] | None] | None]:
-        """What waits, at least one; empty when it is time for a sign of life."""
-        try:
-            batch = [self._waiting.get(timeout=BEAT if self.alive else None)]
-        except queue.Empty:
-            return []
-        while not self._waiting.empty():
-            batch.append(self._waiting.get())
-        return batch
+    def _taken(self) -> tuple[list[Statement], list[Callable[[], None]], bool]:
+        with self._lock:
+            self._wake.clear()
+            self._hurry.clear()
+            batch, self._batch = self._batch, []
+            settled, self._settled = self._settled, []
+            if self._pending and not self._failed:
+                self._pending.turn()
+            return batch, settled, self._over
 
     def _connected(self) -> sqlite3.Connection | None:
         try:
             return connected(self._path)
         except (OSError, sqlite3.Error) as error:
-            self.trouble = f"the journal {self._path} cannot be written: {error}"
+            self._failed, self.trouble = True, f"the journal {self._path} cannot be written: {error}"
             return None
 
     def _commit(self, connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
         try:
             with connection:
-                for query, values in statements:
-                    connection.execute(query, values)
+                do(connection, statements)
+            if self._pending:
+                self._pending.empty()
         except Exception as error:  # noqa: BLE001 - if this thread ended, every call would wait for ever
-            self.trouble = f"the journal {self._path} can no longer be written: {error}"
+            self._failed, self.trouble = True, f"the journal {self._path} can no longer be written: {error}"
 
 
 def _finish(done: asyncio.Future[None]) -> None:
@@ -143,10 +194,58 @@ def _finish(done: asyncio.Future[None]) -> None:
         done.set_result(None)
 
 
+def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
+    """Do them in their order; rows that follow one another go in together, the events of one run in one row."""
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in WIDTHS}
+    for name, values in statements:
+        if name in rows:
+            rows[name].append(values)
+        else:
+            _insert(connection, rows)
+            connection.execute(STATEMENTS[name], values)
+    _insert(connection, rows)
+
+
+def _insert(connection: sqlite3.Connection, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+    rows["events"] = _gathered(rows["events"])
+    for table, ready in rows.items():
+        while ready:
+            number = next(size for size in TOGETHER if size <= len(ready))
+            values = [stored(one) if type(one) is bytes else one for row in ready[:number] for one in row]
+            connection.execute(_insertion(table, number), values)
+            del ready[:number]
+
+
+def _gathered(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows of events with the lists of each run as one list, under the first one's number."""
+    runs: dict[str, list[Any]] = {}
+    for run, number, raw in rows:
+        runs.setdefault(run, [number]).append(raw[1:-1])
+    return [(run, first, b"[%b]" % b",".join(lists)) for run, (first, *lists) in runs.items()]
+
+
+@cache
+def _insertion(table: str, rows: int) -> str:
+    one = f"({', '.join('?' * WIDTHS[table])})"
+    return f"insert or replace into {table} values {', '.join([one] * rows)}"  # noqa: S608 - the names are our own
+
+
+def take_in(path: Path) -> None:
+    """Move what processes that are gone have left beside the file at `path` into it."""
+    if not waiting(path):
+        return
+    with closing(connected(path)) as connection, connection:
+        connection.execute("begin immediate")
+        with left_behind(path) as statements:
+            do(connection, statements)
+            connection.commit()
+
+
 def connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
     connection.row_factory = sqlite3.Row
     if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
+        connection.execute("pragma page_size = 8192")  # of a new file: most calls fit into a page
         connection.execute("pragma journal_mode = wal")
     # what is committed survives the end of the process; only a power failure may take the last moments with it
     connection.execute("pragma synchronous = normal")
@@ -180,20 +279,3 @@ def migrate(path: Path) -> None:
 def _form(connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("pragma user_version").fetchone()
     return int(version)
-
-
-_JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"), default=str)
-
-
-def packed(value: Any) -> bytes:
-    text = _JSON.encode(value).encode("utf-8", "surrogatepass")
-    return zlib.compress(text, 1) if len(text) > COMPRESSED else text
-
-
-def unpacked(raw: bytes) -> Any:
-    return json.loads((zlib.decompress(raw) if raw[:1] == b"\x78" else raw).decode("utf-8", "surrogatepass"))
-
-
-def storable(text: str) -> str:
-    """The text as SQLite can keep it: halves of characters, as names of files may hold them, are spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

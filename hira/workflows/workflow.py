@@ -44,8 +44,7 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     record = team.rollout
     record.question, record.workflow = question, workflow.name
     if team.log:
-        team.log.describe(question, workflow.name)
-        await team.log.settle()  # from here on it can be resumed
+        team.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: part.policy.model for role, part in team.cast.items()}
     team.events(RunStarted(record.run, question, workflow.name, models, team.budget.limits))
     try:
@@ -65,7 +64,6 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     team.events(RunEnded(record.run, record.status, record.answer, record.usage))
     if team.log:
         team.log.end(record.status, record.answer, record.error, record.usage)
-        await team.log.settle()
     return record
 
 

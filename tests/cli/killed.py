@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sqlite3
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from hira.journal import Journal
 from hira.messages import ToolCall
 from hira.policy import Completion, Request
 from hira.testing.endpoint import Endpoint
@@ -93,11 +93,13 @@ class Place:
         path = self.folder / "home" / ".local" / "state" / "hira" / "journal.sqlite"
         if not path.exists():
             return 0
-        with sqlite3.connect(path) as other:
-            query = "select count(*) from calls where kind = 'policy' and result is not null"
-            (count,) = other.execute(query).fetchone()
-        other.close()
-        return int(count)
+        journal = Journal(path)
+        try:
+            return sum(
+                call.kind == "policy" and call.result is not None for call in journal.calls(journal.entry("last").id)
+            )
+        finally:
+            journal.close()
 
 
 def plain(out: str) -> str:

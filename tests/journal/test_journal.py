@@ -1,6 +1,7 @@
 """The record of runs: written before use, read back the same, shared by processes, resumed without repeating."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hira.agents.loop import use
 from hira.errors import Interrupted, RateLimited, UsageError
@@ -16,7 +19,9 @@ from hira.evidence import Source
 from hira.journal import Asked, Journal, Log, NotRecorded
 from hira.journal.calls import described
 from hira.journal.digest import digest_of
-from hira.journal.store import VERSION, packed
+from hira.journal.pending import framed, frames
+from hira.journal.store import VERSION
+from hira.journal.values import packed
 from hira.messages import ToolCall, assistant, user
 from hira.policy import Completion, Request, Sampling, Tokens, Usage
 from hira.testing import ScriptedPolicy
@@ -80,15 +85,87 @@ async def test_another_request_is_another_call(journal: Journal, other: Request)
         await journal.replay("r1").policy("m", other, ask)
 
 
-async def test_a_result_is_on_disk_before_it_is_used(journal: Journal) -> None:
-    async def ask() -> Completion:
-        return COMPLETION
+def leftovers(journal: Journal) -> list[Path]:
+    return sorted(journal.path.parent.glob("*-pending-*"))
 
-    await begun(journal).policy("m", Request((user("hello"),), conversation="planner"), ask)
-    with sqlite3.connect(journal.path) as other:
-        (count,) = other.execute("select count(*) from calls where result is not null").fetchone()
+
+RECORDS_AND_DIES = """
+import asyncio, os, sys
+from pathlib import Path
+from hira.journal import Asked, Journal
+async def work():
+    journal = Journal(Path(sys.argv[1]))
+    log = journal.begin("r1", settings={}, files=(), versions={})
+    log.describe("q", "hira")
+    async def make(): return "paid for " + chr(0xd800)
+    for number in range(3):
+        log.event({"event": "Notice", "at": 0.0, "text": str(number)})
+        await log.call(Asked("tool", "c", f"d{number}", "t", dict), make, str, str)
+    os.kill(os.getpid(), 9)
+asyncio.run(work())
+"""
+
+
+def died(journal: Journal) -> None:
+    done = subprocess.run([sys.executable, "-c", RECORDS_AND_DIES, str(journal.path)], check=False)
+    assert done.returncode == -9
+
+
+async def test_what_was_used_is_recorded_though_the_process_is_killed_at_once(journal: Journal) -> None:
+    died(journal)
+    assert leftovers(journal), "the process was to die before all was in the database"
+
+    async def never() -> str:
+        raise AssertionError("asked again")
+
+    log = journal.resume("r1")
+    for number in range(3):
+        asked = Asked("tool", "c", f"d{number}", "t", dict)
+        assert await log.call(asked, never, str, str) == "paid for \ud800"
+    assert not [one for one in leftovers(journal) if f"-{os.getpid()}-" not in one.name]
+
+
+def test_records_that_were_left_behind_may_be_taken_in_twice(journal: Journal) -> None:
+    died(journal)
+    kept = {one: one.read_bytes() for one in leftovers(journal)}
+    before = (journal.entry("r1"), journal.calls("r1"), journal.events("r1"))
+    for one, raw in kept.items():
+        one.write_bytes(raw)
+    assert (journal.entry("r1"), journal.calls("r1"), journal.events("r1")) == before
+    assert [event["text"] for event in before[2]] == ["0", "1", "2"]
+
+
+def test_of_a_record_that_was_cut_off_nothing_is_taken_in(journal: Journal) -> None:
+    died(journal)
+    whole = max(leftovers(journal), key=lambda one: one.stat().st_size)
+    os.truncate(whole, whole.stat().st_size - 1)
+    assert [call.digest for call in journal.calls("r1")] == ["d0", "d1"]
+
+
+async def test_what_a_living_process_holds_is_left_to_it(journal: Journal) -> None:
+    log = begun(journal)
+    other = Journal(journal.path)
+    assert leftovers(journal)
+    assert len(other.runs()) <= 1
+    log.describe("q", "hira")
+    await log.settle()
+    assert [entry.question for entry in other.runs()] == ["q"]
     other.close()
-    assert count == 1
+
+
+def test_a_closed_journal_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite")
+    begun(journal)
+    journal.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["journal.sqlite"]
+
+
+@given(st.lists(st.tuples(st.text(st.characters()), st.lists(st.binary() | st.text() | st.none() | st.integers(0, 9)))))
+def test_statements_come_back_from_their_frame(statements: list[tuple[str, list[Any]]]) -> None:
+    given = [(name, tuple(values)) for name, values in statements]
+    raw = framed(given, 1) + framed(given, 2)
+    assert list(frames(raw)) == [(1, given), (2, given)]
+    assert list(frames(raw[:-1])) == [(1, given)]
 
 
 async def test_a_request_is_stored_by_what_is_new_in_it(journal: Journal) -> None:
@@ -346,6 +423,7 @@ async def test_a_full_disk_ends_recording_with_a_message_and_not_the_run(tmp_pat
         return COMPLETION
 
     assert await log.policy("m", Request((user("x"),), conversation="p"), ask) == COMPLETION
+    await log.settle()
     assert "can no longer be written" in log.trouble
     journal.close()
 

@@ -1,0 +1,158 @@
+"""What a process has recorded and the database does not hold yet: frames in a file beside it.
+
+A frame is in the file before its record counts as written. That takes a few microseconds in the thread that asks, and
+survives the end of the process as a transaction does. The writing thread moves the records into the database, many in
+one transaction; what a process left behind when it was killed, the next one that opens the journal takes in. Taking a
+record in twice in its order changes nothing, so no file needs to say how far it has been read.
+"""
+
+import errno
+import os
+import secrets
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from hira.journal.values import packed, unpacked
+
+Statement = tuple[str, tuple[Any, ...]]
+"""The name of what is to be written, and its values."""
+
+_HEAD = struct.Struct(">IIQ")
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+
+
+def framed(statements: Sequence[Statement], number: int) -> bytes:
+    """The statements as one frame: its length, a check sum, its number, the values as JSON, then those that are bytes.
+
+    A list in the values stands for so many bytes.
+    """
+    told: list[tuple[str, list[Any]]] = []
+    blobs: list[bytes] = []
+    for name, values in statements:
+        kept = list(values)
+        for at, one in enumerate(values):
+            if type(one) is bytes:
+                kept[at] = [len(one)]
+                blobs.append(one)
+        told.append((name, kept))
+    body = b"\n".join((packed(told), b"".join(blobs)))
+    return _HEAD.pack(len(body), zlib.crc32(body), number) + body
+
+
+def frames(raw: bytes) -> Iterator[tuple[int, list[Statement]]]:
+    """The frames with their numbers, up to the first that was not written whole."""
+    at = 0
+    while at + _HEAD.size <= len(raw):
+        length, check, number = _HEAD.unpack_from(raw, at)
+        body = raw[at + _HEAD.size : at + _HEAD.size + length]
+        if len(body) < length or zlib.crc32(body) != check:
+            return
+        yield number, list(_statements(body))
+        at += _HEAD.size + length
+
+
+def _statements(body: bytes) -> Iterator[Statement]:
+    told, _, blobs = body.partition(b"\n")
+    at = 0
+    for name, values in unpacked(told):
+        for place, one in enumerate(values):
+            if isinstance(one, list):
+                values[place] = blobs[at : at + one[0]]
+                at += one[0]
+        yield name, tuple(values)
+
+
+class Pending:
+    """The two files of one process beside the journal at `path`, locked while it lives.
+
+    They take turns: one is written into while the records of the other are moved into the database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        name = f"{path.name}-pending-{os.getpid()}-{secrets.token_hex(4)}"
+        self._paths = [path.with_name(f"{name}-{at}") for at in (0, 1)]
+        self._files = [_opened(one) for one in self._paths]
+        self._number = 0
+
+    def append(self, statements: Sequence[Statement]) -> None:
+        """Return when the statements are in the file. Raises `OSError` when it cannot take them."""
+        self._number += 1
+        frame = framed(statements, self._number)
+        if os.write(self._files[0], frame) < len(frame):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def turn(self) -> None:
+        """Write into the other file from now on."""
+        self._files.reverse()
+
+    def empty(self) -> None:
+        """Forget what the other file holds: it is in the database."""
+        os.ftruncate(self._files[1], 0)
+
+    def close(self, *, keep: bool) -> None:
+        """Close the files and remove them, unless there is something in them that is to be taken in later."""
+        for path in self._paths if not keep else ():
+            path.unlink(missing_ok=True)
+        for file in self._files:
+            os.close(file)
+
+
+def _opened(path: Path) -> int:
+    """The file, locked. One that another process took for left behind in the moment before is made again."""
+    while True:
+        file = os.open(path, _FLAGS, 0o600)
+        if _locked(file) and os.fstat(file).st_nlink:
+            return file
+        os.close(file)
+
+
+def waiting(path: Path) -> list[Path]:
+    """All files of records beside the journal at `path`, of living processes and of dead ones."""
+    with suppress(OSError), os.scandir(path.parent) as found:
+        return sorted(Path(one.path) for one in found if one.name.startswith(f"{path.name}-pending-"))
+    return []
+
+
+@contextmanager
+def left_behind(path: Path) -> Iterator[list[Statement]]:
+    """What processes that are gone recorded, in order. Their files are removed when the context is left without error.
+
+    To be used inside of a writing transaction: whoever comes meanwhile waits for it, and then finds it taken in.
+    """
+    taken: list[tuple[Path, int]] = []
+    found: list[tuple[str, int, list[Statement]]] = []
+    try:
+        for one in waiting(path):
+            with suppress(FileNotFoundError):
+                file = os.open(one, os.O_RDONLY)
+                if not _locked(file):
+                    os.close(file)
+                    continue
+                taken.append((one, file))
+                owner = one.name.rpartition("-")[0]
+                found += [(owner, number, statements) for number, statements in frames(one.read_bytes())]
+        found.sort(key=lambda frame: frame[:2])
+        yield [statement for _, _, statements in found for statement in statements]
+        for one, _ in taken:
+            with suppress(OSError):  # where nothing can be locked, a living process holds its file in other ways
+                one.unlink()
+    finally:
+        for _, file in taken:
+            os.close(file)
+
+
+def _locked(file: int) -> bool:
+    """Whether the file is locked by this process now."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
