@@ -4,10 +4,11 @@ It ends with an answer in any case. At a limit, at the third repeat of a call, a
 read, or when the run has to stop, the model is told so once, after the last result, and asked for its answer.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hira.agents.recorded import recorded
@@ -23,6 +24,7 @@ from hira.prompts import Prompt
 from hira.redaction import redacted
 from hira.team import Conversation, together
 from hira.tools import Observation, Tool
+from hira.tools.seen import on
 from hira.untrusted import clean
 
 PASSAGE = Prompt(__file__, "passage")
@@ -81,6 +83,7 @@ class Loop:
     transcript: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
+    _begun: asyncio.Event | None = None
 
     def __post_init__(self) -> None:
         self.conversation.closes = "run" if self.final else "role"
@@ -175,8 +178,14 @@ class Loop:
             conversation.say(*messages)
 
     async def perform(self, call: Call) -> str:
-        """Run one call; what it saw, as the model reads it."""
-        seen = await use(self.conversation, self._tool(call), call.arguments)
+        """Run one call; what it saw, as the model reads it. Of calls that run side by side, what the one that was begun
+        first has read gets its ids first."""
+        before, self._begun = self._begun, asyncio.Event()
+        ended = self._begun
+        try:
+            seen = await use(self.conversation, self._tool(call), call.arguments, after=before)
+        finally:
+            ended.set()
         if not seen.ok:
             self.forget(call)
         return seen.text
@@ -294,8 +303,24 @@ class Seen:
     ok: bool = True
 
 
-async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Seen:
-    """Call a tool for a role. Passages enter the run's sources and are shown with their ids.
+async def use_all(conversation: Conversation, calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> list[Seen]:
+    """Call tools side by side. What they read gets its ids in the order of the calls, whichever is done first."""
+    ends = [asyncio.Event() for _ in calls]
+
+    async def one(at: int) -> Seen:
+        try:
+            return await use(conversation, *calls[at], after=ends[at - 1] if at else None)
+        finally:
+            ends[at].set()
+
+    return await together([one(at) for at in range(len(calls))])
+
+
+async def use(
+    conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], *, after: asyncio.Event | None = None
+) -> Seen:
+    """Call a tool for a role. Passages enter the run's sources and are shown with their ids, `after` those of an
+    earlier call.
 
     A tool that cannot do it says so in the text, for the model to read; nothing is raised.
     """
@@ -307,9 +332,12 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     began = time.monotonic()
     try:
         _check_unmasked(arguments, told)
+        _check_open(arguments, tool)
         key = f"{tool.name} {_spelled(arguments)}" if tool.pure else ""
         call = team.once(key, lambda: recorded(conversation, tool, arguments), _went_well)
-        observation = await team.unless_stopped(call)
+        observation = _admitted(await team.unless_stopped(call), tool)
+        if after:
+            await after.wait()
         seen = Seen(observation, _shown(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
         seen = Seen(Observation(), Filled(unmarked(clean(f"{tool.name} failed: {error}"))), ok=False)
@@ -326,6 +354,21 @@ def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> No
     """Keys and passwords of this machine leave it in no argument, however a page talked the model into it."""
     if told != arguments:
         raise ToolError("an argument holds a secret of this machine, so the call was not made; leave it out")
+
+
+def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
+    """What is on a blocked host is not opened."""
+    for value in arguments.values():
+        if isinstance(value, str) and on(value, tool.blocked):
+            raise ToolError(f"{value} is blocked in this run; go on without it")
+
+
+def _admitted(observation: Observation, tool: Tool) -> Observation:
+    """What was seen without what is on a blocked host, wherever it came from: a search, a redirect, an earlier run."""
+    if not tool.blocked:
+        return observation
+    passages = tuple(one for one in observation.passages if not on(one.source.location, tool.blocked))
+    return replace(observation, passages=passages)
 
 
 def _shown(observation: Observation, conversation: Conversation) -> Filled:

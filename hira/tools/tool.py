@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, get_type_hints
@@ -40,7 +40,7 @@ class Tool:
 
     `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once;
     `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen. `server`
-    is whom a call in the style of MCP names beside the tool.
+    is whom a call in the style of MCP names beside the tool. Nothing is opened or shown that is on a `blocked` host.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Tool:
     stateful: bool = False
     check: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False)
     server: str = "tools"
+    blocked: Collection[str] = ()
 
     @cached_property
     def spec(self) -> dict[str, Any]:

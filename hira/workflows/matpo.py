@@ -5,6 +5,7 @@ searches and reads for it in a conversation of its own (τᵗ), and the planner 
 (s_t). Each conversation is closed by a summary of the whole of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
@@ -16,6 +17,8 @@ from hira.dialects import Call
 from hira.errors import UsageError
 from hira.policy import Usage
 from hira.team import Team, together
+from hira.tools import Tool
+from hira.tools.search import LEAKING
 from hira.workflows.bound import Sizes, looped, times
 
 
@@ -24,9 +27,10 @@ class MATPO:
     """Limits are those of the paper's published configuration: turns of the planner (`max_turns`) and of a worker, and
     of a conversation's `window` of tokens the part that is kept free for its last `reply`.
 
-    `recap` tells a worker the question that its subtask is for, `summary` closes each conversation with a summary
-    (both ablated in Fig. 6). `results` are messages of the user, as in the paper, or of the tool, as it suggests to
-    try. `parallel` lets one turn hand out several subtasks, whose workers run side by side (paper: one).
+    `recap` tells a worker the question that its subtask is for, `summary` closes each conversation with a summary,
+    `block_leaks` keeps sites from the worker that hold the answers of benchmarks (all three ablated in Fig. 6).
+    `results` are messages of the user, as in the paper, or of the tool, as it suggests to try. `parallel` lets one turn
+    hand out several subtasks, whose workers run side by side (paper: one).
     """
 
     dialect: ClassVar[str] = "xml"
@@ -36,6 +40,7 @@ class MATPO:
     parallel: int = 1
     recap: bool = True
     summary: bool = True
+    block_leaks: bool = True
     results: Speaker = "user"
     window: int = 40_960
     reply: int = 4_096
@@ -56,20 +61,25 @@ class MATPO:
         return frozenset({"planner", "worker"})
 
     async def run(self, question: str, team: Team) -> str:
-        tools_of(team)
         manner = Manner(self.summary, self.results, self.window, self.reply)
+        tools = tools_of(team, LEAKING if self.block_leaks else ())
         planner = begin(question, team, manner, turns=self.max_turns, parallel=self.parallel)
         step = await planner.think()
         while step.calls:
-            planner.observe(await self._reports(question, planner, step, manner))
+            planner.observe(await self._reports(question, planner, step, manner, tools))
             step = await planner.think()
         return answer(await manner.closed(planner, step))
 
-    async def _reports(self, question: str, planner: Loop, step: Step, manner: Manner) -> list[tuple[Call, str]]:
+    async def _reports(
+        self, question: str, planner: Loop, step: Step, manner: Manner, tools: Sequence[Tool]
+    ) -> list[tuple[Call, str]]:
         """What the workers of one turn report, in the order of its calls. A subtask that failed may be tried again."""
         team, main = planner.conversation.team, question if self.recap else ""
-        subtasks = handed_out(planner, step)
-        findings = await together([work(one, main, team, manner, turns=self.worker_turns) for one in subtasks])
+        works = [
+            work(subtask, main, team, manner, tools=tools, turns=self.worker_turns)
+            for subtask in handed_out(planner, step)
+        ]
+        findings = await together(works)
         team.rollout.findings += findings
         for call, finding in zip(step.calls, findings, strict=True):
             if not finding.ok:

@@ -1,5 +1,6 @@
 """A worker of MATPO: searches and reads for one subtask in a conversation of its own, and reports."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from hira.agents.coordinator import BROKE_OFF, COULD_NOT
@@ -29,10 +30,10 @@ SERVER = "search_and_scrape_webpage"
 """Whom a call of the worker's tools names (MATPO, appendix A)."""
 
 
-def tools_of(team: Team) -> list[Tool]:
-    """What a worker can use in this run. Raises `UsageError` if that is nothing."""
+def tools_of(team: Team, blocked: Collection[str] = ()) -> list[Tool]:
+    """What a worker can use in this run, with nothing from a `blocked` host. Raises `UsageError` if that is nothing."""
     box = team.tools
-    web = [replace(tool, server=SERVER) for tool in (box.search, box.browse) if tool]
+    web = [replace(tool, server=SERVER, blocked=blocked) for tool in (box.search, box.browse) if tool]
     tools = [*web, *([box.files] if box.files else []), *box.extra_for("worker")]
     if not tools:
         raise UsageError(
@@ -42,7 +43,9 @@ def tools_of(team: Team) -> list[Tool]:
     return tools
 
 
-async def work(subtask: Subtask, main: str, team: Team, manner: Manner, *, turns: int) -> Finding:
+async def work(
+    subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], turns: int
+) -> Finding:
     """Do a subtask of the `main` question, which the worker is told of unless it is empty (user-query recap).
 
     `reasoning` of the finding is the whole report, `conclusion` what stands under that heading. A worker that cannot
@@ -51,7 +54,7 @@ async def work(subtask: Subtask, main: str, team: Team, manner: Manner, *, turns
     if not subtask.text.strip():
         return Finding(subtask, "worker", "", UNREADABLE.fill(error=NO_TASK.fill()), ok=False)
     team.events(SubtaskAssigned(subtask.id, "worker", "", 0))
-    loop = _begun(subtask, main, team, manner, turns)
+    loop = _begun(subtask, main, team, manner, tools=tools, turns=turns)
     try:
         step = await manner.closed(loop, await loop.run())
     except EndpointError as error:
@@ -65,9 +68,7 @@ async def work(subtask: Subtask, main: str, team: Team, manner: Manner, *, turns
     return finding
 
 
-def _begun(subtask: Subtask, main: str, team: Team, manner: Manner, turns: int) -> Loop:
-    tools = tools_of(team)
-
+def _begun(subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], turns: int) -> Loop:
     def asking(why: Filled) -> Filled:
         recap = MAIN_TASK.fill(question=said(main)) if main else Filled("")
         return SUMMARY.fill(task=said(subtask.text), recap=recap, why=why)
