@@ -1,0 +1,366 @@
+"""MarsRL (2511.11373) step by step: solve, verify, correct; what each role is shown; acceptance and the fallback."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
+from hira.budget import Budget, Limits
+from hira.dialects import DIALECTS
+from hira.errors import EndpointError
+from hira.events import Notice
+from hira.evidence import Source
+from hira.policies.offline import OfflinePolicy
+from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.retrying import retrying
+from hira.policy import Completion, Request, Sampling
+from hira.team import Part, Team, together
+from hira.testing import Endpoint, ScriptedPolicy
+from hira.testing.faults import FAULTS
+from hira.testing.team import team_of
+from hira.tools import Observation, Passage, Tool, Toolbox
+from hira.tools.documents import Index, search_documents
+from hira.trajectory import Rollout
+from hira.workflows import rollout
+from hira.workflows.bound import Sizes
+from hira.workflows.marsrl import MarsRL, best
+
+ASEAN = Path(__file__).parent.parent / "data" / "asean"
+QUESTION = "What is the sum of the first ten odd numbers?"
+RIGHT, WRONG = "Verdict: correct", "Step 2 is wrong: 9 · 11 is not 100.\n\nVerdict: incorrect"
+SOLVED, BETTER, BEST = (rf"By way {way}. \boxed{{{value}}}" for way, value in (("A", 99), ("B", 101), ("C", 100)))
+
+
+def team(solver: Any, verifier: Any, corrector: Any = (), **more: Any) -> tuple[Team, ScriptedPolicy]:
+    policy = ScriptedPolicy({"solver": solver, "verifier": verifier, "corrector": corrector})
+    return team_of(policy, **more), policy
+
+
+def names(policy: ScriptedPolicy) -> list[str]:
+    return [request.conversation for request in policy.requests]
+
+
+async def test_the_five_steps_and_then_the_last_two_in_turn() -> None:
+    """Section 3.1: t1 Solver, t2 Verifier1, t3 Corrector1, t4 Verifier2, t5 Corrector2, and on."""
+    people, policy = team([SOLVED], [WRONG, WRONG, WRONG, RIGHT], [BETTER, BETTER.replace("B", "D"), BEST])
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert record.answer == "100"
+    assert names(policy) == [
+        "1/solver",
+        "2/verifier1/verifier", "3/corrector1/corrector",
+        "4/verifier2/verifier", "5/corrector2/corrector",
+        "6/verifier2/verifier", "7/corrector2/corrector",
+        "8/verifier2/verifier",
+    ]  # fmt: skip
+    assert {one.role for one in record.trajectories.values()} == MarsRL().roles
+    policy.assert_done()
+
+
+async def test_a_solution_without_errors_ends_it_at_once() -> None:
+    people, policy = team([SOLVED], [RIGHT])
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert (record.answer, names(policy)) == ("99", ["1/solver", "2/verifier1/verifier"])
+
+
+async def test_what_each_role_is_shown_and_what_not() -> None:
+    people, policy = team([SOLVED], [WRONG, "All fine now.\n\nVerdict: correct"], [f"<think>hidden</think>{BEST}"])
+    await rollout(MarsRL(), QUESTION, people)
+    told = [request.messages for request in policy.requests]
+    assert all(len(messages) == 1 for messages in told)
+    first, verified, corrected, again = (messages[0].text for messages in told)
+    assert all(QUESTION in text for text in (first, verified, corrected, again))
+    assert SOLVED in verified
+    assert SOLVED in corrected
+    assert WRONG in corrected, "the report is handed on whole"
+    assert BEST in again
+    for hidden in (SOLVED, WRONG, "hidden"):
+        assert hidden not in again, "Verifier2 sees the refined solution and not how it came about"
+    assert all(request.tools == () for request in policy.requests)
+
+
+async def test_both_verifiers_and_both_correctors_have_one_prompt() -> None:
+    people, policy = team([SOLVED], [WRONG, WRONG, RIGHT], [BETTER, BEST])
+    await rollout(MarsRL(), QUESTION, people)
+    prompts = [request.messages[0].prompt for request in policy.requests]
+    assert prompts == ["marsrl_solver", *["marsrl_verifier", "marsrl_corrector"] * 2, "marsrl_verifier"]
+
+
+@pytest.mark.parametrize("said", ["It looks fine to me.", "Verdict: not correct", "Verdict: correct or not?"])
+async def test_a_verdict_that_cannot_be_read_does_not_accept(said: str) -> None:
+    people, policy = team([SOLVED], [said, RIGHT], [BEST])
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert record.answer == "100"
+    assert said in policy.requests[2].messages[0].text
+
+
+@pytest.mark.parametrize("reply", ["", Completion("", reasoning="Verdict: correct")])
+async def test_where_a_verifier_says_nothing_it_is_asked_again_and_nothing_is_corrected(reply: Any) -> None:
+    people, policy = team([SOLVED], [reply, RIGHT])
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert (record.answer, names(policy)) == ("99", ["1/solver", "2/verifier1/verifier", "3/verifier1/verifier"])
+
+
+async def test_so_many_passes_in_a_row_accept_and_a_failure_begins_them_anew() -> None:
+    people, policy = team([SOLVED], [RIGHT, WRONG, RIGHT, RIGHT, RIGHT], [BEST])
+    record = await rollout(MarsRL(passes=3), QUESTION, people)
+    assert record.answer == "100"
+    assert [name.split("/")[1] for name in names(policy)] == [
+        "solver", "verifier1", "verifier1", "corrector1", "verifier2", "verifier2", "verifier2",
+    ]  # fmt: skip
+
+
+async def test_if_nothing_is_accepted_the_solution_that_was_judged_correct_most_often_is_the_answer() -> None:
+    """Section 2.1. Judged correct: A once, B twice, C once."""
+    heard: list[str] = []
+    verdicts = [RIGHT, WRONG, RIGHT, RIGHT, WRONG, RIGHT, WRONG]
+    people, policy = team([SOLVED], verdicts, [BETTER, BEST])
+    people.events.readers.append(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
+    record = await rollout(MarsRL(passes=3, rounds=7), QUESTION, people)
+    assert record.answer == "101"
+    assert any("no solution was accepted" in text for text in heard)
+    policy.assert_done()
+
+
+def test_of_solutions_judged_alike_the_latest_is_taken() -> None:
+    first, second, third = (Solution(text) for text in "abc")
+    assert best({first: 1, second: 1, third: 0}) == second
+    assert best({first: 0, second: 0}) == second
+
+
+async def test_there_are_ten_reviews_at_most_and_nothing_is_corrected_that_nobody_reviews() -> None:
+    people, policy = team([SOLVED], lambda _: WRONG, lambda request: f"{len(request.messages[0].text)} \\boxed{{1}}")
+    await rollout(MarsRL(), QUESTION, people)
+    roles = [request.conversation.rpartition("/")[2] for request in policy.requests]
+    assert (roles.count("verifier"), roles.count("corrector"), roles[-1]) == (10, 9, "verifier")
+
+
+async def test_a_solution_that_was_cut_off_is_asked_for_again() -> None:
+    cut = Completion("By way A, which is lo", finish="length")
+    people, policy = team([cut, cut, SOLVED], [RIGHT])
+    assert (await rollout(MarsRL(), QUESTION, people)).answer == "99"
+    assert names(policy)[:3] == ["1/solver", "1/solver.2", "1/solver.3"]
+    people, policy = team([cut, cut], [WRONG, RIGHT], [SOLVED])
+    assert (await rollout(MarsRL(tries=2), QUESTION, people)).answer == "99"
+
+
+async def test_a_correction_that_was_cut_off_leaves_the_solution_as_it_was() -> None:
+    people, policy = team([SOLVED], [WRONG, RIGHT], [Completion("By way B, which", finish="length")])
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert record.answer == "99"
+    assert names(policy)[-1] == "4/verifier1/verifier"
+
+
+async def test_a_solver_that_only_thinks_ends_it_with_an_error() -> None:
+    people, _ = team([Completion("", reasoning="hm")], [])
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert record.status == "failed"
+    assert "gave no answer" in record.error
+
+
+async def test_each_step_can_be_sampled_in_groups_by_itself() -> None:
+    """Section 3.3: a group of eight on one input, of any step, without the steps before it in the same run."""
+    verdicts = [RIGHT, WRONG] * 4
+    people, policy = team([SOLVED] * 8, verdicts, [BEST] * 8)
+    problem = Problem(QUESTION)
+    solutions = await together([solve(problem, people) for _ in range(8)])
+    refined = Solution(BETTER, refined=True)
+    reviews = await together([verify(problem, refined, people, 4) for _ in range(8)])
+    flagged = next(review for review in reviews if review.correct is False)
+    corrections = await together([correct(problem, refined, flagged, people, 5) for _ in range(8)])
+    assert [solution.answer for solution in solutions] == ["99"] * 8
+    assert [review.correct for review in reviews] == [True, False] * 4
+    assert {solution.refined for solution in corrections} == {True}
+    groups = {name.partition(".")[0] for name in people.rollout.trajectories}
+    assert groups == {"1/solver", "4/verifier2/verifier", "5/corrector2/corrector"}
+    asked = {request.messages[0].text for request in policy.requests}
+    assert len(asked) == 3, "all of a group were asked the same"
+    policy.assert_done()
+
+
+@pytest.mark.parametrize("found", [True, False])
+async def test_what_was_found_for_the_question_is_part_of_the_problem_that_all_roles_see(found: bool) -> None:
+    people, policy = team([SOLVED], [WRONG, RIGHT], [r"\boxed{The sum is a square [s1].}"], tools=_towers())
+    record = await rollout(MarsRL(search=found), QUESTION, people)
+    shown = ["[s1] Squares (squares.md)\nThe sum of odd numbers" in one.messages[0].text for one in policy.requests]
+    assert shown == [found] * 4
+    assert (record.status == "answered") is found
+    assert set(record.trajectories) == set(names(policy)), "looking it up is nobody's trajectory"
+
+
+def _towers() -> Toolbox:
+    async def find(arguments: Any) -> Observation:
+        del arguments
+        text = "The sum of odd numbers is a square. The sum is a square."
+        return Observation(passages=(Passage(Source("squares.md", "Squares", text, "file"), text),))
+
+    schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    return Toolbox(search=Tool("search", "Search.", schema, find, pure=True))
+
+
+async def test_a_long_question_is_searched_for_by_its_beginning_and_asked_whole() -> None:
+    asked: list[str] = []
+
+    async def find(arguments: Any) -> Observation:
+        asked.append(arguments["query"])
+        return Observation("nothing found")
+
+    box = Toolbox(search=Tool("search", "Search.", {"properties": {"query": {}}}, find))
+    problem = await pose("odd numbers " * 100, team_of([], tools=box))
+    assert len(asked[0]) == 400
+    assert (len(problem.question), problem.documents) == (1_200, "")
+
+
+async def test_an_endpoint_that_dies_leaves_the_best_solution_as_a_clear_partial() -> None:
+    people, _ = team([SOLVED], [RIGHT, WRONG, EndpointError("the endpoint is gone")], [BEST])
+    record = await rollout(MarsRL(passes=2), QUESTION, people)
+    assert (record.status, record.answer) == ("failed", "- 99")
+    assert "the endpoint is gone" in record.error
+
+
+@pytest.mark.parametrize("budget", [Budget(calls=4), Budget(roles={"verifier": Limits(calls=1)})])
+async def test_a_spent_budget_ends_it_with_the_latest_solution(budget: Budget) -> None:
+    people, policy = team([SOLVED], [WRONG, RIGHT], [BEST], budget=budget)
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert (record.status, record.answer) == ("partial", "- 100")
+    assert len(policy.requests) == 3
+
+
+async def test_a_stop_from_outside_ends_it_with_the_latest_solution() -> None:
+    def stop(request: Request) -> str:
+        del request
+        people.stop()
+        return BEST
+
+    people, _ = team([SOLVED], [WRONG], stop)
+    record = await rollout(MarsRL(), QUESTION, people)
+    assert (record.status, record.answer) == ("interrupted", "- 100")
+
+
+async def test_each_role_has_its_own_model_and_sampling() -> None:
+    """The paper evaluates its Verifier and Corrector with other Solvers (Table 3)."""
+    solver, others = ScriptedPolicy([SOLVED], model="other"), ScriptedPolicy([RIGHT], model="trained")
+    cast = {"solver": Part(solver, Sampling(temperature=0.6)), "*": Part(others, Sampling(temperature=0.2))}
+    await rollout(MarsRL(), QUESTION, Team(cast))
+    assert [request.sampling.temperature for request in (*solver.requests, *others.requests)] == [0.6, 0.2]
+
+
+async def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    settings = Settings(model="offline", journal=tmp_path / "journal.sqlite")
+    broken = ScriptedPolicy({"solver": [SOLVED], "verifier": [WRONG], "corrector": [EndpointError("gone")]})
+    async with Hira(settings=settings, policies={"*": broken}, workflow=MarsRL()) as hira:
+        run = hira.stream(QUESTION)
+        await run.work()
+        assert run.answer.status == "failed"
+    mended = ScriptedPolicy({"corrector": [BEST], "verifier": [RIGHT]})
+    async with Hira(settings=settings, policies={"*": mended}, workflow=MarsRL()) as hira:
+        again = await hira.resume(run.id)
+        await again.work()
+    assert again.answer.text == "100"
+    assert names(mended) == ["3/corrector1/corrector", "4/verifier2/verifier"]
+
+
+async def test_no_run_takes_more_than_its_bound() -> None:
+    workflow = MarsRL(rounds=4)
+    cut = Completion("By way A, which is lo", finish="length")
+    people, _ = team([cut] * 3, lambda _: WRONG, lambda _: BEST, tools=_towers())
+    record = await rollout(workflow, QUESTION, people)
+    bound = workflow.bound(Sizes())
+    for role in workflow.roles:
+        used = [one.usage for one in record.trajectories.values() if one.role == role]
+        assert sum(usage.calls for usage in used) == bound[role].calls
+        assert sum(usage.prompt_tokens for usage in used) <= bound[role].prompt_tokens
+    assert set(bound) == workflow.roles
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_offline_answers_from_documents_and_reviews_what_it_answered(dialect: str) -> None:
+    index = Index([ASEAN])
+    people = team_of(OfflinePolicy(), dialect=dialect, tools=Toolbox(search=search_documents(index)))
+    record = await rollout(MarsRL(), "What is the capital of Myanmar?", people)
+    index.close()
+    assert (record.status, record.usage.calls) == ("answered", 2)
+    assert "Naypyidaw" in record.answer
+
+
+OFFLINE = [
+    ("What is 12 times 17?", r"12 * 17 = 206. \boxed{206}", "12 * 17 = 204."),
+    ("What is the capital of Myanmar?", r"\boxed{The capital of Myanmar is Yangon [s1].}", "Naypyidaw"),
+    ("What is the capital of Myanmar?", r"\boxed{Yangon}", "Naypyidaw"),
+]
+
+
+@pytest.mark.parametrize(("question", "solution", "answer"), OFFLINE)
+async def test_offline_finds_the_error_in_somebody_elses_solution(question: str, solution: str, answer: str) -> None:
+    index = Index([ASEAN])
+    cast = {"solver": Part(ScriptedPolicy([solution])), "*": Part(OfflinePolicy())}
+    record = await rollout(MarsRL(), question, Team(cast, tools=Toolbox(search=search_documents(index))))
+    index.close()
+    assert answer in record.answer
+    assert list(record.trajectories)[1:] == [
+        "2/verifier1/verifier", "3/corrector1/corrector", "4/verifier2/verifier",
+    ]  # fmt: skip
+
+
+async def test_offline_without_documents_computes_or_says_that_it_knows_nothing() -> None:
+    for question, answer in (("What is 12 times 17?", "12 * 17 = 204."), ("Who was Ida Lorn?", "do not hold")):
+        record = await rollout(MarsRL(), question, team_of(OfflinePolicy()))
+        assert answer in record.answer
+        assert (record.status, record.usage.calls) == ("insufficient_evidence", 2)
+
+
+def served(request: Request) -> str:
+    """Over the wire there are no names of conversations: the first solution is refused, the next one accepted."""
+    text = request.messages[0].text
+    if "Report:" in text:
+        return BEST
+    if "`Verdict: correct`" not in text:
+        return SOLVED
+    return RIGHT if BEST in text else WRONG
+
+
+async def at_an_endpoint(fault: str, where: Callable[[int], bool]) -> Rollout:
+    """The whole run at an endpoint with this fault for requests of these numbers."""
+
+    async def at_once(seconds: float) -> None:
+        del seconds
+        await asyncio.sleep(0)
+
+    with Endpoint(served, faults=lambda number: fault if where(number) else "") as endpoint:
+        patience = Timeout(total=0.4, idle=0.2, connect=0.3)
+        policy = OpenAIPolicy("scripted", endpoint.base_url, "sk-test", timeout=patience)
+        record = await rollout(MarsRL(), QUESTION, team_of(retrying(policy, sleep=at_once), dialect="native"))
+        await policy.aclose()
+    return record
+
+
+@pytest.mark.parametrize("where", [1, 2, 3, 4])
+@pytest.mark.parametrize("fault", ["429-ra1", "500", "reset-before", "bad-json", "error-200", "silent"])
+async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int) -> None:
+    record = await at_an_endpoint(fault, lambda number: number == where)
+    assert (record.answer, record.error) == ("100", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str) -> None:
+    for where in (lambda number: number == 2, lambda number: number >= 2, lambda _: True):
+        record = await at_an_endpoint(fault, where)
+        assert len(record.error.splitlines()) <= 3
+        assert bool(record.error) is (record.status == "failed")
+        assert record.answer or record.error or (where(1) and record.status == "insufficient_evidence")
+
+
+@pytest.mark.slow
+async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
+    """Its model is tiny and random, so nothing is accepted."""
+    policy = OpenAIPolicy("tiny", llama_server)
+    part = Part(policy, Sampling(temperature=0.9, max_tokens=40, seed=3))
+    record = await rollout(MarsRL(rounds=2, tries=1), QUESTION, Team({"*": part}))
+    await policy.aclose()
+    assert record.error == ""
+    assert record.answer
+    assert record.usage.calls >= 3
