@@ -34,8 +34,9 @@ class Endpoint:
     conversations. `faults` are served in order, one a request, before the replies: the keys of
     `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". A function in their place is given the
     number of each request, from 1, and names its fault, or says "" for a reply of the script. `delay` is in seconds a
-    reply. What the server does with a stop string is `stops`: strip it, keep it in the text, or name it beside the text
-    as vLLM does. `keep` keeps the requests; turn it off where many thousands come. `port` 0 is a free one.
+    reply, or a function of the request that tells them. What the server does with a stop string is `stops`: strip it,
+    keep it in the text, or name it beside the text as vLLM does. `keep` keeps the requests; turn it off where many
+    thousands come. `port` 0 is a free one.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Endpoint:
         replies: Mapping[str, Replies] | Replies = (),
         *,
         model: str = "scripted",
-        delay: float = 0.0,
+        delay: float | Callable[[Request], float] = 0.0,
         stops: StopStyle = "strip",
         faults: Iterable[str] | Callable[[int], str] = (),
         keep: bool = True,
@@ -145,8 +146,8 @@ class Endpoint:
         if fault and fault.act:
             await fault.act(exchange)
             return
-        if self._delay:
-            await asyncio.sleep(self._delay)
+        if seconds := self._delay(request_of(received.body)) if callable(self._delay) else self._delay:
+            await asyncio.sleep(seconds)
         try:
             completion = Completion("OK 42", usage=Usage(1, 9, 3)) if fault else self._reply(received.body)
         except ScriptError as error:

@@ -1,6 +1,7 @@
 """A scripted endpoint over real HTTP."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 
@@ -61,6 +62,19 @@ def test_faults_come_first_and_those_left_over_are_reported():
             post(endpoint)
         with pytest.raises(ScriptError, match="faults were not used: \\['500'\\]"):
             endpoint.assert_done()
+
+
+def test_a_reply_may_take_as_long_as_its_request_is_worth():
+    def seconds(request: Request) -> float:
+        return 0.3 if "long" in request.messages[0].text else 0.0
+
+    with Endpoint(["a", "b"], delay=seconds) as endpoint:
+        took = []
+        for text in ("short", "long"):
+            began = time.perf_counter()
+            post(endpoint, messages=[{"role": "user", "content": text}])
+            took.append(time.perf_counter() - began)
+    assert took[1] > took[0] + 0.2
 
 
 async def test_nothing_is_left_open_when_it_closes():
