@@ -83,7 +83,7 @@ class Loop:
     transcript: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
-    _begun: asyncio.Event | None = None
+    _last: asyncio.Event | None = None
 
     def __post_init__(self) -> None:
         self.conversation.closes = "run" if self.final else "role"
@@ -180,8 +180,8 @@ class Loop:
     async def perform(self, call: Call) -> str:
         """Run one call; what it saw, as the model reads it. Of calls that run side by side, what the one that was begun
         first has read gets its ids first."""
-        before, self._begun = self._begun, asyncio.Event()
-        ended = self._begun
+        before, ended = self._last, asyncio.Event()
+        self._last = ended
         try:
             seen = await use(self.conversation, self._tool(call), call.arguments, after=before)
         finally:

@@ -19,7 +19,7 @@ from hira.agents.mams.remember import remember
 from hira.agents.mams.search import act, decide
 from hira.agents.mams.state import Memory, State
 from hira.agents.mams.write import write
-from hira.errors import Stop, UsageError
+from hira.errors import HiraError, Stop, UsageError
 from hira.events import Notice, Remembered
 from hira.memory import Fact
 from hira.policy import Usage
@@ -70,10 +70,10 @@ class MaMs:
                 seen |= {(source.id, text) for source, text in fresh}
                 chunks = self._within(chunked(fresh, self.chunk), team, turn)
                 state = await self._transition(question, replace(state, plan=plan), chunks, team, turn)
-        except Stop:
-            if not (answer := _report(team)):
+        except HiraError as error:
+            team.rollout.answer = _report(team)
+            if not isinstance(error, Stop) or not team.rollout.answer:
                 raise
-            return answer
         return _report(team)
 
     async def _transition(self, question: str, state: State, chunks: list[Chunk], team: Team, turn: int) -> State:
@@ -86,9 +86,8 @@ class MaMs:
         async def states() -> State:
             now = state
             for at, chunk in enumerate(chunks, 1):
-                before = now
-                now = await remember(team.conversation("state", f"{turn}.{at}"), question, chunk, before)
-                _note(team, before.memory, now.memory, turn)
+                now = await remember(team.conversation("state", f"{turn}.{at}"), question, chunk, now)
+                _note(team, now.memory, turn)
                 if at < len(chunks):
                     memories[at].set_result(now.memory)
             return now
@@ -145,10 +144,11 @@ def _report(team: Team) -> str:
     return team.rollout.answer or "\n".join(f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources)
 
 
-def _note(team: Team, before: Memory, after: Memory, turn: int) -> None:
-    """Enter what is new in memory into the run's record, where it outlasts the run."""
-    known = {(entry.text, entry.sources) for entry in before}
-    for entry in after:
-        fact = Fact(entry.text, entry.sources, str(turn))
-        if (entry.text, entry.sources) not in known and team.rollout.memory.add_fact(fact):
+def _note(team: Team, memory: Memory, turn: int) -> None:
+    """Make the run's record hold what memory holds, so that it outlasts the run; what is new is told."""
+    kept = {fact.text: fact.subtask for fact in team.rollout.memory.facts}
+    facts = [Fact(entry.text, entry.sources, kept.get(entry.text, str(turn))) for entry in memory]
+    team.rollout.memory.facts[:] = facts
+    for fact in facts:
+        if fact.text not in kept:
             team.events(Remembered("fact", fact.text, ", ".join(fact.sources), fact.subtask))

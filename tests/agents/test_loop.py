@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents.loop import Loop, use
+from hira.agents.loop import Loop, use, use_all
 from hira.budget import Budget, size
 from hira.dialects import DIALECTS, Call
 from hira.errors import ToolError
@@ -215,6 +215,29 @@ async def test_several_calls_of_a_turn_run_side_by_side_and_keep_their_order() -
     assert most == 3
     results = policy.requests[1].messages[-1].text
     assert results.index("done 0") < results.index("done 1") < results.index("done 2")
+
+
+@pytest.mark.parametrize("slowest", [0, 1, 2])
+async def test_what_calls_of_one_turn_read_has_its_ids_in_their_order_whichever_is_done_first(slowest: int) -> None:
+    ends = [asyncio.Event() for _ in range(3)]
+
+    @tool
+    async def fetch(n: int) -> Observation:
+        "Reads a page; the slowest is done when the others are."
+        if n == slowest:
+            await asyncio.gather(*(end.wait() for at, end in enumerate(ends) if at != n))
+        ends[n].set()
+        return Observation(passages=(Passage(Source(f"page-{n}", f"Page {n}", "text"), "text"),))
+
+    text = "".join(f"<|begin_fetch_call|>{n}<|end_fetch_call|>" for n in range(3))
+    for use_them in (True, False):
+        team = team_of(ScriptedPolicy([text, "all done"]))
+        if use_them:
+            await use_all(team.conversation("worker"), [(fetch, {"n": n}) for n in range(3)])
+        else:
+            await Loop(team.conversation("worker"), [fetch], several=3).run()
+        read = team.rollout.sources.read
+        assert {one: source.location for one, source in read.items()} == {f"s{n + 1}": f"page-{n}" for n in range(3)}
 
 
 async def test_a_stop_ends_an_experts_loop_without_another_call() -> None:

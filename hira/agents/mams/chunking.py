@@ -14,6 +14,8 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(r"#{1,6}\s+\S")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 _WORD = re.compile(r"\s+")
+_SEAM = 2
+"""Tokens at most that two texts have more when they are put together, than each by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,14 @@ def chunked(read: Sequence[tuple[Source, str]], limit: int) -> list[Chunk]:
     """The texts in order as chunks of at most about `limit` tokens. Short texts share a chunk, long ones are split."""
     chunks: list[Chunk] = []
     for source, text in read:
-        frame = count(_shown(source, ""))
+        frame = count(_shown(source, "")) + _SEAM
         for part in split(clean(text).strip(), max(1, limit - frame)):
             shown = _shown(source, part.strip("\n"))
             size = count(shown)
-            if chunks and chunks[-1].size + size <= limit:
+            if chunks and chunks[-1].size + _SEAM + size <= limit:
                 last = chunks.pop()
                 ids = tuple(dict.fromkeys((*last.sources, source.id)))
-                chunks.append(Chunk(Filled(f"{last.text}\n\n{shown}"), ids, last.size + size))
+                chunks.append(Chunk(Filled(f"{last.text}\n\n{shown}"), ids, last.size + _SEAM + size))
             else:
                 chunks.append(Chunk(shown, (source.id,), size))
     return [Chunk(one.text, tuple(filter(None, one.sources)), one.size) for one in chunks]

@@ -68,7 +68,7 @@ def _complaint(old: Memory, update: Update, chunk: Chunk) -> str:
         for name, words in merge(old, update, chunk.sources).lost.items()
     ]
     parts = [str(LOST.fill(lost=said("\n".join(lines))))] if lines else []
-    if bare := unsourced(update, chunk.sources):
+    if bare := unsourced(old, update, chunk.sources):
         notes = "\n".join(f"- {text}" for text in bare)
         parts.append(str(UNSOURCED.fill(sources=", ".join(chunk.sources), notes=said(notes))))
     return "\n".join(parts)

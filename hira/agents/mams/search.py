@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hira.agents.expert import attached
-from hira.agents.loop import Loop, Seen, use
+from hira.agents.loop import Loop, Seen, use_all
 from hira.agents.mams.shown import done, memory, plan, report
 from hira.agents.mams.state import Plan, State
 from hira.dialects import Call
@@ -12,7 +12,7 @@ from hira.dialects.section import section, without
 from hira.evidence import Source
 from hira.messages import user
 from hira.prompts import Prompt
-from hira.team import Conversation, Team, together
+from hira.team import Conversation, Team
 from hira.tokens import clip
 from hira.tools import Tool
 from hira.untrusted import said
@@ -72,7 +72,7 @@ async def act(team: Team, decision: Decision, tools: Sequence[Tool], *, window: 
     """Make the calls side by side. Of a single text more than the `window` in tokens is cut."""
     named = {tool.name: tool for tool in tools}
     calls = decision.calls
-    seen = await together([use(decision.conversation, named[call.name], call.arguments) for call in calls])
+    seen = await use_all(decision.conversation, [(named[call.name], call.arguments) for call in calls])
     read: list[tuple[Source, str]] = []
     lines: list[str] = []
     for call, one in zip(calls, seen, strict=True):

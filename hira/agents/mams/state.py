@@ -119,7 +119,9 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
         if number is None:
             found.append(entry)
         elif at[number].id == entry.id:
+            held = " ".join(one.text for one in memory if carried[one.id] == number)
             named = _named(update.memory[number], {*readable, *at[number].sources})
+            named = named or _only(readable if missing(at[number].text, held) else ())
             found.append(replace(at[number], sources=_union(at[number].sources, named)))
     for number, written in enumerate(update.memory):
         if number not in at:
@@ -128,10 +130,14 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
     return Merged(tuple(found), lost)
 
 
-def unsourced(update: Update, readable: Collection[str]) -> list[str]:
-    """The new statements of an update that name none of the several sources that they may come from."""
-    new = [written for written in update.memory if not written.merges and len(readable) > 1]
-    return [written.text for written in new if not _named(written, readable)]
+def unsourced(memory: Memory, update: Update, readable: Collection[str]) -> list[str]:
+    """What an update newly states and ascribes to none of the several sources that it may come from."""
+    found: list[str] = []
+    for written in update.memory if len(readable) > 1 else ():
+        held = " ".join(entry.text for entry in memory if entry.id in ids(written.merges))
+        if missing(unmarked(written.text), held) and not _named(written, readable):
+            found.append(written.text)
+    return found
 
 
 def ids(named: Sequence[str]) -> set[str]:
@@ -165,7 +171,7 @@ def _added(memory: list[Entry], written: Written, readable: Collection[str], cla
     if not tokens(text):
         return memory
     named = _named(written, {*readable, *claimed})
-    sources = _union(claimed, named or (tuple(readable) if len(readable) == 1 else ()))
+    sources = _union(claimed, named or _only(readable))
     for at, known in enumerate(memory):
         if tokens(known.text) == tokens(text):
             return [*memory[:at], replace(known, sources=_union(known.sources, sources)), *memory[at + 1 :]]
@@ -183,6 +189,11 @@ def _named(written: Written, among: Collection[str]) -> tuple[str, ...]:
     """The sources that a written entry names, of those that it may."""
     named = [one.strip().strip("[]") for one in written.sources] + cited(written.text)
     return tuple(dict.fromkeys(one for one in named if one in among))
+
+
+def _only(readable: Collection[str]) -> tuple[str, ...]:
+    """The one source that there is; none where there are several."""
+    return tuple(readable) if len(readable) == 1 else ()
 
 
 def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:

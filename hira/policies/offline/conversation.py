@@ -13,7 +13,7 @@ from hira.policy import Request
 from hira.tools.tool import Tool
 from hira.untrusted import clean
 
-CONCLUDING = frozenset({"conclude", "matpo_planner_summary", "matpo_worker_summary"})
+CONCLUDING = frozenset({"conclude", "matpo_planner_summary", "matpo_worker_summary", "react_report_close"})
 NOTICES = CONCLUDING | {"result", "repeated", "unreadable", "empty", "record_again"}
 
 

@@ -19,8 +19,9 @@ _PART = re.compile(
     r"[,;:，；：、?？!！.。]|\b(?:and|or|versus|vs|with|between|against|of|on|for|in)\b|和|与|及|以及|或|的|对比"
 )
 _ASKING = re.compile(
-    r"^(?:please |write |give |prepare |compar\w+ |descri\w+ |explain\w* |analy\w+ |discuss\w* |summari\w+ |a |an |the |me |report |study |"
-    r"overview |how |why |what |which |is |are |does |do |did |请|撰写|写|分析|比较|报告|研究|介绍|为什么|如何)+",
+    r"^(?:please |write |give |prepare |compar\w+ |descri\w+ |explain\w* |analy\w+ |discuss\w* |summari\w+ |a |an |"
+    r"the |me |report |study |overview |how |why |what |which |is |are |does |do |did |"
+    r"请|撰写|写|分析|比较|报告|研究|介绍|为什么|如何)+",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^#{1,6}\s+\S", re.MULTILINE)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from hira.agents.expert import attached
 from hira.agents.loop import Loop
+from hira.errors import UsageError
 from hira.evidence.references import language, without_references
 from hira.messages import user
 from hira.policy import Usage
@@ -14,6 +15,7 @@ from hira.workflows.bound import Sizes, looped
 from hira.workflows.mams import means
 
 REACT = Prompt(__file__, "react_report")
+CLOSE = Prompt(__file__, "react_report_close")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,10 @@ class ReActReport:
     several: int = 5
     name: str = "react-report"
 
+    def __post_init__(self) -> None:
+        if self.max_turns < 2 or self.several < 1:
+            raise UsageError("a report takes at least two turns and one call", fix="the last turn writes it")
+
     @property
     def roles(self) -> frozenset[str]:
         return frozenset(["report"])
@@ -31,7 +37,8 @@ class ReActReport:
     async def run(self, question: str, team: Team) -> str:
         tools = means(team, "report")
         conversation = team.conversation("report")
-        loop = Loop(conversation, tools, limit=self.max_turns * self.several, several=self.several, final=True)
+        limit = self.max_turns * self.several
+        loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
         prompt = REACT.fill(
             today=team.rollout.today,
             question=said(question),

@@ -1,0 +1,78 @@
+"""Citations as numbers, and the list of what they stand for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hira.evidence import Source, cited
+from hira.evidence.references import is_chinese, language, numbered, references, without_references
+
+READ = {f"s{at}": Source(f"{at}.txt", f"Title {at}", "", id=f"s{at}") for at in range(1, 9)}
+
+
+def test_numbers_count_from_one_in_the_order_of_first_citation() -> None:
+    text = "Three [s3]. One and three [s1, s3]. Two [s2]."
+    assert numbered(text, READ) == "Three [1]. One and three [1][2]. Two [3]."
+    assert [(one.number, one.source.id) for one in references(text, READ)] == [(1, "s3"), (2, "s1"), (3, "s2")]
+
+
+def test_marks_side_by_side_are_one_run_without_repetition() -> None:
+    assert numbered("It is so [s4] [s2][s4].", READ) == "It is so [1][2]."
+
+
+def test_what_nobody_read_has_no_number() -> None:
+    assert numbered("So [s99], and so [s1, s99].", READ) == "So , and so [1]."
+    assert len(references("So [s99].", READ)) == 0
+
+
+@given(st.lists(st.sampled_from(sorted(READ)), max_size=12))
+def test_every_citation_leads_to_its_source(ids: list[str]) -> None:
+    text = " ".join(f"Claim [{one}]." for one in ids)
+    listed = {one.number: one.source.id for one in references(text, READ)}
+    assert list(listed) == list(range(1, len(set(ids)) + 1))
+    shown = numbered(text, READ, "<{}>")
+    assert [listed[int(part.split(">")[0])] for part in shown.split("<")[1:]] == ids
+    assert set(listed.values()) == set(cited(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "chinese"),
+    [
+        ("埃利斯港的历史", True),
+        ("介绍 iPhone 的历史", True),
+        ("The history of Ellis port", False),
+        ("What does 你好 mean in English, and since when?", False),
+        ("灯台の歴史について", False),
+        ("2024?", False),
+    ],
+)
+def test_a_topic_in_chinese_is_known(text: str, *, chinese: bool) -> None:
+    assert is_chinese(text) is chinese
+    assert language(text) == ("Chinese (中文)" if chinese else "the language of the topic")
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "## References\n\n1. Tides - https://example.org/tides\n2. Moon",
+        "**Sources:**\n\n- [s1] Tides\n- [s2] Moon",
+        "参考文献：\n[1] 潮汐 https://example.org",
+        "## 5. References\n[1]: https://example.org",
+        "References",
+    ],
+)
+def test_a_list_of_references_at_the_end_is_taken_off(tail: str) -> None:
+    assert without_references(f"# Report\n\nText [s1].\n\n{tail}\n") == "# Report\n\nText [s1]."
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "# Energy\n\n## Sources\n\n- Sun gives most of it [s1].\n- Wind the rest [s2].",
+        "# Energy\n\n## Sources\n\n1. Sun [s1]\n2. Wind [s2]",
+        "# Report\n\n## References\n\nThe letter refers to three others [s1].",
+        "# Report\n\nSources differ here [s1].",
+    ],
+)
+def test_a_section_that_says_something_stays(whole: str) -> None:
+    assert without_references(whole) == whole

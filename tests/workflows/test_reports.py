@@ -1,0 +1,222 @@
+"""Reports end to end: MaMs and its ReAct baseline offline, in every dialect, resumed, bounded, and on a real server."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.dialects import DIALECTS
+from hira.errors import EndpointError, UsageError
+from hira.events import Notice
+from hira.evidence import Source, cited
+from hira.policies.offline import OfflinePolicy
+from hira.policies.openai import OpenAIPolicy
+from hira.policy import Completion, Request, Sampling, Watch
+from hira.team import Part, Team
+from hira.testing import ScriptedPolicy
+from hira.testing.team import team_of
+from hira.tools import Observation, Passage, Tool, Toolbox
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.workflows import MaMs, ReActReport, rollout
+from hira.workflows.bound import Sizes
+
+LIBRARY = Path(__file__).parent.parent / "data" / "library"
+TOPIC = "Lighthouses, tides and ferries of the coast"
+
+
+@pytest.fixture
+async def tools() -> AsyncIterator[Toolbox]:
+    index = Index([LIBRARY])
+    yield Toolbox(search=search_documents(index), browse=browse_documents(index))
+    index.close()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("workflow", [MaMs(), ReActReport()], ids=lambda one: one.name)
+async def test_offline_writes_a_report_whose_citations_hold(tools: Toolbox, workflow: Any, dialect: str) -> None:
+    record = await rollout(workflow, TOPIC, team_of(OfflinePolicy(), dialect=dialect, tools=tools))
+    assert record.error == ""
+    assert record.status == "answered"
+    assert record.answer.startswith(f"# {TOPIC}\n\n## ")
+    assert "spring tides" in record.answer
+    assert {citation.verdict for citation in record.citations} == {"supported"}
+
+
+async def test_offline_writes_in_chinese_from_chinese_documents(tools: Toolbox) -> None:
+    record = await rollout(MaMs(), "灯塔和渔港的历史", team_of(OfflinePolicy(), tools=tools))
+    assert record.status == "answered"
+    assert "灯塔位于港口东侧，高三十八米，由当地花岗岩建成。" in record.answer
+
+
+async def test_the_same_run_offline_is_the_same_report(tools: Toolbox) -> None:
+    first, second = [await rollout(MaMs(), TOPIC, team_of(OfflinePolicy(), tools=tools)) for _ in range(2)]
+    assert first.answer == second.answer
+    assert list(first.trajectories) == list(second.trajectories)
+
+
+@pytest.mark.parametrize("workflow", [MaMs(), ReActReport()], ids=lambda one: one.name)
+async def test_without_anything_to_read_no_work_is_done(workflow: Any) -> None:
+    policy = ScriptedPolicy([])
+    record = await rollout(workflow, TOPIC, team_of(policy))
+    assert isinstance(record.failure, UsageError)
+    assert "--docs" in record.failure.fix
+    assert policy.requests == []
+
+
+async def test_a_run_takes_no_more_than_it_is_said_to(tools: Toolbox) -> None:
+    for workflow in (MaMs(), ReActReport()):
+        record = await rollout(workflow, TOPIC, team_of(OfflinePolicy(), tools=tools))
+        most = workflow.bound(Sizes())
+        assert set(most) == workflow.roles
+        for role, usage in most.items():
+            used = [one.usage for one in record.trajectories.values() if one.role == role]
+            assert sum(one.calls for one in used) <= usage.calls
+            assert sum(one.prompt_tokens for one in used) <= usage.prompt_tokens
+            assert sum(one.completion_tokens for one in used) <= usage.completion_tokens
+
+
+class Failing:
+    """The embedded policy, with an endpoint that goes away at the `at`-th call."""
+
+    model = "offline"
+
+    def __init__(self, at: int) -> None:
+        self.at, self.made = at, 0
+        self.inner = OfflinePolicy()
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.made += 1
+        if self.made >= self.at and request.conversation.endswith("search"):
+            raise EndpointError("the endpoint went away")
+        return await self.inner.complete(request, watch)
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_a_report_that_broke_off_leaves_what_was_written_and_goes_on_where_it_ended(tmp_path: Path) -> None:
+    settings = Settings(model="offline", docs=(LIBRARY,), journal=tmp_path / "journal.sqlite", workflow="mams")
+    async with Hira(settings=settings) as hira:
+        whole = await hira.ask(TOPIC)
+    failing = Failing(4)
+    async with Hira(settings=settings, policies={"*": failing}) as hira:
+        broken = await hira.ask(TOPIC)
+    assert broken.status == "failed"
+    assert broken.text
+    assert len(broken.rollout.memory.facts) == 5
+    counting = Failing(99)
+    async with Hira(settings=settings, policies={"*": counting}) as hira:
+        run = await hira.resume(broken.rollout.run)
+        await run.work()
+    assert run.answer.text == whole.text
+    assert counting.made == whole.rollout.usage.calls - 3
+
+
+def text_of(number: int, words: int) -> str:
+    return " ".join(f"Page {number} word {at}." for at in range(words))
+
+
+def pages(*texts: str) -> Tool:
+    async def search(arguments: Any) -> Observation:
+        found = [Source(f"{at}.txt", f"Page {at}", text) for at, text in enumerate(texts)]
+        return Observation(passages=tuple(Passage(one, one.text) for one in found))
+
+    parameters = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    return Tool("search", "searches", parameters, search)
+
+
+def quiet(search: list[Any]) -> ScriptedPolicy:
+    """The Search agent as scripted; the others take nothing up."""
+    nothing = '{"keep": ["m1-m99"], "memory": []}'
+    return ScriptedPolicy(
+        {"search": search, "state": lambda _: nothing, "report": lambda _: "<report>unchanged</report>"}
+    )
+
+
+def query(text: str) -> str:
+    return f"<|begin_search_query|>{text}<|end_search_query|>"
+
+
+async def test_what_was_read_before_is_not_read_again() -> None:
+    policy = quiet([query("one"), query("two"), "Done."])
+    record = await rollout(MaMs(), TOPIC, team_of(policy, tools=Toolbox(search=pages("The tide rises."))))
+    assert [name for name in record.trajectories if name.endswith("state")] == ["1.1/state"]
+
+
+async def test_more_than_the_window_is_not_read_and_that_is_told() -> None:
+    texts = [text_of(at, 60) for at in range(10)]
+    policy = quiet([query("all"), "Done."])
+    team = team_of(policy, tools=Toolbox(search=pages(*texts)))
+    heard: list[Any] = []
+    team.events.readers.append(heard.append)
+    record = await rollout(MaMs(chunk=400, window=1_200), TOPIC, team)
+    assert len([name for name in record.trajectories if name.endswith("state")]) == 3
+    assert next(one.text for one in heard if isinstance(one, Notice)).endswith("are over the window and not read")
+
+
+@pytest.mark.parametrize("wrong", [{"max_turns": 0}, {"several": 0}, {"chunk": 50}, {"chunk": 600, "window": 500}])
+def test_limits_under_which_nothing_can_be_read_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="nothing can be read so"):
+        MaMs(**wrong)
+
+
+async def test_a_page_of_which_an_extract_was_seen_can_be_opened() -> None:
+    async def search(arguments: Any) -> Observation:
+        source = Source("https://example.org/tides", "Tides", "The tide rises …", kind="hit")
+        return Observation(passages=(Passage(source, source.text),))
+
+    async def browse(arguments: Any) -> Observation:
+        source = Source(arguments["url"], "Tides", "The tide rises twice a day.")
+        return Observation(passages=(Passage(source, source.text),))
+
+    def opened(request: Request) -> str:
+        prompt = request.messages[0].text
+        assert "- s1: Tides (https://example.org/tides), an extract" in prompt
+        return "<|begin_click_link|>https://example.org/tides<|end_click_link|>"
+
+    parameters = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    url = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+    box = Toolbox(search=Tool("search", "searches", parameters, search), browse=Tool("browse", "opens", url, browse))
+    policy = ScriptedPolicy(
+        {
+            "search": [query("tides"), opened, "Done."],
+            "state": ['{"memory": [{"text": "The tide rises."}]}', '{"keep": ["m1"]}'],
+            "report": ["<report># Tides</report>", "<report># Tides\n\nThe tide rises twice a day [s1].</report>"],
+        }
+    )
+    record = await rollout(MaMs(), TOPIC, team_of(policy, tools=box))
+    assert (record.status, record.answer) == ("answered", "# Tides\n\nThe tide rises twice a day [s1].")
+
+
+async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report() -> None:
+    policy = ScriptedPolicy({"report": [query("one"), query("two"), "# Report\n\nPage 0 word 1. [s1]"]})
+    record = await rollout(ReActReport(max_turns=3), TOPIC, team_of(policy, tools=Toolbox(search=pages(text_of(0, 5)))))
+    assert cited(record.answer) == ["s1"]
+    assert record.answer.startswith("# Report")
+    assert len(record.trajectories) == 1
+    assert "all 3 turns are used. Write the report now" in policy.requests[-1].messages[-1].text
+    first, second, _ = policy.requests
+    assert second.messages[: len(first.messages)] == first.messages
+    policy.assert_done()
+
+
+CALL = r'root ::= "<plan>- [ ] look</plan><|begin_search_query|>" [a-z]{4,12} "<|end_search_query|>"'
+
+
+@pytest.mark.slow
+async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_server: str) -> None:
+    """Its model is tiny and random: a grammar makes the Search agent call, a JSON schema makes the State agent's records."""
+    grammar: dict[str, Any] = {"extra_body": {"grammar": CALL}}
+    searcher, others = OpenAIPolicy("tiny", llama_server, **grammar), OpenAIPolicy("tiny", llama_server)
+    short, long = (Sampling(temperature=0.9, max_tokens=most, seed=3) for most in (40, 200))
+    dialect = DIALECTS["tags"]
+    cast = {"*": Part(others, short, dialect), "search": Part(searcher, long, dialect)}
+    words = Toolbox(search=pages("The tide rises twice a day."))
+    record = await rollout(MaMs(max_turns=1), TOPIC, Team(cast, tools=words))
+    await searcher.aclose()
+    await others.aclose()
+    assert record.error == ""
+    assert set(record.trajectories) == {"1/search", "1.1/state", "1.1/report"}
+    assert record.status in {"insufficient_evidence", "answered"}
