@@ -45,7 +45,7 @@ FILE = "hira.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
-Sandbox = Literal["auto", "process", "off"]
+Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 
@@ -69,7 +69,7 @@ MCP_CONSENT = "HIRA_MCP"
 # Models of a hundred providers, each with keys of its own in the environment.
 LITELLM = "litellm/"
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
-_GUARDS = ("sandbox", "allow")
+_GUARDS = ("sandbox", "sandbox_image", "allow")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -164,12 +164,12 @@ class Settings(_Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
     and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and `max_calls` bound
     one run; `prices` are by model, in US dollars for a million tokens; `sandbox` is how much has to hold Python code
-    back (hira.tools.python); `cache` is the folder in which indexes of documents and searches are kept, None keeps them
-    in memory. `search` names services, separated by commas, in order of preference; `contact` (an address or URL) is
-    told to the sites that are read; `allow` holds "host:port" entries of servers of this network that may be opened all
-    the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers whose tools
-    experts are given. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set;
-    `workflows` holds further options of workflows, by their names.
+    back (hira.tools.python), `sandbox_image` the image of its container; `cache` is the folder in which indexes of
+    documents and searches are kept, None keeps them in memory. `search` names services, separated by commas, in order
+    of preference; `contact` (an address or URL) is told to the sites that are read; `allow` holds "host:port" entries
+    of servers of this network that may be opened all the same. `adapter` is a LoRA adapter for a model of this process
+    (`hf:NAME`). `mcp` names servers whose tools experts are given. `max_subtasks`, `parallel` and `dialect` are the
+    workflow's own where they are not set; `workflows` holds further options of workflows, by their names.
     """
 
     model: str = ""
@@ -201,6 +201,7 @@ class Settings(_Checked):
     max_calls: int | None = Field(default=None, ge=1)
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
     sandbox: Sandbox = "auto"
+    sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
     cache: Path | None = None
     journal: Path | None = None
     reuse: bool = False

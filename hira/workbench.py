@@ -20,6 +20,7 @@ from hira.tools.mcp import Server, mcp_tools
 from hira.tools.media import can_be_sent, media_reader
 from hira.tools.once import Once
 from hira.tools.python import open_python, refusal
+from hira.tools.python.container import IMAGE
 from hira.tools.search import BACKENDS, Backend
 from hira.tools.toolbox import OpenPython
 
@@ -82,7 +83,10 @@ class Workbench:
 
     def _python(self, folder: Path, readable: tuple[Path, ...]) -> OpenPython:
         named = beginnings(self.settings.docs)
-        return open_python(folder, readable=readable, named=named, sandbox=self.settings.sandbox)
+        own = self.settings
+        return open_python(
+            folder, readable=readable, named=named, sandbox=own.sandbox, image=own.sandbox_image or IMAGE
+        )
 
     async def aclose(self) -> None:
         await self.stack.aclose()
@@ -130,7 +134,7 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
         index = Index(settings.docs, settings.cache)
         stack.callback(index.close)
     backends = _backends(names, settings, stack) if names else ()
-    refused = refusal(settings.sandbox)
+    refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
     notices = [*settings.withheld, *([refused] if refused else [])]
     documents = (search_documents(index), browse_documents(index)) if index else None
     try:

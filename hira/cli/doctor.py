@@ -25,6 +25,7 @@ from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools
 from hira.tools.media import can_be_sent
 from hira.tools.python import refusal, sandbox_layers
+from hira.tools.python.container import IMAGE
 from hira.workbench import mcp_servers, web_searches
 
 # what each extra is for, and the module by which its presence is seen
@@ -198,10 +199,11 @@ async def _mcp(report: Report, settings: Settings) -> None:
 
 def _python(report: Report, settings: Settings) -> None:
     report.head("Python sandbox")
-    for layer in sandbox_layers(settings.sandbox):
+    for layer in sandbox_layers(settings.sandbox, settings.sandbox_image or IMAGE):
         report.row(layer.name, f"{'on' if layer.active else 'off'}: {layer.note}")
-    if why := refusal(settings.sandbox):
-        report.off.append(f"{why}: HIRA_SANDBOX=process is content with a separate process")
+    if why := refusal(settings.sandbox, settings.sandbox_image or IMAGE):
+        instead = "" if settings.sandbox == "container" else "HIRA_SANDBOX=container wants docker or podman, "
+        report.off.append(f"{why}: {instead}HIRA_SANDBOX=process is content with a separate process")
 
 
 def _extras(report: Report) -> None:

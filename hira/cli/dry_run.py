@@ -17,6 +17,7 @@ from hira.redaction import without_userinfo
 from hira.settings import RoleSettings, Settings
 from hira.team import Part
 from hira.tools.python import refusal
+from hira.tools.python.container import IMAGE
 from hira.workbench import check_searches, web_searches
 from hira.workflows import BuiltIn
 from hira.workflows.bound import Sizes, most
@@ -75,7 +76,7 @@ def _staffed(workflow: Any, settings: Settings) -> tuple[Any, list[str]]:
     """The workflow with the experts that would be there, and their names."""
     if not hasattr(workflow, "experts"):
         return workflow, []
-    tools = {"search", "media"} | (set() if refusal(settings.sandbox) else {"python"})
+    tools = {"search", "media"} | (set() if refusal(settings.sandbox, settings.sandbox_image or IMAGE) else {"python"})
     if not settings.docs and not web_searches(settings):
         tools.remove("search")
     if settings.mcp and not tools & {"search", "python"}:

@@ -33,7 +33,7 @@ def confine(setup: dict[str, Any], parent: int) -> list[str]:
 
     `setup`: `mode`; `folder`, where code may write; `read` and `list`, what it may read or only list; `limits`.
     """
-    if sys.platform == "linux":
+    if sys.platform == "linux" and parent:
         _end_with(parent)
     if setup["mode"] == "off":
         return ["process"]
@@ -45,6 +45,8 @@ def confine(setup: dict[str, Any], parent: int) -> list[str]:
     layers.append("privileges")
     if setup["mode"] == "process":
         return layers
+    if setup["mode"] == "container":
+        return [*layers, "container"]
     version = landlock.restrict(_rules(setup))
     seccomp.install(also=() if version >= 3 else ("truncate",))
     return [*layers, "landlock", "seccomp"]

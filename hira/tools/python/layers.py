@@ -9,9 +9,11 @@ from typing import Literal
 
 from hira.tools.left_out import FOLDERS, holds_keys
 from hira.tools.python import landlock, seccomp
+from hira.tools.python.container import IMAGE, engine, trouble
 
-Mode = Literal["auto", "process", "off"]
-"""`auto` wants every layer; `process` is content with a separate process and limits; `off` lifts the limits too."""
+Mode = Literal["auto", "container", "process", "off"]
+"""`auto` wants every layer; `container` wants docker or podman in their place; `process` is content with a separate
+process and limits; `off` lifts the limits too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,10 @@ class Layer:
     note: str
 
 
-def sandbox_layers(mode: Mode = "auto") -> tuple[Layer, ...]:
+def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[Layer, ...]:
     """What would hold code back here, in this mode. Looks only; changes nothing."""
+    if mode == "container":
+        return _contained(image)
     no_posix = "" if os.name == "posix" else "needs Linux or macOS"
     no_linux = "" if sys.platform == "linux" else "needs Linux"
     off = "switched off: sandbox is 'off'" if mode == "off" else ""
@@ -38,10 +42,22 @@ def sandbox_layers(mode: Mode = "auto") -> tuple[Layer, ...]:
     )
 
 
-def refusal(mode: Mode = "auto") -> str:
+def _contained(image: str) -> tuple[Layer, ...]:
+    found = engine()
+    missing = "needs Linux or macOS" if os.name != "posix" else trouble(found, image)
+    held = f"{found}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
+    return (
+        _layer("container", missing, held),
+        _layer("limits", missing, "memory, threads, open files, disk, output, time"),
+    )
+
+
+def refusal(mode: Mode = "auto", image: str = IMAGE) -> str:
     """One line that says why code cannot be run here in this mode; empty if it can."""
-    missing = [layer for layer in sandbox_layers(mode) if not layer.active]
-    needed = missing if mode == "auto" else [layer for layer in missing if layer.name == "process"]
+    missing = [layer for layer in sandbox_layers(mode, image) if not layer.active]
+    if mode == "container":
+        missing = missing[:1]
+    needed = missing if mode in {"auto", "container"} else [layer for layer in missing if layer.name == "process"]
     if not needed:
         return ""
     wants = "; ".join(f"{layer.name}: {layer.note}" for layer in needed)

@@ -9,13 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hira.tools.python.container import Container, command, engine
 from hira.tools.python.frames import LARGEST, LENGTH, packed
 from hira.tools.python.output import Output
+from hira.tools.python.usage import Limits
 
 # A package of that name stands for this folder, so that the worker imports its own modules and nothing of hira.
 _BOOT = """
@@ -39,13 +41,17 @@ class Ended(Exception):
 
 @dataclass(slots=True)
 class Interpreter:
-    """One running interpreter. `kept` is how many bytes of a call's output are kept."""
+    """One running interpreter. `kept` is how many bytes of a call's output are kept.
+
+    In a `container` the process is the engine's own, which stands for it: signals to it are passed on.
+    """
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
     pipe: int
     mark: str
     kept: int
+    container: Container | None = None
     output: Output = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,13 +113,18 @@ class Interpreter:
         except OSError:
             return False
 
+    @property
+    def seen(self) -> int:
+        """The number of the process whose use of the machine can be seen from here, 0 if there is none."""
+        return 0 if self.container else self.process.pid
+
     def freeze(self) -> None:
         """Nothing runs between two calls: no thread that was left behind burns the processor or swaps a file."""
-        if _LINUX:
+        if _LINUX and not self.container:
             self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        if _LINUX:
+        if _LINUX and not self.container:
             self._signal(signal.SIGCONT)
 
     def interrupt(self) -> None:
@@ -133,7 +144,9 @@ class Interpreter:
     async def _reaped(self, loop: asyncio.AbstractEventLoop) -> int:
         try:
             status = await asyncio.to_thread(self.process.wait, _REAP)
-            if self.mark:
+            if self.container:
+                await asyncio.to_thread(self.container.remove)
+            elif self.mark:
                 await asyncio.to_thread(kill_marked, self.mark)
         except subprocess.TimeoutExpired:
             status = -signal.SIGKILL
@@ -159,14 +172,11 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
     that holds nothing of the caller's keep out the same. `alone` says that it will not be able to start others.
     """
     mark = "" if alone else secrets.token_hex(8)
-    ours, theirs = socket.socketpair()
-    read, write = os.pipe()
-    try:
-        process = subprocess.Popen(  # noqa: S603 - our own program, no shell
-            [
-                *(sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT),
-                *(str(Path(__file__).parent), str(theirs.fileno()), str(os.getpid())),
-            ],
+    python = (sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", _BOOT)
+
+    def start(theirs: socket.socket, write: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - our own program, no shell
+            [*python, str(Path(__file__).parent), str(theirs.fileno()), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=write,
             stderr=write,
@@ -175,6 +185,31 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
             env=environment(folder, mark),
             start_new_session=True,
         )
+
+    return _started(start, mark, kept)
+
+
+def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image: str) -> Interpreter:
+    """Start an interpreter in a container, which can read these paths and write into the folder."""
+    container = Container(engine(), f"hira-{secrets.token_hex(8)}")
+    called = command(container, image, folder, readable, limits, environment(folder, ""), _BOOT)
+
+    def start(theirs: socket.socket, write: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - the engine that the user asked for, no shell
+            called, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=write, start_new_session=True
+        )
+
+    made = _started(start, "", limits.output)
+    made.container = container
+    return made
+
+
+def _started(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], mark: str, kept: int) -> Interpreter:
+    """The interpreter that `start` starts with its end of the channel and of the pipe for what is printed."""
+    ours, theirs = socket.socketpair()
+    read, write = os.pipe()
+    try:
+        process = start(theirs, write)
     except OSError:
         ours.close()
         os.close(read)

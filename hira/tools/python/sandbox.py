@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from hira.errors import ToolError
+from hira.tools.python.container import IMAGE
 from hira.tools.python.frames import LARGEST, shortened
 from hira.tools.python.layers import Mode, readable_paths, refusal
-from hira.tools.python.process import Ended, Interpreter, spawn
+from hira.tools.python.process import Ended, Interpreter, spawn, spawn_contained
 from hira.tools.python.usage import Limits, broken, size
 from hira.tools.python.workplace import Workplace
 
@@ -67,6 +68,7 @@ class PythonSandbox:
         earlier: tuple[Path, ...] = (),
         label: str = "",
         sandbox: Mode = "auto",
+        image: str = IMAGE,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.folder = Path(folder).resolve()
@@ -74,6 +76,7 @@ class PythonSandbox:
         self.earlier = tuple(path.resolve() for path in earlier)
         self.label = label
         self.mode: Mode = sandbox
+        self.image = image
         self.limits = limits
         self.calls = 0
         self.layers: tuple[str, ...] = ()
@@ -130,7 +133,7 @@ class PythonSandbox:
                 return ""
             self._discard()
         await self._gone()
-        if line := refusal(self.mode):
+        if line := await asyncio.to_thread(refusal, self.mode, self.image):
             raise ToolError(line, fix='To run it all the same, the user can set the sandbox to "process" or "off".')
         try:
             await self._start()
@@ -148,8 +151,11 @@ class PythonSandbox:
 
     async def _start(self) -> None:
         await asyncio.to_thread(self.workplace.make)
-        interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
         opened, listed = await asyncio.to_thread(readable_paths, (*self.readable, *self.earlier))
+        if self.mode == "container":
+            interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
+        else:
+            interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
         setup = {
             "id": secrets.token_hex(8),
             "mode": self.mode,
@@ -198,7 +204,7 @@ class PythonSandbox:
 
     async def _watch(self, interpreter: Interpreter) -> str:
         """Wait until a limit is broken that the kernel does not know of; says which one."""
-        pid, loop = interpreter.process.pid, asyncio.get_running_loop()
+        pid, loop = interpreter.seen, asyncio.get_running_loop()
         pause = _LOOK
         while True:
             await asyncio.sleep(pause)
@@ -207,7 +213,9 @@ class PythonSandbox:
                 return f"it printed more than {size(self.limits.printed)}"
             if self.mode == "off":
                 continue
-            if limit := broken(pid, self.limits) or await asyncio.to_thread(self.workplace.overfull, pid):
+            if limit := (broken(pid, self.limits) if pid else "") or await asyncio.to_thread(
+                self.workplace.overfull, pid
+            ):
                 return limit
             pause = max(_LOOK, _REST * (loop.time() - began))
 
@@ -216,7 +224,7 @@ class PythonSandbox:
         output = interpreter.printed()
         value, error = (_sound(str(answer.get(name, "")), self.limits.output) for name in ("value", "error"))
         status: Status = "timeout" if late else "error" if error else "ok"
-        settled = await asyncio.to_thread(self.workplace.settle, interpreter.process.pid)
+        settled = await asyncio.to_thread(self.workplace.settle, interpreter.seen)
         if settled.limit:
             status, late = "limit", f"{settled.limit}: what this call wrote was removed"
         error = "\n".join(filter(None, (error, late)))

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from hira.evidence import OUTPUT, Source, unmarked
 from hira.messages import Filled
 from hira.prompts import Prompt
+from hira.tools.python.container import IMAGE
 from hira.tools.python.layers import Mode
 from hira.tools.python.sandbox import Outcome, PythonSandbox
 from hira.tools.python.usage import Limits
@@ -72,6 +73,7 @@ def open_python(
     readable: tuple[Path | str, ...] = (),
     named: Mapping[Path, str] = MappingProxyType({}),
     sandbox: Mode = "auto",
+    image: str = IMAGE,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Callable[[str], AbstractAsyncContextManager[Tool]]:
     """What opens a session for a subtask: each works in its own folder below `folder`, under the subtask's id.
@@ -85,7 +87,9 @@ def open_python(
     async def opened(label: str) -> AsyncIterator[Tool]:
         place = folder / label
         earlier = tuple(path for path in ended if path != place)
-        inner = PythonSandbox(place, readable=readable, earlier=earlier, label=label, sandbox=sandbox, limits=limits)
+        inner = PythonSandbox(
+            place, readable=readable, earlier=earlier, label=label, sandbox=sandbox, image=image, limits=limits
+        )
         try:
             async with inner:
                 yield python_tool(inner, named)
