@@ -1,5 +1,6 @@
 """The eight baselines on real documents with `offline`: answers with citations, every dialect, resume, budgets."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,18 +38,8 @@ from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 FILES = sorted(path for path in LIBRARY.rglob("*.*") if path.is_file())
-QUESTIONS = {
-    "When was the lighthouse at Skerry Point built?": "1871",
-    "Who was the last keeper of Skerry Point?": "Agnes Halloran",
-    "Since when does Gull Rock run on solar panels?": "2009",
-    "What is the cost of dredging the inner harbour at Port Ellis?": "1,250,000 crowns",
-    "What is the fare of the ferry to the Isle of Wren?": "31 crowns",
-    "How tall is a first-order lens?": "three metres",
-    "What did the harbour master report?": "crane",
-    "Who asked whether the silt is contaminated?": "Brandt",
-    "When is the analysis of the silt due?": "May",
-    "When was Gull Rock damaged by the storm?": "1953",
-}
+ASKED = Path(__file__).parents[2] / "benchmarks" / "data" / "library.jsonl"
+QUESTIONS = {one["question"]: one["answer"] for one in map(json.loads, ASKED.read_text(encoding="utf-8").splitlines())}
 READING = (
     Rag(),
     SearchO1(),

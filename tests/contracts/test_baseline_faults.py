@@ -1,0 +1,133 @@
+"""The baselines under every fault of an endpoint, over real HTTP, and on a real llama.cpp server."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_faults_end_to_end import DEADLINE, policy_at
+
+from hira import Hira
+from hira.api import Run
+from hira.dialects import DIALECTS
+from hira.policies.openai import OpenAIPolicy
+from hira.policy import Completion, Request, Sampling
+from hira.settings import Settings
+from hira.team import Part
+from hira.testing import Endpoint, calling
+from hira.testing.faults import FAULTS
+from hira.tools.python import refusal
+from hira.workflows import WORKFLOWS, rollout
+from hira.workflows.baselines import WebThinker
+
+LIBRARY = Path(__file__).parent.parent / "data" / "library"
+FILE = LIBRARY / "lighthouses.md"
+QUESTION = "When was the lighthouse at Skerry Point built?"
+ANSWER = r"\boxed{The lighthouse at Skerry Point was built in 1871 [s1].}"
+NAMES = ("direct", "rag", "search-o1", "webthinker", "codeact", "multimodal", "plan-and-solve", "react")
+ARGUMENTS = {
+    "search": {"query": "lighthouse Skerry Point"},
+    "python": {"code": "print('The lighthouse at Skerry Point was built in', 1700 + 171)"},
+    "files": {"path": "lighthouses.md"},
+}
+needs_python = pytest.mark.skipif(bool(refusal("auto")), reason=refusal("auto"))
+
+
+def reply(request: Request) -> str | Completion:
+    """Whoever asks, and however often, gets what fits its prompt: one call of a tool, then the answer."""
+    first = request.messages[0].text
+    if '"steps"' in first:
+        return f'{{"steps": ["{QUESTION}"]}}'
+    if '"expert"' in first:
+        return '{"reason": "a page states it", "expert": "simple_search"}'
+    if '"queries"' in first and len(request.messages) == 1:
+        return '{"queries": ["lighthouse Skerry Point"]}'
+    tools = [tool["function"]["name"] for tool in request.tools if tool["function"]["name"] in ARGUMENTS]
+    if tools and not any(message.role == "tool" for message in request.messages):
+        return calling(tools[0], **ARGUMENTS[tools[0]])
+    return ANSWER
+
+
+async def asked(base_url: str, name: str) -> Run:
+    policy = policy_at(base_url)
+    files = [FILE] if name == "multimodal" else []
+    settings = Settings(docs=(LIBRARY,), journal=None, cache=None, workflow=name)
+    async with Hira(settings=settings, policies={"*": policy}) as hira:
+        run = hira.stream(QUESTION, files=files)
+        async with asyncio.timeout(DEADLINE):
+            await run.work()
+        await policy.aclose()
+    return run
+
+
+@needs_python
+@pytest.mark.parametrize("name", NAMES)
+async def test_without_a_fault_each_baseline_answers_over_http(name: str) -> None:
+    with Endpoint(reply) as endpoint:
+        run = await asked(endpoint.base_url, name)
+    assert "1871" in run.answer.text
+    assert run.answer.status == ("insufficient_evidence" if name == "direct" else "answered")
+
+
+@needs_python
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+async def test_every_fault_ends_in_an_answer_or_in_an_error_of_three_lines(name: str) -> None:
+    """The fault comes with the first call, or with the second and all that follow."""
+    ended: Counter[str] = Counter()
+    for fault in FAULTS:
+        for hit in (lambda number: number == 1, lambda number: number > 1):
+            with Endpoint(reply, faults=lambda number, fault=fault, hit=hit: fault if hit(number) else "") as endpoint:
+                run = await asked(endpoint.base_url, name)
+            answer = run.answer
+            ended[answer.status] += 1
+            assert answer.text or answer.error, (fault, "an empty answer was accepted")
+            assert len(answer.error.splitlines()) <= 3, (fault, answer.error)
+            assert answer.status != "answered" or "supported" in {one.verdict for one in answer.citations}
+    assert ended["failed"] > 10
+    assert sum(ended.values()) == 2 * len(FAULTS)
+    if name != "direct":
+        assert ended["answered"] > len(FAULTS) // 3
+
+
+SEARCHES = r'root ::= "<|begin_search_query|>" [a-z]{4,12} " " [a-z]{4,12} "<|end_search_query|>"'
+RUNS = r'root ::= "<|begin_code_call|>print(" [0-9]{1,3} ")<|end_code_call|>"'
+GRAMMARS = {"search-o1": SEARCHES, "webthinker": SEARCHES, "react": SEARCHES, "codeact": RUNS}
+
+
+@needs_python
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*NAMES, "webthinker-report"])
+async def test_a_real_llama_cpp_server_with_a_random_model_crashes_no_baseline(llama_server: str, name: str) -> None:
+    """A grammar makes the reasoner call its tool until it is at its limit, where it may say what it likes."""
+    from hira.casting import crew
+
+    workflow: Any = WebThinker(report=True, interactions=3) if name == "webthinker-report" else _limited(name)
+    grammar: dict[str, Any] = {"extra_body": {"grammar": GRAMMARS[name]}} if name in GRAMMARS else {}
+    reasoner, others = OpenAIPolicy("tiny", llama_server, **grammar), OpenAIPolicy("tiny", llama_server)
+    settings = Settings(docs=(LIBRARY,), journal=None, cache=None)
+    made = await crew(settings, policies={"*": others}, workflow=workflow)
+    part = Part(others, Sampling(temperature=0.9, max_tokens=60, seed=3), DIALECTS["tags"])
+    cast = {"*": part, "reasoner": Part(reasoner, part.sampling, part.dialect)}
+    async with made.team("r", QUESTION, [FILE], ()) as team:
+        team.cast = cast
+        record = await rollout(workflow, QUESTION, team)
+    await made.aclose()
+    await reasoner.aclose()
+    await others.aclose()
+    assert record.error == ""
+    assert record.status in {"answered", "insufficient_evidence"}
+    assert record.answer
+    assert record.usage.calls >= (3 if name in GRAMMARS else 1)
+
+
+def _limited(name: str) -> Any:
+    """The workflow with few calls."""
+    small = {
+        "search-o1": {"searches": 2},
+        "webthinker": {"searches": 2},
+        "react": {"calls": 2},
+        "codeact": {"calls": 2},
+    }
+    return WORKFLOWS[name](**{**small.get(name, {}), **({"max_subtasks": 2} if name == "plan-and-solve" else {})})
