@@ -13,6 +13,10 @@ LONGEST = 40
 SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
     "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 6 calls"],
+    "matpo.py": [
+        "1/worker: 4 turns, read pages, knew the question",
+        "2/worker: 4 turns, read pages, knew its subtask alone",
+    ],
     "own_expert.py": ["takes 90 minutes", "answered [('harbour',"],
     "own_tool.py": ["High water in Husum is at 13:40 [s1].", "('s1', 'supported',"],
     "own_workflow.py": ["exit code 5", "answered, 1 call,"],

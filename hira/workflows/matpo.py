@@ -24,8 +24,8 @@ from hira.workflows.bound import Sizes, looped, times
 
 @dataclass(frozen=True)
 class MATPO:
-    """Limits are those of the paper's published configuration: turns of the planner (`max_turns`) and of a worker, and
-    of a conversation's `window` of tokens the part that is kept free for its last `reply`.
+    """Limits are those of the paper's published configuration: subtasks of the planner and calls of a worker, one in
+    each of their turns, and of a conversation's `window` of tokens the part that is kept free for its last `reply`.
 
     `recap` tells a worker the question that its subtask is for, `summary` closes each conversation with a summary,
     `block_leaks` keeps sites from the worker that hold the answers of benchmarks (all three ablated in Fig. 6).
@@ -35,8 +35,8 @@ class MATPO:
 
     dialect: ClassVar[str] = "xml"
 
-    max_turns: int = 20
-    worker_turns: int = 20
+    max_subtasks: int = 20
+    worker_calls: int = 20
     parallel: int = 1
     recap: bool = True
     summary: bool = True
@@ -47,10 +47,10 @@ class MATPO:
     name: str = "matpo"
 
     def __post_init__(self) -> None:
-        if min(self.max_turns, self.worker_turns, self.parallel, self.reply) < 1 or self.window <= self.reply:
+        if min(self.max_subtasks, self.worker_calls, self.parallel, self.reply) < 1 or self.window <= self.reply:
             raise UsageError(
-                f"{self.max_turns} and {self.worker_turns} turns, {self.parallel} at once, a window of {self.window} "
-                f"tokens with {self.reply} for the reply: nothing can be done so",
+                f"{self.max_subtasks} subtasks, {self.parallel} at once, {self.worker_calls} calls, a window of "
+                f"{self.window} tokens with {self.reply} for the reply: nothing can be done so",
                 fix="at least one of each, and reply < window",
             )
         if self.results not in get_args(Speaker):
@@ -63,7 +63,7 @@ class MATPO:
     async def run(self, question: str, team: Team) -> str:
         manner = Manner(self.summary, self.results, self.window, self.reply)
         tools = tools_of(team, LEAKING if self.block_leaks else ())
-        planner = begin(question, team, manner, turns=self.max_turns, parallel=self.parallel)
+        planner = begin(question, team, manner, limit=self.max_subtasks, parallel=self.parallel)
         step = await planner.think()
         while step.calls:
             planner.observe(await self._reports(question, planner, step, manner, tools))
@@ -76,7 +76,7 @@ class MATPO:
         """What the workers of one turn report, in the order of its calls. A subtask that failed may be tried again."""
         team, main = planner.conversation.team, question if self.recap else ""
         works = [
-            work(subtask, main, team, manner, tools=tools, turns=self.worker_turns)
+            work(subtask, main, team, manner, tools=tools, calls=self.worker_calls)
             for subtask in handed_out(planner, step)
         ]
         findings = await together(works)
@@ -88,9 +88,9 @@ class MATPO:
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         """At most so much by role; no prompt is longer than the window leaves it."""
-        planner = self._within(looped(self.max_turns + 1, sizes.reply, sizes), sizes)
-        worker = self._within(looped(self.worker_turns + 1, sizes.result, sizes), sizes)
-        return {"planner": planner, "worker": times(worker, self.max_turns)}
+        planner = self._within(looped(self.max_subtasks + 1, sizes.reply, sizes), sizes)
+        worker = self._within(looped(self.worker_calls + 1, sizes.result, sizes), sizes)
+        return {"planner": planner, "worker": times(worker, self.max_subtasks)}
 
     def _within(self, usage: Usage, sizes: Sizes) -> Usage:
         longest = usage.calls * max(self.window, sizes.prompt)

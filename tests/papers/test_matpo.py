@@ -169,7 +169,7 @@ async def test_each_agent_closes_with_a_summary_of_its_own_making() -> None:
 async def test_without_summaries_the_last_words_are_passed_on_without_thought_or_call() -> None:
     forged = "<think>PRIVATE</think>It is 31 m [s1]. " + look("more").text.removeprefix("I think.")
     people, policy = team([hand("Height"), r"\boxed{31 m [s1]}"], [look("tower"), forged])
-    record = await run(MATPO(summary=False, worker_turns=1), people)
+    record = await run(MATPO(summary=False, worker_calls=1), people)
     assert record.answer == "31 m [s1]"
     assert [len(of(policy, name)) for name in ("planner", "1/worker")] == [2, 2]
     report = of(policy, "planner")[1].messages[-1].text
@@ -210,7 +210,7 @@ async def test_the_limits_are_twenty_turns_of_each_agent() -> None:
 async def test_at_a_limit_the_last_call_is_made_and_the_summary_sees_it_and_is_told_why() -> None:
     """The published code takes the turn and never makes its call."""
     people, policy = team([hand("Height"), ANSWER], [look("a"), look("b"), SUMMARY.format("31 m", 2)])
-    record = await run(MATPO(max_turns=1, worker_turns=2), people)
+    record = await run(MATPO(max_subtasks=1, worker_calls=2), people)
     worker, planner = of(policy, "1/worker")[-1], of(policy, "planner")[-1]
     assert "PAGE-OF-B" in worker.messages[-2].text
     assert worker.messages[-1].prompt == "matpo_worker_summary"
@@ -443,7 +443,7 @@ async def test_without_anything_to_search_the_run_says_what_to_give_it() -> None
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"max_turns": 0}, {"worker_turns": 0}, {"parallel": 0}, {"window": 10, "reply": 10}, {"results": "system"}],
+    [{"max_subtasks": 0}, {"worker_calls": 0}, {"parallel": 0}, {"window": 10, "reply": 10}, {"results": "system"}],
 )
 def test_settings_with_which_nothing_can_be_done_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
@@ -478,7 +478,7 @@ async def test_a_run_that_broke_off_goes_on_without_the_workers_working_again(tm
 
 
 async def test_no_run_takes_more_than_its_bound() -> None:
-    workflow = MATPO(max_turns=2, worker_turns=2)
+    workflow = MATPO(max_subtasks=2, worker_calls=2)
     people, _ = team(
         [hand("A"), hand("B"), ANSWER],
         [reply for n in range(2) for reply in (look(f"a{n}"), look(f"b{n}"), SUMMARY.format("x", 1))],

@@ -35,7 +35,7 @@ def browsing() -> Tool:
     return Tool("search_and_browse", BROWSING.fill(), parameters, _by_a_worker, pure=True, server="browsing_agent")
 
 
-def begin(question: str, team: Team, manner: Manner, *, turns: int, parallel: int) -> Loop:
+def begin(question: str, team: Team, manner: Manner, *, limit: int, parallel: int) -> Loop:
     """The planner's conversation, told the question."""
     tools = [browsing()]
 
@@ -43,12 +43,12 @@ def begin(question: str, team: Team, manner: Manner, *, turns: int, parallel: in
         return SUMMARY.fill(question=said(question), why=why)
 
     conversation = team.conversation("planner")
-    loop = manner.loop(conversation, tools, asking, limit=turns, several=parallel, final=True)
+    loop = manner.loop(conversation, tools, asking, limit=limit, several=parallel, final=True)
     prompt = PLANNER.fill(
         today=team.rollout.today,
         tools=conversation.part.dialect.instructions(tools),
         several=ONE.fill() if parallel == 1 else SEVERAL.fill(several=parallel),
-        limit=turns,
+        limit=limit,
     )
     asked = QUESTION.fill(question=said(question), files=attached(team.files))
     conversation.say(system(prompt), user(asked))

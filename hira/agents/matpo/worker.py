@@ -44,7 +44,7 @@ def tools_of(team: Team, blocked: Collection[str] = ()) -> list[Tool]:
 
 
 async def work(
-    subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], turns: int
+    subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], calls: int
 ) -> Finding:
     """Do a subtask of the `main` question, which the worker is told of unless it is empty (user-query recap).
 
@@ -54,7 +54,7 @@ async def work(
     if not subtask.text.strip():
         return Finding(subtask, "worker", "", UNREADABLE.fill(error=NO_TASK.fill()), ok=False)
     team.events(SubtaskAssigned(subtask.id, "worker", "", 0))
-    loop = _begun(subtask, main, team, manner, tools=tools, turns=turns)
+    loop = _begun(subtask, main, team, manner, tools=tools, calls=calls)
     try:
         step = await manner.closed(loop, await loop.run())
     except EndpointError as error:
@@ -68,17 +68,17 @@ async def work(
     return finding
 
 
-def _begun(subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], turns: int) -> Loop:
+def _begun(subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], calls: int) -> Loop:
     def asking(why: Filled) -> Filled:
         recap = MAIN_TASK.fill(question=said(main)) if main else Filled("")
         return SUMMARY.fill(task=said(subtask.text), recap=recap, why=why)
 
     conversation = team.conversation("worker", subtask.id)
-    loop = manner.loop(conversation, tools, asking, limit=turns)
+    loop = manner.loop(conversation, tools, asking, limit=calls)
     prompt = WORKER.fill(
         today=team.rollout.today,
         tools=conversation.part.dialect.instructions(tools),
-        limit=turns,
+        limit=calls,
         recap=RECAP.fill(question=said(main)) if main else Filled(""),
     )
     conversation.say(system(prompt), user(SUBTASK.fill(task=said(subtask.text), files=attached(team.files))))
