@@ -120,13 +120,14 @@ class RoleTrainer(GRPOTrainer):
         rows = [one for one in credited.rows if one.weight and (one.advantage or self.beta)]
         processes = self.accelerator.num_processes
         dealt = [packed(part, self.updates.budget, self.updates.adapters) for part in shared(rows, processes)]
-        micros = in_step(dealt[self.accelerator.process_index], max(map(len, dealt)))
+        micros = in_step(dealt, self.accelerator.process_index)
         weight = sum(one.weight * one.row.tokens for one in rows)
         scale = sum(one.row.tokens for one in rows) / weight if weight else 1.0
         made: list[tuple[Micro, Batch]] = []
-        for micro in micros:
+        for micro, many in micros:
             batch = tensors(
                 micro,
+                rows=many,
                 pad=self._tokenizer.pad_token_id,
                 scale=scale,
                 items=max(credited.normaliser * scale, 1.0),
@@ -136,7 +137,7 @@ class RoleTrainer(GRPOTrainer):
             made.append((micro, batch))
         for micro, batch in made:
             self._add_fixed(micro, batch)
-        self._canary = self._canary or _canary(micros)
+        self._canary = self._canary or _canary([micro for micro, _ in micros])
         return made
 
     def _add_fixed(self, micro: Micro, batch: Batch) -> None:

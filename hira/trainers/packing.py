@@ -18,21 +18,22 @@ class Micro:
     rows: tuple[Weighted, ...]
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Rows, the longest prompt, the longest completion: what padding makes of it."""
-        if not self.rows:
-            return (1, 1, 1)
-        return (
-            len(self.rows),
-            max(len(one.row.prompt) for one in self.rows),
-            max(len(one.row.completion) for one in self.rows),
-        )
+    def prompt(self) -> int:
+        """How many ids every row begins with before anything is scored: as many as the shortest prompt has.
+
+        The rest of a longer prompt is scored with the completion, at weight 0. So nothing is padded on the left, and
+        positions are those that the sampler had.
+        """
+        return min((len(one.row.prompt) for one in self.rows), default=1)
+
+    @property
+    def width(self) -> int:
+        return max((one.row.length for one in self.rows), default=2)
 
     @property
     def padded(self) -> int:
         """Tokens with the padding."""
-        rows, prompt, completion = self.shape
-        return rows * (prompt + completion)
+        return len(self.rows) * self.width
 
 
 def adapter_of(role: str, adapters: Mapping[str, str]) -> str:
@@ -78,7 +79,11 @@ def shared(rows: Sequence[Weighted], processes: int) -> list[list[Weighted]]:
     return dealt
 
 
-def in_step(micros: Sequence[Micro], most: int) -> list[Micro]:
-    """As many micro-batches as the process that has `most`: empty ones at the end, of the adapter that was last."""
-    role, adapter = (micros[-1].role, micros[-1].adapter) if micros else ("", "")
-    return [*micros, *[Micro(role, adapter, ())] * (most - len(micros))]
+def in_step(dealt: Sequence[Sequence[Micro]], own: int) -> list[tuple[Micro, int]]:
+    """The micro-batches of process `own`, each with the number of rows to pad it to: all processes make as many of
+    them, of as many rows, as the one that has most. An empty one has the adapter of the one before it."""
+    most = max(map(len, dealt))
+    idle = [Micro(micros[-1].role, micros[-1].adapter, ()) if micros else Micro("", "", ()) for micros in dealt]
+    whole = [[*micros, *[none] * (most - len(micros))] for micros, none in zip(dealt, idle, strict=True)]
+    rows = [max(1, *(len(micros[at].rows) for micros in whole)) for at in range(most)]
+    return list(zip(whole[own], rows, strict=True))

@@ -24,7 +24,7 @@ def append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 def cut(path: Path, step: int) -> None:
     """Drop what was recorded after the step, and a last line that was not written to its end."""
-    if not path.exists():
+    if not path.is_file():
         return
     kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _until(line, step)]
     fresh = path.with_suffix(".part")
@@ -37,7 +37,7 @@ def cut(path: Path, step: int) -> None:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The records, without a last line that is cut."""
-    if not path.exists():
+    if not path.is_file():
         return []
     return [found for line in path.read_text(encoding="utf-8").splitlines() if (found := _whole(line)) is not None]
 

@@ -128,7 +128,7 @@ def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
             continue
         if not opened or not opened[-1].takes(tokens) or opened[-1].model != turn.completion.model:
             breaks += bool(opened)
-            opened.append(_Open(tokens.prompt, turn.completion.model, [], [], []))
+            opened.append(_Open(tokens.prompt, turn.completion.model, [], [], [], sound=bool(tokens.prompt)))
         opened[-1].add(tokens)
     rows = tuple(
         Row(

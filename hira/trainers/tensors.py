@@ -7,35 +7,36 @@ import torch
 from hira.trainers.packing import Micro
 
 
-def tensors(micro: Micro, *, pad: int, scale: float, items: float, device: Any, old: bool = False) -> dict[str, Any]:
-    """The micro-batch as TRL wants it, shapes (B, P) for prompts, padded left, and (B, T) for completions, right.
+def tensors(
+    micro: Micro, *, rows: int, pad: int, scale: float, items: float, device: Any, old: bool = False
+) -> dict[str, Any]:
+    """The micro-batch as TRL wants it: shapes (B, P) for prompts and (B, T), padded right, for completions.
 
     `tool_mask` carries the weights: m_it · w_i · `scale`, and `items` is Z · `scale`, so that TRL's sum over the mask
     divided by `num_items_in_batch` is the loss of `hira.trainers.group.Weighted`. `scale` keeps the mean weight at 1,
     because TRL clamps sums of masks at 1. With `old`, the sampler's log-probabilities are those of the old policy.
-    An empty micro-batch is one row of padding that trains nothing.
+    Rows are added that train nothing until there are `rows` of them.
     """
-    rows, width, length = micro.shape
-    prompt_ids = torch.full((rows, width), pad, dtype=torch.long)
+    begins, length = micro.prompt, micro.width - micro.prompt
+    prompt_ids = torch.full((rows, begins), pad, dtype=torch.long)
     completion_ids = torch.full((rows, length), pad, dtype=torch.long)
-    prompt_mask, completion_mask = torch.zeros_like(prompt_ids), torch.zeros_like(completion_ids)
+    completion_mask = torch.zeros_like(completion_ids)
     weights = torch.zeros(rows, length, dtype=torch.float32)
     logprobs = torch.zeros(rows, length, dtype=torch.float32)
     advantages = torch.zeros(rows, dtype=torch.float32)
+    completion_mask[len(micro.rows) :, 0] = 1
     for at, one in enumerate(micro.rows):
-        row, own = one.row, len(one.row.completion)
-        prompt_ids[at, width - len(row.prompt) :] = torch.tensor(row.prompt)
-        prompt_mask[at, width - len(row.prompt) :] = 1
-        completion_ids[at, :own] = torch.tensor(row.completion)
+        row = one.row
+        own, skipped = row.length - begins, len(row.prompt) - begins
+        ids = torch.tensor((*row.prompt, *row.completion))
+        prompt_ids[at], completion_ids[at, :own] = ids[:begins], ids[begins:]
         completion_mask[at, :own] = 1
-        weights[at, :own] = torch.tensor(row.mask, dtype=torch.float32) * (one.weight * scale)
-        logprobs[at, :own] = torch.tensor(row.logprobs)
+        weights[at, skipped:own] = torch.tensor(row.mask, dtype=torch.float32) * (one.weight * scale)
+        logprobs[at, skipped:own] = torch.tensor(row.logprobs)
         advantages[at] = one.advantage
-    if not micro.rows:
-        prompt_mask[:], completion_mask[:] = 1, 1
     made = {
         "prompt_ids": prompt_ids,
-        "prompt_mask": prompt_mask,
+        "prompt_mask": torch.ones_like(prompt_ids),
         "completion_ids": completion_ids,
         "completion_mask": completion_mask,
         "tool_mask": weights,

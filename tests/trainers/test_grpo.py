@@ -19,6 +19,7 @@ from hira.trainers.group import Credited, Group  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
+SLOW = pytest.mark.slow
 SHARED = {"*": "default"}
 OWN = {"planner": "one", "*": "two"}
 SYSTEMS = partial(mars, system1="worker", system2="planner")
@@ -71,7 +72,7 @@ def apart(one: dict[str, Any], other: dict[str, Any]) -> float:
     return (difference / size) ** 0.5
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", ["matpo", *(pytest.param(one, marks=SLOW) for one in SCHEMES if one != "matpo")])
 @pytest.mark.parametrize("adapters", [SHARED, OWN], ids=["one adapter", "an adapter for each role"])
 def test_one_step_is_that_of_a_hand_written_loss(scheme: str, adapters: dict[str, str], tmp_path: Path) -> None:
     names = sorted(set(adapters.values()))
@@ -82,6 +83,7 @@ def test_one_step_is_that_of_a_hand_written_loss(scheme: str, adapters: dict[str
     assert loss == pytest.approx(wanted_loss, rel=1e-4, abs=1e-6)
 
 
+@SLOW
 def test_the_divergence_from_the_base_without_adapter_is_added(tmp_path: Path) -> None:
     given = groups(4)
     found, _ = trained(tmp_path, model(("one", "two")), given, matpo, adapters=OWN, beta=0.3)
@@ -91,6 +93,7 @@ def test_the_divergence_from_the_base_without_adapter_is_added(tmp_path: Path) -
     assert apart(plain, wanted) > 1e-2
 
 
+@SLOW
 def test_the_second_iteration_is_clipped_against_the_policy_that_sampled(tmp_path: Path) -> None:
     given, kept = groups(5), Gradients()
     run = trainer(tmp_path, model(), given, matpo, steps=2, iterations=2, learning_rate=0.05)
@@ -107,6 +110,7 @@ def test_the_second_iteration_is_clipped_against_the_policy_that_sampled(tmp_pat
     assert apart(kept.steps[1], unclipped) > 1e-2
 
 
+@SLOW
 def test_what_the_sampler_said_may_be_the_old_policy(tmp_path: Path) -> None:
     given = groups(6)
     credited = matpo(given)
@@ -116,6 +120,7 @@ def test_what_the_sampler_said_may_be_the_old_policy(tmp_path: Path) -> None:
     assert apart(found, wanted) < 1e-5
 
 
+@SLOW
 @pytest.mark.parametrize("budget", [1, 60, 100_000])
 def test_results_do_not_hang_on_how_rows_are_packed(budget: int, tmp_path: Path) -> None:
     given = groups(7)
@@ -124,6 +129,7 @@ def test_results_do_not_hang_on_how_rows_are_packed(budget: int, tmp_path: Path)
     assert apart(found, other) < 1e-5
 
 
+@SLOW
 def test_checkpointing_of_activations_changes_nothing(tmp_path: Path) -> None:
     given = groups(8)
     found, _ = trained(tmp_path / "a", model(("one", "two")), given, matpo, adapters=OWN, checkpointing=True)

@@ -1,0 +1,256 @@
+"""A training run from its first step to its last: what changes, what must not, and what stops it."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from tiny import groups, model, trainer  # noqa: E402
+
+from hira.errors import HiraError, UsageError  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.credit import matpo  # noqa: E402
+from hira.trainers.grpo import RoleTrainer, last_checkpoint  # noqa: E402
+from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.trainers.weights import check_effect, fingerprint  # noqa: E402
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+OWN = {"planner": "one", "*": "two"}
+
+
+def collect(update: int) -> Collected:
+    """Other rollouts in each update, the same for the same number."""
+    return Collected(groups(100 + update), {"answered": 1.0}, ({"rollout": f"mixed/{update}", "answer": "yes"},))
+
+
+def weights(made: Any) -> dict[str, Any]:
+    return {name: one.detach().clone() for name, one in made.named_parameters()}
+
+
+@pytest.mark.parametrize("adapters", [{"*": "default"}, OWN], ids=["one adapter", "an adapter for each role"])
+def test_every_parameter_of_every_adapter_changes_and_nothing_of_the_base(
+    adapters: dict[str, str], tmp_path: Path
+) -> None:
+    made = model(sorted(set(adapters.values())), fresh=True)
+    before, base = weights(made), fingerprint(made)
+    trainer(tmp_path, made, collect, matpo, steps=2, adapters=adapters).run()
+    for name, one in weights(made).items():
+        assert ("lora_" in name) != bool((one == before[name]).all()), name
+    assert fingerprint(made) == base
+
+
+def test_a_run_that_is_resumed_in_the_middle_equals_one_that_was_not_stopped(tmp_path: Path) -> None:
+    settings = {"steps": 4, "save_every": 2, "adapters": OWN, "beta": 0.1, "schedule": "linear"}
+    whole = model(("one", "two"), fresh=True)
+    trainer(tmp_path / "whole", whole, collect, matpo, **settings).run()
+
+    class Stopped(RuntimeError):
+        pass
+
+    def stopping(update: int) -> Collected:
+        if update == 3:
+            raise Stopped
+        return collect(update)
+
+    with pytest.raises(Stopped):
+        trainer(tmp_path / "parts", model(("one", "two"), fresh=True), stopping, matpo, **settings).run()
+    again = model(("one", "two"), fresh=True, seed=0)
+    trainer(tmp_path / "parts", again, collect, matpo, **settings).run(resume=True)
+    for name, one in weights(whole).items():
+        assert torch.equal(one, weights(again)[name]), name
+    timed = {"rollout_seconds", "update_seconds", "update_tokens_per_second", "train_runtime"}
+
+    def told(folder: str) -> list[dict[str, Any]]:
+        found = records.read(tmp_path / folder / records.METRICS)
+        return [{name: value for name, value in one.items() if name not in timed} for one in found if "loss" in one]
+
+    assert told("whole") == told("parts")
+    assert [one["step"] for one in records.read(tmp_path / "parts" / records.ROLLOUTS)] == [1, 2, 3, 4]
+
+
+def test_a_checkpoint_that_was_not_written_to_its_end_is_not_resumed(tmp_path: Path) -> None:
+    trainer(tmp_path, model(fresh=True), collect, matpo, steps=4, save_every=2).run()
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-4"
+    (tmp_path / "checkpoint-4" / "complete.json").unlink()
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-2"
+
+
+def test_each_step_is_told_by_role(tmp_path: Path) -> None:
+    trainer(tmp_path, model(fresh=True), collect, matpo, adapters={"*": "default"}).run()
+    first = records.read(tmp_path / records.METRICS)[0]
+    for name in (
+        "reward",
+        "advantage",
+        "length",
+        "tokens_per_turn",
+        "entropy",
+        "clip_ratio/region",
+        "sampler_drift",
+        "share",
+    ):
+        assert f"planner/{name}" in first
+        assert f"worker/{name}" in first
+    assert {
+        "dead_groups",
+        "singletons",
+        "group_size/1",
+        "answered",
+        "grad_norm",
+        "learning_rate",
+        "padding",
+    } <= first.keys()
+    assert first["step"] == 1
+    (sample,) = records.read(tmp_path / records.ROLLOUTS)
+    assert (sample["step"], sample["answer"]) == (1, "yes")
+
+
+def test_the_policy_is_told_of_new_weights_after_every_step(tmp_path: Path) -> None:
+    told: list[int] = []
+    run = trainer(tmp_path, model(fresh=True), collect, matpo, steps=3)
+    run.updated = told.append
+    run.run()
+    assert told == [1, 2, 3]
+
+
+def test_an_adapter_that_changes_nothing_is_found_out(tmp_path: Path) -> None:
+    made = model(fresh=True)
+    with pytest.raises(HiraError, match="the adapter 'default' changes nothing"):
+        check_effect(made, [3, 4, 5], "default", "cpu")
+    trainer(tmp_path, made, collect, matpo).run()
+    check_effect(made, [3, 4, 5], "default", "cpu")
+
+
+def test_a_run_whose_adapter_has_no_effect_after_its_first_step_is_stopped(tmp_path: Path) -> None:
+    class Stuck(RoleTrainer):
+        """A trainer whose optimiser's work is undone."""
+
+        def stepped(self) -> None:
+            for name, one in self.model.named_parameters():
+                if "lora_B" in name:
+                    one.data.zero_()
+            super().stepped()
+
+    with pytest.raises(HiraError, match="changes nothing"):
+        trainer(tmp_path, model(fresh=True), collect, matpo, kind=Stuck).run()
+
+
+def test_a_base_that_has_changed_is_found_out_at_the_end(tmp_path: Path) -> None:
+    class Merged(RoleTrainer):
+        def stepped(self) -> None:
+            super().stepped()
+            next(one for name, one in self.model.named_parameters() if "lora_" not in name).data[0, 0] += 1e-3
+
+    with pytest.raises(HiraError, match="the base's weights are not what they were"):
+        trainer(tmp_path, model(fresh=True), collect, matpo, kind=Merged).run()
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run_before_the_step(tmp_path: Path) -> None:
+    made = model(fresh=True)
+    next(one for name, one in made.named_parameters() if "lora_A" in name).data[0, 0] = float("nan")
+    before = weights(made)
+    with pytest.raises(HiraError, match="so step 1 was not made"):
+        trainer(tmp_path, made, collect, matpo).run()
+    assert all(torch.equal(one, before[name]) or "lora_A" in name for name, one in weights(made).items())
+    assert records.read(tmp_path / records.ROLLOUTS)
+
+
+def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_is_kept(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no device that is always full")
+    trainer(tmp_path, model(fresh=True), collect, matpo, steps=1, save_every=1).run()
+    (tmp_path / records.METRICS).unlink()
+    (tmp_path / records.METRICS).symlink_to("/dev/full")
+    run = trainer(tmp_path, model(fresh=True), collect, matpo, steps=2, save_every=2)
+    with pytest.raises(HiraError, match="the disk is full"):
+        run.run()
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-1"
+
+
+def test_a_run_cannot_be_saved_amid_the_iterations_of_one_set_of_rollouts() -> None:
+    with pytest.raises(UsageError, match="amid 2 iterations"):
+        Updates(iterations=2, save_every=3)
+
+
+def test_an_adapter_that_is_saved_and_loaded_says_the_same(tmp_path: Path) -> None:
+    from peft import PeftModel
+
+    made = model(("one", "two"), fresh=True)
+    trainer(tmp_path, made, collect, matpo, save_every=1, adapters=OWN).run()
+    ids = torch.tensor([[3, 4, 5, 6]])
+    for name in ("one", "two"):
+        made.set_adapter(name)
+        base = model(("unused",), fresh=True).unload()
+        loaded = PeftModel.from_pretrained(base, tmp_path / "checkpoint-1" / name)
+        assert torch.equal(loaded.eval()(input_ids=ids).logits, made.eval()(input_ids=ids).logits)
+
+
+RANK = """
+import json, os, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from tiny import groups, model, trainer
+from hira.trainers.credit import matpo
+from hira.trainers.update import Collected
+
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+collect = lambda update: Collected(groups(100 + update)[rank::world])
+run = trainer(Path({folder!r}), made := model(("one", "two"), fresh=True), collect, matpo, steps=2,
+    adapters={{"planner": "one", "*": "two"}}, budget=60, beta=0.1)
+run.run()
+if rank == 0:
+    import torch
+    torch.save({{name: one.detach() for name, one in made.named_parameters()}}, Path({folder!r}) / "weights.pt")
+"""
+
+
+def test_two_processes_make_the_step_of_one(tmp_path: Path) -> None:
+    alone = model(("one", "two"), fresh=True)
+    trainer(tmp_path / "alone", alone, collect, matpo, steps=2, adapters=OWN, budget=60, beta=0.1).run()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    script = RANK.format(tests=str(Path(__file__).parent), folder=str(tmp_path / "two"))
+    (tmp_path / "two").mkdir()
+    shared = {
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        "OMP_NUM_THREADS": "1",
+        "ACCELERATE_USE_CPU": "true",
+    }
+    import os
+
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", script], env={**os.environ, **shared, "RANK": str(at), "LOCAL_RANK": str(at)}
+        )
+        for at in range(2)
+    ]
+    try:
+        assert [one.wait(timeout=120) for one in ranks] == [0, 0]
+    finally:
+        for one in ranks:
+            one.kill()
+    found = torch.load(tmp_path / "two" / "weights.pt")
+    started = weights(model(("one", "two"), fresh=True))
+    moved = sum(float(((one - started[name]) ** 2).sum()) for name, one in weights(alone).items())
+    apart = sum(float(((one - found[name]) ** 2).sum()) for name, one in weights(alone).items())
+    assert (apart / moved) ** 0.5 < 1e-3
+    told = [json.loads(line) for line in (tmp_path / "two" / records.METRICS).read_text().splitlines()]
+    alone_told = records.read(tmp_path / "alone" / records.METRICS)
+    assert told[0]["reward"] == pytest.approx(alone_told[0]["reward"])
+    shutil.rmtree(tmp_path / "two")
+
+
+def test_nothing_is_sent_to_anybody(tmp_path: Path) -> None:
+    run = trainer(tmp_path, model(fresh=True), collect, partial(matpo))
+    assert run.args.report_to == []
