@@ -95,8 +95,13 @@ _SAID: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ("没有来源", "错误标准：报告没有引用任何来源。"),
     ),
 }
+_GENERAL = re.compile(
+    r"\b(?:reports?|deals?|covers?|discuss\w*|mentions?|includ\w+|describ\w+|explain\w*|provid\w+|gives?|says?|states?|"
+    r"identif\w+|contains?|must|should|may|clear(?:ly)?)\b|报告|应当|应该|应|包括|说明|提供|描述",
+    re.IGNORECASE,
+)
+"""What an item says of any report."""
 _MISSING = re.compile(r"says nothing about|does not mention|没有提到|未提及", re.IGNORECASE)
-_ERROR = re.compile(r"cites no source|没有引用", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?!\[)|(?<=[。！？])(?!\s*\[)|\n+")
 
 
@@ -183,7 +188,7 @@ def _about(criterion: str) -> str:
             told = criterion.replace("：", ":")
             if back and told.startswith(front) and told.endswith(back):
                 return told.removeprefix(front).removesuffix(back)
-    return re.sub(r"\breports?\b|报告", " ", criterion, flags=re.IGNORECASE)
+    return _GENERAL.sub(" ", criterion)
 
 
 def _worth(query: str, report: str) -> float:

@@ -1,0 +1,384 @@
+"""Rubrics (rubrics paper, section 3.3): what is valid, eq. 2 and its safe normalisation, writing, judging."""
+
+import asyncio
+import json
+from math import isclose
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hira.errors import DialectError, EndpointError, OutOfBudget
+from hira.events import Notice
+from hira.policies.offline import OfflinePolicy
+from hira.policy import Request
+from hira.rewards.rubric import (
+    FEWEST,
+    MOST,
+    PREFIXES,
+    WEIGHTS,
+    Item,
+    Kind,
+    Rubric,
+    Scores,
+    faults,
+    normalised,
+    value_of,
+    weighted_mean,
+)
+from hira.rewards.rubric_judge import pairwise, pointwise, quality, rate, score
+from hira.rewards.rubric_writer import generate
+from hira.testing import ScriptedPolicy
+from hira.testing.script import role_of
+from hira.testing.team import team_of
+
+QUERY = "Compare tidal and wind power for small islands"
+
+
+def item(weight: int, title: str = "", kind: str = "") -> dict[str, Any]:
+    kind = kind or next(kind for kind, weights in WEIGHTS.items() if weight in weights)
+    return {
+        "title": title or f"Item of {weight}",
+        "description": f"{kind.title()} Criterion: it is so.",
+        "weight": weight,
+    }
+
+
+VALID = [item(5), item(4), item(3), item(2), item(1), item(-1), item(-2)]
+RUBRIC = Rubric.of(VALID)
+
+
+def test_the_case_of_the_papers_appendix_i_is_valid() -> None:
+    """Its prefixes, its weights and its number of items; titles and sentences are ours."""
+    heads = ["Key criterion"] * 3 + ["Important criterion"] * 4 + ["Optional criterion"] * 3 + ["Error criterion"] * 3
+    weights = [5, 5, 5, 4, 4, 3, 3, 2, 2, 1, -2, -2, -1]
+    value = [
+        {"title": f"Title {at}", "description": f"{head}: the report does number {at}.", "weight": weight}
+        for at, (head, weight) in enumerate(zip(heads, weights, strict=True))
+    ]
+    assert faults(value) == []
+    assert sum(Rubric.of(value).weights) == 29
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ("no list", "a rubric is a list of items"),
+        (VALID[:6], "there are 6 items; write 7 to 20"),
+        ([item(5, f"Title {at}") for at in range(21)], "there are 21 items; write 7 to 20"),
+        ([*VALID, "text"], "item 8: it is no object"),
+        ([*VALID, {"title": "A", "weight": 5}], "item 8: its keys are title, weight"),
+        ([*VALID, item(5, "A") | {"reason": "x"}], "item 8: its keys are description, reason, title, weight"),
+        ([*VALID, item(5, " ")], "item 8: title and description have to be texts that say something"),
+        ([*VALID, item(5, "A") | {"weight": "5"}], "item 8: its weight is '5'"),
+        ([*VALID, item(5, "A") | {"weight": True}], "item 8: its weight is True"),
+        ([*VALID, item(5, "A") | {"weight": 4.5}], "item 8: its weight is 4.5"),
+        ([*VALID, item(5, "A") | {"weight": float("inf")}], "item 8: its weight is inf"),
+        (
+            [*VALID, item(5, "A") | {"description": "It is so."}],
+            "item 8: its description begins with none of Key Criterion:",
+        ),
+        ([*VALID, item(5, "A") | {"description": "Key Criterion: "}], "says nothing behind the prefix"),
+        ([*VALID, item(4, "A", "key")], "item 8: its weight is 4, but one that begins with Key Criterion weighs 5"),
+        ([*VALID, item(2, "A", "important")], "weighs 3 or 4"),
+        ([*VALID, item(3, "A", "optional")], "weighs 1 or 2"),
+        ([*VALID, item(1, "A", "error")], "weighs -1 or -2"),
+        ([*VALID, item(-3, "A", "error")], "weighs -1 or -2"),
+        ([*VALID, item(0, "A", "optional")], "weighs 1 or 2"),
+        ([*VALID, item(5)], "the title 'item of 5' stands twice"),
+        ([item(-1, f"Title {at}") for at in range(7)], "no item has a positive weight"),
+    ],
+)
+def test_what_is_no_rubric_is_told_by_all_that_is_wrong_with_it(value: object, wrong: str) -> None:
+    assert wrong in "; ".join(faults(value))
+    with pytest.raises(ValueError, match=r"item|rubric|title|weight"):
+        Rubric.of(value)
+
+
+def test_prefixes_may_be_chinese_and_stand_in_any_case() -> None:
+    one = Item("清晰", "关键标准：报告结构清晰。", 5)
+    assert (one.kind, one.criterion) == ("key", "报告结构清晰。")
+    assert Item("A", "ERROR CRITERION: it errs.", -1).kind == "error"
+    assert Item("A", "**Key Criterion**: it is: so.", 5).criterion == "it is: so."
+    assert Item("A", "A key criterion: no.", 5).kind is None
+
+
+@given(st.data())
+def test_every_rubric_made_by_the_rules_is_valid(data: st.DataObject) -> None:
+    kinds = st.sampled_from([(kind, weight) for kind, weights in WEIGHTS.items() for weight in weights])
+    chosen: list[tuple[Kind, int]] = data.draw(st.lists(kinds, min_size=FEWEST, max_size=MOST))
+    assume(any(weight > 0 for _, weight in chosen))
+    value = [
+        {"title": f"Title {at}", "description": f"{PREFIXES[kind][at % 2]}: so", "weight": weight}
+        for at, (kind, weight) in enumerate(chosen)
+    ]
+    assert faults(value) == []
+    assert Rubric.of(json.loads(json.dumps(Rubric.of(value).json()))) == Rubric.of(value)
+
+
+def test_a_rating_of_one_to_ten_lies_between_0_and_1() -> None:
+    assert [value_of(rating) for rating in (1, 4, 10)] == [0.0, 1 / 3, 1.0]
+    for rating in (0, 11):
+        with pytest.raises(ValueError, match="from 1 to 10"):
+            value_of(rating)
+
+
+def test_eq_2_worked_by_hand() -> None:
+    """Weights 5, 4, 1; ratings 10, 4, 1, which are 1, 1/3 and 0: (5 + 4/3) / 10."""
+    assert isclose(weighted_mean([5, 4, 1], [1, 1 / 3, 0]), 19 / 30)
+
+
+@pytest.mark.parametrize(
+    ("weights", "values", "mean", "safe"),
+    [
+        ([5, 5, 4, -2, -1], [1, 1, 1, 0, 0], 14 / 11, 1.0),
+        ([5, 5, 4, -2, -1], [0, 0, 0, 1, 1], -3 / 11, 0.0),
+        ([5, 5, 4, -2, -1], [1, 1, 1, 1, 1], 1.0, 14 / 17),
+        ([1, -2], [1, 0], -1.0, 1.0),
+        ([1, -2], [0, 1], 2.0, 0.0),
+        ([5, 3, 2], [1, 0.5, 0], 0.65, 0.65),
+    ],
+)
+def test_negative_weights_take_eq_2_out_of_its_range_and_the_normalisation_stays_in_it(
+    weights: list[float], values: list[float], mean: float, safe: float
+) -> None:
+    """Weights 5, 5, 4, -2, -1: 1.27 for a perfect report, -0.27 for the worst. With 1, -2 eq. 2 prefers the bad one."""
+    assert isclose(weighted_mean(weights, values), mean)
+    assert isclose(normalised(weights, values), safe, abs_tol=1e-12)
+
+
+def test_eq_2_has_no_value_where_the_weights_add_up_to_0() -> None:
+    with pytest.raises(ValueError, match="add up to 0"):
+        weighted_mean([2, -1, -1], [1, 0, 0])
+    assert normalised([2, -1, -1], [1, 0, 0]) == 1.0
+    with pytest.raises(ValueError, match="all weights are 0"):
+        normalised([0, 0], [1, 1])
+
+
+def test_weights_and_values_have_to_be_as_many() -> None:
+    for one in (weighted_mean, normalised):
+        with pytest.raises(ValueError, match=r"shorter|longer"):
+            one([1, 2], [1])
+
+
+WEIGHED = st.lists(st.tuples(st.integers(-5, 5), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20)
+
+
+@given(WEIGHED)
+def test_the_normalisation_lies_between_0_and_1_and_orders_as_eq_2_does(items: list[tuple[int, float, float]]) -> None:
+    weights = [weight for weight, _, _ in items]
+    assume(any(weights))
+    one, other = ([pair[at] for pair in items] for at in (1, 2))
+    assert -1e-9 <= normalised(weights, one) <= 1 + 1e-9
+    if sum(weights) > 0:
+        gap = weighted_mean(weights, one) - weighted_mean(weights, other)
+        if abs(gap) > 1e-9:
+            assert (normalised(weights, one) > normalised(weights, other)) == (gap > 0)
+
+
+@given(WEIGHED, st.floats(0, 1))
+def test_the_normalisation_grows_with_what_is_wanted_and_falls_with_faults(
+    items: list[tuple[int, float, float]], more: float
+) -> None:
+    weights, values = [weight for weight, _, _ in items], [value for _, value, _ in items]
+    assume(weights[0])
+    assume(abs(more - values[0]) > 1e-6)
+    changed = normalised(weights, [more, *values[1:]]) - normalised(weights, values)
+    assert (changed > 0) == ((more > values[0]) == (weights[0] > 0))
+
+
+def test_a_missing_rating_leaves_the_report_without_a_score() -> None:
+    scores = Scores(RUBRIC, (10, 10, 10, 10, 10, 1, None))
+    assert (scores.values, scores.weighted_mean, scores.normalised) == (None, None, None)
+    whole = Scores(RUBRIC, (10, 10, 10, 10, 10, 1, 1))
+    assert whole.weighted_mean == 15 / 12
+    assert whole.normalised == 1.0
+
+
+def test_eq_2_is_none_for_a_rubric_for_which_it_is_not_defined() -> None:
+    value = [item(1, "A"), item(1, "B"), *(item(-1, f"Fault {at}") for at in range(2)), item(2, "C"), item(-2, "D")]
+    rubric = Rubric.of([*value, item(1, "E"), item(-1, "F")])
+    scores = Scores(rubric, (10, 10, 1, 1, 10, 1, 10, 1))
+    assert scores.weighted_mean is None
+    assert scores.normalised == 1.0
+
+
+async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_its_faults() -> None:
+    bad = [item(4, "A", "key"), *VALID[1:], {"title": "x"}]
+    policy = ScriptedPolicy(
+        {"rubric": [json.dumps({"items": bad}), f"Here:\n```json\n{json.dumps({'items': VALID})}\n```"]}
+    )
+    rubric = await generate(team_of(policy).conversation("rubric"), QUERY)
+    assert rubric == RUBRIC
+    first, second = policy.requests
+    assert QUERY in first.messages[0].text
+    assert "Between 7 and 20" in first.messages[0].text
+    told = second.messages[-1].text
+    assert "item 1: its weight is 4, but one that begins with Key Criterion weighs 5" in told
+    assert "item 8: its keys are title" in told
+
+
+async def test_a_rubric_that_is_wrong_twice_raises() -> None:
+    policy = ScriptedPolicy({"rubric": ['{"items": []}', "no json"]})
+    with pytest.raises(DialectError):
+        await generate(team_of(policy).conversation("rubric"), QUERY)
+
+
+async def test_keys_beside_the_items_are_no_rubric() -> None:
+    replies = [json.dumps({"items": VALID, "comment": "mine"}), json.dumps({"items": VALID})]
+    policy = ScriptedPolicy({"rubric": replies})
+    assert await generate(team_of(policy).conversation("rubric"), QUERY) == RUBRIC
+    policy.assert_done()
+
+
+def rating(values: dict[str, Any]) -> Any:
+    """A judge that rates by the title of the item."""
+
+    def reply(request: Request) -> str:
+        title = request.messages[0].values["title"]
+        found = values[title]
+        if isinstance(found, BaseException):
+            raise found
+        return found if isinstance(found, str) else json.dumps({"reason": "so", "rating": found})
+
+    return reply
+
+
+RATINGS = {f"Item of {weight}": rated for weight, rated in {5: 10, 4: 7, 3: 4, 2: 1, 1: 10, -1: 1, -2: 10}.items()}
+
+
+async def test_a_report_is_scored_item_by_item_and_each_judge_sees_one_item_without_its_weight() -> None:
+    policy = ScriptedPolicy({"judge": rating(RATINGS)})
+    scores = await score(team_of(policy), RUBRIC, QUERY, "# Report\n\nTides are certain.")
+    assert scores.ratings == (10, 7, 4, 1, 10, 1, 10)
+    earned = 5 + 4 * 6 / 9 + 3 * 3 / 9 + 0 + 1 - 0 - 2
+    assert scores.weighted_mean is not None
+    assert scores.normalised is not None
+    assert isclose(scores.weighted_mean, earned / 12)
+    assert isclose(scores.normalised, (earned + 3) / 18)
+    assert sorted(request.conversation for request in policy.requests) == [f"{at}/judge" for at in range(1, 8)]
+    for request in policy.requests:
+        text = request.messages[0].text
+        assert "Tides are certain." in text
+        assert sum(title in text for title in RATINGS) == 1
+        assert "Criterion:" not in text, "whether it is a merit or a fault is not for the judge to know"
+
+
+async def test_all_items_are_judged_side_by_side() -> None:
+    waiting, everyone = 0, asyncio.Event()
+
+    class Together(ScriptedPolicy):
+        async def complete(self, request: Request, watch: Any = None) -> Any:
+            nonlocal waiting
+            waiting += 1
+            if waiting == len(RUBRIC.items):
+                everyone.set()
+            await asyncio.wait_for(everyone.wait(), 10)
+            return await super().complete(request, watch)
+
+    scores = await score(team_of(Together({"judge": rating(RATINGS)})), RUBRIC, QUERY, "Report")
+    assert scores.normalised is not None
+
+
+@pytest.mark.parametrize(
+    "failure", [EndpointError("overloaded"), "no json", '{"rating": 0}', '{"rating": 11}', '{"rating": 7.5}']
+)
+async def test_a_judge_that_fails_gives_none_never_0(failure: Any) -> None:
+    policy = ScriptedPolicy({"judge": rating({**RATINGS, "Item of 5": failure})})
+    team = team_of(policy)
+    heard: list[Any] = []
+    team.events.readers.append(heard.append)
+    scores = await score(team, RUBRIC, QUERY, "Report")
+    assert scores.ratings == (None, 7, 4, 1, 10, 1, 10)
+    assert scores.normalised is None
+    assert "1/judge: not judged" in next(one.text for one in heard if isinstance(one, Notice))
+
+
+async def test_a_budget_that_is_used_up_is_no_failed_judge() -> None:
+    policy = ScriptedPolicy({"judge": rating({**RATINGS, "Item of 5": OutOfBudget("the budget is used up")})})
+    with pytest.raises(OutOfBudget):
+        await score(team_of(policy), RUBRIC, QUERY, "Report")
+
+
+async def test_reports_scored_by_one_team_are_told_apart() -> None:
+    policy = ScriptedPolicy({"judge": rating(RATINGS)})
+    team = team_of(policy)
+    for name in ("accepted", "rejected"):
+        await score(team, RUBRIC, QUERY, "Report", name)
+    assert {request.conversation.split("/")[0] for request in policy.requests} == {"accepted", "rejected"}
+    assert {role_of(request.conversation) for request in policy.requests} == {"judge"}
+
+
+async def judged(reply: Any, ask: Any) -> Any:
+    policy = ScriptedPolicy({"judge": [reply] if not isinstance(reply, list) else reply})
+    return await ask(team_of(policy).conversation("judge"))
+
+
+async def test_the_quality_of_a_rubric_is_a_reward_of_0_to_4_with_a_confidence() -> None:
+    found = await judged(
+        '{"reason": "sound", "reward": 3.25, "confidence": 80}', lambda one: quality(one, QUERY, RUBRIC)
+    )
+    assert (found.reward, found.confidence, found.reason) == (3.25, 80, "sound")
+    twice = ['{"reward": 4.5}', '{"reward": -1}']
+    assert await judged(twice, lambda one: quality(one, QUERY, RUBRIC)) is None
+
+
+async def test_reports_are_judged_by_themselves_and_in_pairs() -> None:
+    assert await judged('{"rating": 8}', lambda one: pointwise(one, QUERY, "Report")) == 8
+    assert await judged('{"better": "A"}', lambda one: pairwise(one, QUERY, "One", "Other")) == "first"
+    assert await judged('{"better": "B"}', lambda one: pairwise(one, QUERY, "One", "Other")) == "second"
+    assert await judged(["tie", '{"better": "C"}'], lambda one: pairwise(one, QUERY, "One", "Other")) is None
+    assert await judged(EndpointError("gone"), lambda one: pointwise(one, QUERY, "Report")) is None
+
+
+async def test_an_item_without_model_is_rated_by_whether_the_report_holds_its_words() -> None:
+    team = team_of(OfflinePolicy())
+    wanted = Item("Covers tides", "Important Criterion: The report deals with spring tides.", 4)
+    held = await rate(team.conversation("judge"), wanted, QUERY, "Spring tides come at new moon [s1].")
+    absent = await rate(team.conversation("judge"), wanted, QUERY, "The ferry sails at noon.")
+    assert (held, absent) == (10, 1)
+
+
+@pytest.mark.parametrize(
+    "query", [QUERY, "为小岛比较潮汐能与风能", "x", "Why did the mills of Orlen close, and what should be done?"]
+)
+async def test_offline_writes_a_valid_rubric_for_any_query(query: str) -> None:
+    rubric = await generate(team_of(OfflinePolicy()).conversation("rubric"), query)
+    assert faults(rubric.json()) == []
+    assert rubric == await generate(team_of(OfflinePolicy()).conversation("rubric"), query)
+
+
+GOOD = """# Power for small islands
+
+## Tidal power
+
+Tidal power is certain to the minute, and costs 120 crowns [s1]. Small islands have strong tides [s2].
+
+## Wind power
+
+Wind power costs 80 crowns, less than tidal power [s1].
+
+## Conclusion
+
+By comparison wind is better where it blows on 200 days a year [s2]."""
+
+
+async def test_offline_puts_a_report_on_the_topic_before_one_that_misses_it() -> None:
+    team = team_of(OfflinePolicy())
+    rubric = await generate(team.conversation("rubric"), QUERY)
+    good, bad = [await score(team, rubric, QUERY, report) for report in (GOOD, "Bread is baked from flour.")]
+    assert good.normalised is not None
+    assert bad.normalised is not None
+    assert good.normalised > 0.8
+    assert bad.normalised < 0.2
+    assert await pairwise(team.conversation("judge"), QUERY, GOOD, "Bread.") == "first"
+    assert await pairwise(team.conversation("judge"), QUERY, "Bread.", GOOD) == "second"
+    high, low = [await pointwise(team.conversation("judge"), QUERY, report) for report in (GOOD, "Bread.")]
+    assert high is not None
+    assert low is not None
+    assert high > low
+    own, other = [await quality(team.conversation("judge"), query, rubric) for query in (QUERY, "History of jazz")]
+    assert own is not None
+    assert other is not None
+    assert own.reward > other.reward
