@@ -58,7 +58,7 @@ def ablation(models: Sequence[str], seeds: int) -> list[Cell]:
 
 def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
     """One workflow under different limits of subtasks, with and without the experts' descriptions (HiRA, Fig. 3)."""
-    told = {"": {}, "experts not described": {"workflows": {"hira": {"describe_experts": False}}}}
+    told = {"": {}, "not described": {"workflows": {"hira": {"describe_experts": False}}}}
     kinds = told if workflow == "hira" else {"": {}}
     return [
         Cell(workflow, model, seed, f"{limit} subtasks" + (f", {kind}" if kind else ""), {"max_subtasks": limit, **own})

@@ -8,6 +8,7 @@ from typing import Any
 from hira.errors import UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.manifest import manifest
+from hira.evaluation.page import page
 from hira.evaluation.record import Record, read
 from hira.evaluation.run import PLAN, RECORDS, Evaluation
 from hira.evaluation.summary import FETCHES, SEARCHES, Row, as_json, rows
@@ -38,6 +39,7 @@ def _written(
     told = {"data": data, "metric": metric, "questions": questions, "rows": [*map(as_json, found)]}
     _json(folder / "summary.json", told)
     (folder / "summary.md").write_text(markdown(found, data, metric), encoding="utf-8")
+    (folder / "report.html").write_text(page(found, records, cells, told), encoding="utf-8")
     return found
 
 

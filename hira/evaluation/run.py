@@ -16,8 +16,8 @@ from typing import Any
 
 from hira.answer import Answer
 from hira.api import Hira
-from hira.batch import Batch, Question, hopeless
-from hira.errors import HiraError, UsageError
+from hira.batch import Batch, Question
+from hira.errors import AccessDenied, HiraError, UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.item import Item
 from hira.evaluation.record import Record, Score, read, record_of
@@ -171,7 +171,7 @@ class Evaluation:
         began = time.monotonic()
         done = await self._batches[task.cell.name].answer(question)
         del self._watching[run]
-        if hopeless(done):
+        if isinstance(done.answer.rollout.failure, AccessDenied):  # what a workflow cannot do is one question's failure
             self.failure = self.failure or done.answer.rollout.failure
             self._stopped = True
             return None

@@ -24,7 +24,6 @@ from hira.evaluation.summary import rows
 from hira.settings import Settings
 from hira.testing import Endpoint
 
-
 EVERY = Wanted()
 
 

@@ -1,0 +1,190 @@
+"""The page: tables and plots from the rows, and every question with what each way of asking said.
+
+What models wrote stands in the page as text only, and a policy in its head lets nothing else run and nothing be loaded.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from hira.evaluation.cells import Cell
+from hira.evaluation.page.plots import Point, bars, lines, scatter
+from hira.evaluation.record import Record
+from hira.evaluation.summary import Row
+
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_LIMIT = re.compile(r"(\d+) subtasks(?:, (.+))?")
+LONGEST = 600
+"""Characters of an answer that are shown."""
+
+
+def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
+    """The page, as HTML; `told` says data, metric and number of questions."""
+    style, script = _file("page.css"), _file("page.js")
+    allowed = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    questions = "question" if told["questions"] == 1 else "questions"
+    values = {
+        "title": escape(f"{told['data']}: evaluation"),
+        "policy": escape(allowed),
+        "style": style,
+        "script": script,
+        "heading": escape(str(told["data"])),
+        "about": escape(f"{told['questions']:,} {questions}, {len(found)} ways of asking, scored by {told['metric']}"),
+        "sections": "".join(_sections(found)),
+        "questions": _questions(records, cells, found),
+    }
+    return _SLOT.sub(lambda slot: values[slot[1]], _file("page.html"))
+
+
+def _sections(found: Sequence[Row]) -> list[str]:
+    """Every figure that these rows have something for."""
+    names = shown_names(found)
+    accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in found]
+    sections = []
+    if not all(_LIMIT.search(row.variant) for row in found):  # a sweep is seen better as lines
+        drawn = bars(accuracy, "accuracy in %", share=True)
+        sections.append(_section("Accuracy", "share of right answers in %, with 95 % intervals", drawn))
+    if any(_LIMIT.search(row.variant) for row in found):
+        sections.append(_section("Accuracy against the limit of subtasks", "as in HiRA, Fig. 3", _limits(found)))
+    if any(row.variant.startswith("without ") for row in found):
+        sections.append(_section("Ablation", "what each part is worth, as in HiRA, Table 2", _ablation(found)))
+    if any(row.categories for row in found):
+        sections.append(_section("By category", "right answers in %", _categories(found, names)))
+    points = [Point(names[row.name], row.tokens, row.accuracy) for row in found if row.accuracy]
+    if len(points) > 1:
+        sections.append(
+            _section("Accuracy against tokens", "a question's tokens, in and out", scatter(points, "tokens a question"))
+        )
+    calls = bars([(names[row.name], row.calls, None) for row in found], "calls of models a question")
+    tools = bars([(names[row.name], row.interactions, None) for row in found], "calls of tools a question")
+    length = bars([(names[row.name], row.written, None) for row in found], "completion tokens a question")
+    sections.append(_section("Calls and length of reasoning", "as in HiRA, Fig. 5", calls + tools + length))
+    sections.append(_section("What ended how", "", _endings(found, names)))
+    return sections
+
+
+def shown_names(found: Sequence[Row]) -> dict[str, str]:
+    """Names without what all of them share, such as the one model."""
+    parts = [(row.workflow, row.model, row.variant) for row in found]
+    differ = [len({part[at] for part in parts}) > 1 for at in range(3)]
+    differ[0] = differ[0] or not any(differ)
+    shown = {}
+    for row, part in zip(found, parts, strict=True):
+        kept = [one for one, differs in zip(part, differ, strict=True) if one and differs]
+        shown[row.name] = " · ".join(kept) or ("whole" if row.workflow == "hira" else row.name)
+    return shown
+
+
+def _limits(found: Sequence[Row]) -> str:
+    series: dict[str, list[Point]] = {}
+    several = len({row.model for row in found}) > 1
+    for row in found:
+        if row.accuracy and (limit := _LIMIT.search(row.variant)):
+            told = limit[2] or ("experts described" if row.workflow == "hira" else row.workflow)
+            name = " · ".join(part for part in (row.model if several else "", told) if part)
+            series.setdefault(name, []).append(Point(row.name, float(limit[1]), row.accuracy))
+    return lines(list(series.items()), "subtasks at most") if series else ""
+
+
+def _ablation(found: Sequence[Row]) -> str:
+    whole = {row.model: row for row in found if not row.variant}
+    body = []
+    for row in found:
+        base = whole.get(row.model)
+        lost = ""
+        if base and base.accuracy and row.accuracy and row.variant:
+            lost = f"{100 * (row.accuracy.value - base.accuracy.value):+.1f}"
+        value = f"{100 * row.accuracy.value:.1f}" if row.accuracy else "–"
+        body.append([" · ".join(part for part in (row.model, row.variant or "whole") if part), value, lost])
+    return _table(["", "accuracy", "difference"], body)
+
+
+def _categories(found: Sequence[Row], names: Mapping[str, str]) -> str:
+    known = list(dict.fromkeys(name for row in found for name in row.categories))
+    head = "".join(f"<th>{escape(name)}</th>" for name in known)
+    rows = []
+    for row in found:
+        cells = []
+        for name in known:
+            one = row.categories.get(name)
+            if one is None or one.accuracy is None:
+                cells.append("<td>–</td>")
+            else:
+                level = round(10 * one.accuracy)
+                cells.append(
+                    f'<td class="heat h{level}" title="{one.right} of {one.scored}">{100 * one.accuracy:.0f}</td>'
+                )
+        rows.append(f"<tr><th>{escape(names[row.name])}</th>{''.join(cells)}</tr>")
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="wide"><table class="heatmap">{table}</table></div>'
+
+
+def _endings(found: Sequence[Row], names: Mapping[str, str]) -> str:
+    statuses = list(dict.fromkeys(status for row in found for status in row.statuses))
+    head = ["", *(status.replace("_", " ") for status in statuses), "citations supported", "failures"]
+    body = []
+    for row in found:
+        checked = sum(row.verdicts.values())
+        held = f"{row.verdicts.get('supported', 0)} of {checked}" if checked else "–"
+        failures = ", ".join(f"{kind} × {count}" for kind, count in row.failures.items())
+        body.append([names[row.name], *(str(row.statuses.get(one, "")) for one in statuses), held, failures])
+    return _table(head, body)
+
+
+def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    rows = "".join(
+        f"<tr><th>{escape(line[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in line[1:])}</tr>"
+        for line in body
+    )
+    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _section(title: str, told: str, inner: str) -> str:
+    note = f" <span>{escape(told)}</span>" if told else ""
+    return f'<section><h2>{escape(title)}{note}</h2><div class="card">{inner}</div></section>'
+
+
+def _questions(records: Sequence[Record], cells: Sequence[Cell], found: Sequence[Row]) -> str:
+    """Every question, folded; opened it shows what each way of asking said. Those that differ are marked."""
+    names = shown_names(found)
+    called = {cell.name: " · ".join(part for part in cell.group if part) for cell in cells}
+    by_question: dict[tuple[str, str], list[Record]] = {}
+    order = {cell.name: at for at, cell in enumerate(cells)}
+    for record in sorted(records, key=lambda one: (one.category, one.id, order.get(one.cell, 0))):
+        by_question.setdefault((record.id, record.question), []).append(record)
+    parts = []
+    for (key, question), own in by_question.items():
+        right = sum(record.score.correct is True for record in own)
+        kind = "all" if right == len(own) else "none" if right == 0 else "some"
+        answers = "".join(_answer(record, names.get(called.get(record.cell, ""), record.cell)) for record in own)
+        gold = escape(own[0].gold) or "<em>nothing can be known</em>"
+        parts.append(
+            f'<details class="question {kind}"><summary><b>{right}/{len(own)}</b> <span>{escape(question)}</span>'
+            f"<i>{escape(own[0].category)} {escape(key)}</i></summary>"
+            f"<p class=gold>{gold}</p><ul>{answers}</ul></details>"
+        )
+    return "".join(parts)
+
+
+def _answer(record: Record, name: str) -> str:
+    verdict = {True: "right", False: "wrong", None: "unscored"}[record.score.correct]
+    text = record.answer if len(record.answer) <= LONGEST else f"{record.answer[:LONGEST]} …"
+    note = record.error or (record.score.note if record.score.correct is not True else "")
+    shown = f"<p class=note>{escape(note)}</p>" if note else ""
+    head = f"{escape(name)} <span>{verdict}, {record.status.replace('_', ' ')}</span>"
+    return f'<li class="{verdict}"><h4>{head}</h4><p>{escape(text)}</p>{shown}</li>'
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _file(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,0 +1,100 @@
+"""The report as a page: it shows what the records say, loads nothing, and lets no answer become markup."""
+
+import re
+from pathlib import Path
+
+import pytest
+from browser import browser, missing
+
+from hira.evaluation import report
+from hira.evaluation.cells import Cell, ablation, sweep
+from hira.evaluation.page import page
+from hira.evaluation.page.plots import Point, bars, lines, scatter, ticks
+from hira.evaluation.record import Record, Score, Spent
+from hira.evaluation.statistics import Interval
+from hira.evaluation.summary import rows
+
+TOLD = {"data": "made", "metric": "match", "questions": 2}
+
+
+def record(cell: Cell, at: int, *, correct: bool | None, answer: str = "an answer") -> Record:
+    score = Score(correct, None if correct is None else float(correct), "match")
+    return Record(
+        cell.name, str(at), f"kind {at % 2}", f"question {at}?", "gold", answer, "answered", score,
+        roles={"planner": Spent(at + 1, 900 * (at + 1), 40)}, tools={"search": (2, 1)}, verdicts={"supported": 1},
+    )  # fmt: skip
+
+
+def shown(cells: list[Cell], records: list[Record]) -> str:
+    return page(rows(records, cells), records, cells, TOLD)
+
+
+def test_nothing_that_a_model_wrote_becomes_markup() -> None:
+    cell = Cell("hira")
+    attack = "<script>alert(1)</script><img src=x onerror=alert(1)></style>"
+    made = shown([cell], [record(cell, 1, correct=False, answer=attack)])
+    assert "<script>alert" not in made
+    assert "<img" not in made
+    assert "&lt;script&gt;alert(1)" in made
+    assert not re.search(r"(?:src|href)=", made)
+
+
+def test_a_sweep_is_shown_as_lines_and_an_ablation_as_differences() -> None:
+    swept = sweep([1, 2, 4], "hira", [], 1)
+    made = shown(swept, [record(cell, at, correct=at < 2) for cell in swept for at in range(3)])
+    assert made.count('class="line ') == 2
+    assert "experts described" in made
+    ablated = ablation([], 1)
+    made = shown(ablated, [record(cell, 1, correct=not cell.variant) for cell in ablated])
+    assert made.count("-100.0") == 5
+
+
+def test_what_is_unscored_is_shown_as_such() -> None:
+    cell = Cell("hira")
+    made = shown([cell], [record(cell, 1, correct=None)])
+    assert 'class="unscored"' in made
+    assert "0/1" in made
+
+
+def test_plots_take_any_values() -> None:
+    whole = Interval(1.0, 1.0, 1.0)
+    assert bars([("a", None, None), ("b", 0.0, None), ("c", 1.0, whole)], "share", share=True).count("<rect") == 2
+    assert scatter([], "tokens") == ""
+    assert scatter([Point("a", 0.0, whole)], "tokens") == ""
+    assert scatter([Point(f"p{at}", 10.0**at, whole) for at in range(8)], "tokens").count("<circle") == 8
+    assert lines([("a", [Point("a", 1.0, whole)])], "limit").count("<circle") == 1
+    assert ticks(10) == [0, 2, 4, 6, 8, 10]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    cells = [Cell("hira"), Cell("mars")]
+    records = [record(cell, at, correct=at != 3 or cell.workflow == "mars") for cell in cells for at in range(6)]
+    made = shown(cells, records)
+    (tmp_path / "report.html").write_text(made, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_in_a_browser_questions_can_be_searched_and_opened(folder: Path) -> None:
+    with browser(folder / "profile") as driven:
+        driven.open(folder / "report.html")
+        count = "return document.getElementById('count').textContent"
+        assert driven.run(count) == "6 of 6"
+        driven.run("document.querySelector('[data-kind=some]').click()")
+        assert driven.run(count) == "1 of 6"
+        driven.run("const one = document.querySelector('details:not([hidden])'); one.open = true")
+        assert driven.run("return document.querySelectorAll('details[open] li.wrong').length") == 1
+        assert driven.run("return document.querySelector('details[open] li.right h4').textContent").startswith("mars")
+        driven.run(
+            "const s = document.getElementById('wanted'); s.value = 'nowhere'; s.dispatchEvent(new Event('input'))"
+        )
+        assert driven.run(count) == "0 of 6"
+        driven.size(400, 800)
+        assert driven.run("return document.documentElement.scrollWidth") <= 400
+        assert driven.run("return document.querySelectorAll('svg').length") >= 4
+
+
+def test_the_table_for_people_escapes_what_would_break_it() -> None:
+    assert report.table(["a|b"], [["1"]])[0] == "| a\\|b |"
