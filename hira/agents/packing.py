@@ -31,16 +31,16 @@ def first_fit_decreasing(sizes: Sequence[int], capacity: int) -> list[list[int]]
     """
     order = sorted(range(len(sizes)), key=lambda at: -sizes[at])  # stable: of equal ones the first given goes first
     oversized = sum(size > capacity for size in sizes)
-    bins = [[at] for at in order[:oversized]]
-    fitting = order[oversized:]
-    rooms = _Rooms(capacity, len(fitting))
-    opened: list[list[int]] = []
-    for at in fitting:
+    alone, fitting = order[:oversized], order[oversized:]
+    halves = sum(2 * sizes[at] > capacity for at in fitting)  # no two of these fit into one bin
+    bins = [[at] for at in fitting[:halves]]
+    rooms = _Rooms([capacity - sizes[at] for at in fitting[:halves]] + [capacity] * (len(fitting) - halves))
+    for at in fitting[halves:]:
         place = rooms.take(sizes[at])
-        if place == len(opened):
-            opened.append([])
-        opened[place].append(at)
-    return bins + [sorted(one) for one in opened]
+        if place == len(bins):
+            bins.append([])
+        bins[place].append(at)
+    return [[at] for at in alone] + [sorted(one) for one in bins]
 
 
 def beginning(text: str, limit: int) -> str:
@@ -54,12 +54,14 @@ def beginning(text: str, limit: int) -> str:
 
 
 class _Rooms:
-    """The room left in each of at most `most` bins. A node of the tree holds the largest room below it; bins that are
-    not opened yet have all of theirs, so that the first bin with room is always there."""
+    """The room left in each bin. A node of the tree holds the largest room below it. Bins that are not opened yet are
+    there with all of theirs, so that some bin always has room."""
 
-    def __init__(self, capacity: int, most: int) -> None:
-        self.leaves = 1 << max(0, most - 1).bit_length()
-        self.room = [capacity] * (2 * self.leaves)
+    def __init__(self, rooms: Sequence[int]) -> None:
+        self.leaves = 1 << max(0, len(rooms) - 1).bit_length()
+        self.room = [0] * self.leaves + [*rooms] + [0] * (self.leaves - len(rooms))
+        for node in range(self.leaves - 1, 0, -1):
+            self.room[node] = max(self.room[2 * node], self.room[2 * node + 1])
 
     def take(self, size: int) -> int:
         """The first bin with room for it, which then has less."""

@@ -123,10 +123,10 @@ def test_ten_thousand_take_a_small_multiple_of_the_time_to_sort_them(lengths: tu
     sizes = [source.randint(*lengths) for _ in range(10_000)]
     packing, sorting = [], []
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.thread_time()
         first_fit_decreasing(sizes, 1000)
-        packed = time.perf_counter()
+        packed = time.thread_time()
         sorted(range(len(sizes)), key=lambda at: (-sizes[at], at))
         packing.append(packed - began)
-        sorting.append(time.perf_counter() - packed)
+        sorting.append(time.thread_time() - packed)
     assert median(packing) <= 40 * median(sorting)
