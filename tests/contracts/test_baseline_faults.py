@@ -118,7 +118,7 @@ async def test_a_real_llama_cpp_server_with_a_random_model_crashes_no_baseline(l
     await others.aclose()
     assert record.error == ""
     assert record.status in {"answered", "insufficient_evidence"}
-    assert record.answer
+    assert record.answer or not record.sources.read  # a last turn that calls all the same says nothing
     assert record.usage.calls >= (3 if name in GRAMMARS else 1)
 
 

@@ -46,7 +46,8 @@ async def concluded(team: Team, question: str, findings: Sequence[Finding]) -> s
     """The answer from what the steps brought."""
     brought = [(one.subtask.text, one.conclusion) for one in findings]
     shown = "\n\n".join(RESULT.fill(step=said(step), result=said(result)) for step, result in brought)
-    results = Filled(shown, RESULT.name, {"results": brought})
     loop = Loop(team.conversation(PLANNER), [], limit=1, final=True)
-    loop.conversation.say(user(ANSWER.fill(task=said(question), results=results)))
+    loop.conversation.say(
+        user(ANSWER.fill(task=said(question), brought=Filled(shown, RESULT.name, {"pairs": brought})))
+    )
     return await answered(loop, question)

@@ -155,8 +155,8 @@ def plan(asked: Asked) -> Act:
 
 def solve(asked: Asked) -> Act:
     """What the steps concluded, the last first; nothing, if the last brought nothing or a comparison lacks a side."""
-    results = asked.values.get("results")
-    brought: Sequence[tuple[str, str]] = results.values.get("results", ()) if isinstance(results, Filled) else ()
+    shown = asked.values.get("brought")
+    brought: Sequence[tuple[str, str]] = shown.values.get("pairs", ()) if isinstance(shown, Filled) else ()
     told = [result for _, result in brought if not failed(result)]
     question = question_of(asked.value("task"))
     halved = questions.comparison(question) and len(told) < len(brought)
