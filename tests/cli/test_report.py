@@ -1,0 +1,306 @@
+"""`hira report` and `hira rubric`: where they write, what they end with, and a page that can do no harm."""
+
+import base64
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from hira.answer import Answer, answer_of
+from hira.cli import main
+from hira.cli.report_page import as_html, as_markdown
+from hira.cli.shell import Shell
+from hira.evidence import Citation, Source
+from hira.testing import Endpoint
+from hira.trajectory import Rollout
+
+LIBRARY = str(Path(__file__).parent.parent / "data" / "library")
+TOPIC = "Lighthouses, tides and ferries of the coast"
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Said]
+
+
+@pytest.fixture
+def hira(tmp_path: Path) -> Command:
+    def run(*argv: str, stdin: str = "", **environ: str) -> Said:
+        out, err = io.StringIO(), io.StringIO()
+        environ = {"HIRA_MODEL": "offline", "HIRA_JOURNAL": "off", **environ}
+        code = main(argv, Shell(io.StringIO(stdin), out, err, environ, tmp_path, tmp_path / "home"))
+        return Said(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+def test_a_report_goes_to_stdout_in_markdown_with_numbered_references(hira: Command) -> None:
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--quiet")
+    assert said.code == 0
+    assert said.out.startswith(f"# {TOPIC}\n")
+    body, _, listed = said.out.partition("\n## References\n\n")
+    assert not re.search(r"\[s\d", said.out)
+    numbers = sorted({int(number) for number in re.findall(r"\[(\d+)\]", body)})
+    assert numbers == list(range(1, len(numbers) + 1))
+    lines = listed.strip().splitlines()
+    assert [int(line.partition(".")[0]) for line in lines] == numbers
+    assert "1. tides — tides.txt (3 supported)" in lines
+
+
+def test_a_report_in_chinese_has_its_headings_in_chinese(hira: Command) -> None:
+    said = hira("report", "-", "--docs", LIBRARY, "--quiet", stdin="灯塔和渔港的历史\n")
+    assert said.code == 0
+    assert said.out.startswith("# 灯塔和渔港的历史\n")
+    assert said.out.rstrip().endswith("## 参考文献\n\n1. 渔港简史 — notes/渔港.md (1 有据)")
+
+
+def test_with_o_it_goes_to_the_file_and_stdout_stays_empty(hira: Command, tmp_path: Path) -> None:
+    said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.md")
+    assert (said.code, said.out) == (0, "")
+    assert "report.md is written, with 3 references" in said.err
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith(f"# {TOPIC}\n")
+    said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.json", "--quiet")
+    assert (said.code, said.out) == (0, "")
+    assert "[s1]" in json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["answer"]
+    said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.html", "--json", "--quiet")
+    assert json.loads(said.out)["workflow"] == "mams"
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_baseline_and_the_options_of_the_workflow_can_be_chosen(hira: Command) -> None:
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--json", "--quiet", "--workflow", "react-report")
+    assert json.loads(said.out)["workflow"] == "react-report"
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--json", "--quiet", "--set", "mams.max_turns=1")
+    assert json.loads(said.out)["usage"]["calls"] == 3
+
+
+def test_a_workflow_that_settings_name_for_questions_is_none_for_reports(hira: Command) -> None:
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--json", "--quiet", HIRA_WORKFLOW="hira")
+    assert json.loads(said.out)["workflow"] == "mams"
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("report", " "), "the topic is empty"),
+        (("report", TOPIC), "a report needs something to be read"),
+        (("report", TOPIC, "--docs", LIBRARY, "-o", "report.pdf"), "unknown kind of file '.pdf'"),
+        (("report", TOPIC, "--docs", LIBRARY, "-o", "no/report.md"), "there is no folder"),
+        (("report", TOPIC, "--docs", LIBRARY, "--workflow", "hira"), "invalid choice"),
+        (("report", TOPIC, "--docs", LIBRARY, "--role", "planner=x"), "unknown role 'planner'"),
+        (("report", TOPIC, "--docs", LIBRARY, "--set", "mams.chunk=1"), "nothing can be read so"),
+        (("rubric", " "), "the query is empty"),
+        (("rubric", "x", "--report", "none.md"), "--report none.md cannot be read"),
+        (("rubric", "x", "--rubric", "bad.json"), "--rubric bad.json holds no rubric: there are 0 items"),
+    ],
+)
+def test_what_cannot_be_done_ends_with_2_and_says_what_to_do(
+    hira: Command, tmp_path: Path, argv: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "bad.json").write_text('{"items": []}', encoding="utf-8")
+    said = hira(*argv)
+    assert (said.code, said.out) == (2, "")
+    assert told in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_report_of_nothing_ends_with_4(hira: Command, tmp_path: Path) -> None:
+    said = hira("report", "Quantum chromodynamics", "--docs", LIBRARY, "--quiet")
+    assert said.code == 4
+    assert "not enough evidence" in said.err
+
+
+def test_a_budget_ends_it_with_5_and_what_was_written(hira: Command) -> None:
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--quiet", "--max-calls", "5")
+    assert said.code == 5
+    assert "[1]" in said.out
+    assert "the budget" in said.err
+
+
+def test_what_it_could_take_is_told_without_a_call(hira: Command) -> None:
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--dry-run")
+    assert said.code == 0
+    assert all(role in said.out for role in ("search", "state", "report"))
+
+
+def test_a_rubric_is_printed_and_scores_a_report(hira: Command, tmp_path: Path) -> None:
+    hira("report", TOPIC, "--docs", LIBRARY, "--quiet", "-o", "report.md")
+    said = hira("rubric", TOPIC)
+    assert said.code == 0
+    assert "no model is connected" in said.err
+    assert re.match(r"\+5  +Answers the query\n    Key Criterion: ", said.out)
+    said = hira("rubric", TOPIC, "--json")
+    rubric = json.loads(said.out)
+    assert list(rubric) == ["query", "items"]
+    assert 7 <= len(rubric["items"]) <= 20
+    (tmp_path / "rubric.json").write_text(said.out, encoding="utf-8")
+    said = hira("rubric", TOPIC, "--rubric", "rubric.json", "--report", "report.md")
+    assert said.code == 0
+    assert re.search(r"^score: [01]\.\d{3} of 1 \(by eq\. 2 of the paper: -?\d\.\d{3}\)$", said.out, re.MULTILINE)
+    assert said.out.count("/10") == len(rubric["items"])
+    scored = json.loads(hira("rubric", TOPIC, "--rubric", "rubric.json", "--report", "report.md", "--json").out)
+    assert scored["items"] == rubric["items"]
+    assert 0 <= scored["score"] <= 1
+    assert len(scored["ratings"]) == len(rubric["items"])
+
+
+VALID = [
+    {"title": f"Title {at}", "description": f"{head} Criterion: it is so.", "weight": weight}
+    for at, (head, weight) in enumerate([("Key", 5)] * 5 + [("Error", -2)] * 2)
+]
+
+
+def test_a_judge_that_fails_leaves_the_report_without_a_score_and_ends_with_5(hira: Command, tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text("# Report\n", encoding="utf-8")
+    judged = ['{"rating": 10}'] * 6 + ["no json", "none again"]
+    with Endpoint([json.dumps({"items": VALID}), *judged]) as endpoint:
+        said = hira("rubric", TOPIC, "--report", "report.md", "--model", "scripted", "--base-url", endpoint.base_url)
+    assert said.code == 5
+    assert "1 of 7 items could not be judged" in said.err
+    assert "score: none of 1" in said.out
+    assert said.out.count("10/10") == 6
+
+
+def test_a_model_that_writes_no_valid_rubric_ends_with_3(hira: Command) -> None:
+    with Endpoint([json.dumps({"items": VALID[:3]})] * 2) as endpoint:
+        said = hira("rubric", TOPIC, "--model", "scripted", "--base-url", endpoint.base_url)
+    assert (said.code, said.out) == (3, "")
+    assert "the model wrote no valid rubric, asked twice" in said.err
+    assert "there are 3 items; write 7 to 20" in said.err
+
+
+HOSTILE = """# Report <script>alert(1)</script>
+
+Tides rise [s1]. <img src=x onerror=alert(1)> ![pixel](https://evil.example/p.png)
+
+- [click](javascript:alert(1)) and [there](https://evil.example/) and [here](https://tides.example/a?b=1&c=2 "a [s1] onload=x")
+- <https://evil.example/auto> `code [s1] <b>`
+
+```evil" onload="x
+<iframe src="https://evil.example"></iframe> [s2]
+```
+
+| a | b |
+|---|---|
+| <style>@import url(https://evil.example)</style> | \ue0009\ue001 [s2][s1] |
+
+&lt;script&gt; [ref]: https://evil.example
+[def]: https://evil.example
+[def] [s99]
+"""
+
+
+def hostile() -> Answer:
+    record = Rollout("run", '"><script>alert(2)</script> ${policy}', "mams")
+    record.sources.add(
+        Source("https://tides.example/a?b=1&c=2", 'Tides <b> [x](https://evil.example) & "more"', "Tides rise.")
+    )
+    record.sources.add(Source("notes/a<script>.md", "", "Text."))
+    record.sources.add(Source("javascript:alert(3)", "Never cited", "Text."))
+    record.answer, record.status = HOSTILE, "answered"
+    record.citations = [Citation("s1", "Tides rise", "Tides rise.", "supported")]
+    return answer_of(record, "<model>")
+
+
+class Page(HTMLParser):
+    """Every tag with its attributes, and the text in it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.style = ""
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "style":
+            self.style += data
+        else:
+            self.text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+
+OURS = set(
+    "html head meta title style body main article section h1 h2 h3 p ul ol li a sup code pre table thead tbody tr th td"
+    " span em footer strong blockquote hr br del".split()
+)
+
+
+def test_nothing_that_models_or_pages_wrote_is_markup_in_the_page() -> None:
+    page = as_html(hostile())
+    read = Page(page)
+    assert {tag for tag, _ in read.tags} <= OURS
+    allowed: dict[str, set[str]] = {
+        "a": {"href", "rel"}, "li": {"id"}, "html": {"lang"}, "meta": {"charset", "http-equiv", "content", "name"},
+    }  # fmt: skip
+    for tag, attributes in read.tags:
+        assert set(attributes) <= allowed.get(tag, set()), (tag, attributes)
+    links = {attributes["href"] for tag, attributes in read.tags if tag == "a"}
+    assert links == {"#ref-1", "#ref-2", "https://tides.example/a?b=1&c=2"}
+    for words in ("<script>alert(1)</script>", "<iframe", "onerror=alert(1)", "<style>@import"):
+        assert words in read.text, "it is shown as the text that it is"
+
+
+def test_the_page_asks_for_nothing_and_its_policy_lets_nothing_be_asked_for() -> None:
+    page = as_html(hostile())
+    read = Page(page)
+    policy = next(one["content"] for tag, one in read.tags if tag == "meta" and "http-equiv" in one)
+    digest = base64.b64encode(hashlib.sha256(read.style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert not re.search(r"url\(|@import|src=|https?:", read.style)
+    assert "prefers-color-scheme: dark" in read.style
+
+
+def test_marks_are_links_to_the_references_that_they_stand_for() -> None:
+    page = as_html(hostile())
+    assert 'Tides rise <sup><a href="#ref-1">[1]</a></sup>.' in page
+    assert '<a href="#ref-1">[1]</a></sup><sup><a href="#ref-2">[2]</a></sup>' in page
+    ids = {attributes["id"] for tag, attributes in Page(page).tags if tag == "li" and attributes}
+    assert ids == {"ref-1", "ref-2"}
+    assert "#ref-9" not in page, "no text can make a mark of its own"
+
+
+def test_titles_of_sources_are_text_in_markdown_too() -> None:
+    listed = as_markdown(hostile()).partition("## References\n\n")[2]
+    first, second = listed.splitlines()
+    assert first == (
+        '1. Tides \\<b\\> \\[x\\](https://evil.example) & "more" — <https://tides.example/a?b=1&c=2> (1 supported)'
+    )
+    assert second == "2. notes/a\\<script\\>.md"
+
+
+def test_a_page_without_references_shows_no_list() -> None:
+    record = Rollout("run", "Topic", "mams")
+    record.answer = "Nothing is known."
+    page = as_html(answer_of(record, "offline"))
+    assert "<h1>Topic</h1>\n<p>Nothing is known.</p>" in page
+    assert "<h2></h2>" in page
+    assert "h2:empty" in page
+
+
+def test_importing_the_command_loads_no_renderer_before_it_is_needed() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, hira.cli.report; print('markdown_it' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
