@@ -463,3 +463,18 @@ async def test_a_role_that_closed_by_itself_can_be_asked_once_more() -> None:
     assert (step.text, again.text, again.forced) == ("It is 4.", "In sum: 4.", "")
     assert not any(isinstance(event, Notice) for event in heard)
     policy.assert_done()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_workflow_may_make_the_calls_itself(dialect: str) -> None:
+    made: list[Call] = []
+
+    async def perform(one: Call) -> str:
+        made.append(one)
+        return "by the workflow"
+
+    written = DIALECTS[dialect].write(Call("page", {"path": "a"}), page) or calling("page", path="a")
+    loop, policy = loop_of([written, r"\boxed{done}"], dialect)
+    step = await loop.run(perform)
+    assert (step.answer, [(one.name, dict(one.arguments)) for one in made]) == ("done", [("page", {"path": "a"})])
+    assert "by the workflow" in policy.requests[-1].messages[-1].text

@@ -13,6 +13,7 @@ import pytest
 from hira.errors import ToolError
 from hira.tools.addresses import Refused, checked, public
 from hira.tools.fetch import Fetched, Fetcher
+from hira.tools.once import Once
 
 PUBLIC = "93.184.215.14"
 CZECH = "Příliš žluťoučký kůň"
@@ -397,3 +398,21 @@ def test_the_kind_of_a_body_is_told_by_its_first_bytes_before_its_type(content_t
 
 def test_a_checked_url_is_written_in_one_way():
     assert checked(" HTTP://Pub.Example.COM.:80/A?b#c ").url == "http://pub.example.com/A?b"
+
+
+async def test_fetchers_that_share_open_a_page_once_and_try_again_what_did_not_come(web: Web) -> None:
+    once = Once()
+    first, second = (web.fetcher(once=once) for _ in range(2))
+    ok, gone = "http://pub.example.com/ok", "http://pub.example.com/gone"
+    got = await asyncio.gather(first.get(ok), second.get(ok))
+    assert got[0] == got[1]
+    assert len(web.requests) == 1
+    for fetcher in (first, second):
+        assert (await fetcher.get(gone)).status == 404
+    assert len(web.requests) == 3
+
+
+async def test_alone_a_fetcher_keeps_nothing(web: Web) -> None:
+    for _ in range(2):
+        await web.fetcher().get("http://pub.example.com/ok")
+    assert len(web.requests) == 2

@@ -3,7 +3,8 @@ import asyncio
 import pytest
 
 from hira.errors import ToolError
-from hira.tools.search import Cache, Cached, Hit
+from hira.tools.once import Once
+from hira.tools.search import Cache, Cached, Hit, Shared
 
 HITS = [
     Hit("Kama", "https://a.example/kama", "a “long” river", 1, "one", "2024"),
@@ -106,3 +107,23 @@ async def test_where_the_disk_fails_the_service_is_asked(tmp_path):
 async def test_many_may_ask_at_once(cache):
     kept = Cached(Counted(HITS), cache)
     assert await asyncio.gather(*(kept.search(f"q{n}", 5) for n in range(50))) == [HITS] * 50
+
+
+async def test_what_several_runs_ask_at_once_is_sent_once():
+    backend, once = Counted(HITS), Once()
+    runs = [Shared(backend, once) for _ in range(3)]
+    asked = ("The Kama", " the  kama ", "THE KAMA")
+    assert await asyncio.gather(*(run.search(query, 5) for run, query in zip(runs, asked, strict=True))) == [HITS] * 3
+    assert await runs[0].search("The Kama", 6) == HITS
+    assert backend.asked == [("The Kama", 5), ("The Kama", 6)]
+    assert runs[0].name == "one"
+
+
+async def test_failures_and_empty_answers_are_not_shared():
+    backend, once = Counted(ToolError("down"), [], HITS), Once()
+    with pytest.raises(ToolError, match="down"):
+        await Shared(backend, once).search("x", 5)
+    assert await Shared(backend, once).search("x", 5) == []
+    assert await Shared(backend, once).search("x", 5) == HITS
+    assert await Shared(backend, once).search("x", 5) == HITS
+    assert len(backend.asked) == 3
