@@ -25,13 +25,16 @@ LEAST = 2_000
 class MARS:
     """`max_turns` of System 2, results read for a query of the web and documents (`pages`) and of scholarly works
     (`papers`), and tokens of a prompt of System 1 (`window`) are the paper's (section 2.1, Table 5); `queries` of one
-    request are bounded by ourselves."""
+    request are bounded by ourselves. The tokens of a reply of each system are left to the endpoint unless they are set,
+    since not every one takes the paper's 8,192 of System 1 and 28,672 of System 2, all its turns together."""
 
     max_turns: int = 10
     queries: int = 5
     pages: int = 10
     papers: int = 5
     window: int = 23_552
+    system1_reply: int | None = None
+    system2_reply: int | None = None
     name: str = "mars"
 
     def __post_init__(self) -> None:
@@ -46,7 +49,7 @@ class MARS:
 
     async def run(self, question: str, team: Team) -> str:
         async with tools_of(team, self.queries) as tools:
-            loop = begin(question, team, tools, self.max_turns)
+            loop = begin(question, team, tools, self.max_turns, self.system2_reply)
             step = await think(loop)
             while step.calls:
                 loop.observe([(call, await self._result(question, call, loop)) for call in step.calls])
@@ -68,7 +71,9 @@ class MARS:
         found = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
         if not found.ok:
             loop.forget(call)
-        return await distil(question, request, found, team, turn=loop.used, window=self.window)
+        return await distil(
+            question, request, found, team, turn=loop.used, window=self.window, reply=self.system1_reply
+        )
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         """At most so much by role. Two bins hold more than one takes, and one takes at least half of the window."""

@@ -447,6 +447,13 @@ async def test_each_system_has_its_own_model_sampling_and_length() -> None:
     assert MARS().roles == set(cast)
 
 
+async def test_the_length_of_replies_is_bounded_for_each_system_where_it_is_set() -> None:
+    """Table 5."""
+    people, policy = team([wanted("height"), ANSWER])
+    await rollout(MARS(system1_reply=8_192, system2_reply=28_672), QUESTION, people)
+    assert [request.sampling.max_tokens for request in policy.requests] == [28_672, 8_192, 28_672]
+
+
 async def test_a_run_that_broke_off_goes_on_without_distilling_again(tmp_path: Path) -> None:
     settings = Settings(model="offline", docs=(ASEAN,), journal=tmp_path / "journal.sqlite", dialect="native")
     ask = wanted("capital of Myanmar", purpose="its name")

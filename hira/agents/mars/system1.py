@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from hira.agents.loop import PASSAGE, check_spoken
-from hira.agents.mars.system2 import Request
+from hira.agents.mars.system2 import Request, bounded
 from hira.agents.packing import beginning, pack
 from hira.agents.retrieval import Retrieved
 from hira.dialects.answer import spoken
@@ -27,7 +27,9 @@ BEGINNINGS = 1_000
 """Tokens of a bin that System 2 is shown where System 1 could not go through it."""
 
 
-async def distil(question: str, request: Request, found: Retrieved, team: Team, *, turn: int, window: int) -> Filled:
+async def distil(
+    question: str, request: Request, found: Retrieved, team: Team, *, turn: int, window: int, reply: int | None = None
+) -> Filled:
     """What serves the purpose in all that was found, as System 2 is given it (eq. 2 and 3).
 
     Every document stands in exactly one prompt of at most `window` tokens, and all of these are asked at once.
@@ -36,7 +38,7 @@ async def distil(question: str, request: Request, found: Retrieved, team: Team, 
     bins = await asyncio.to_thread(pack, found.documents, room, shortened)
     prompts = [_prompt(question, request, documents, window) for documents in bins]
     names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
-    reading = [_read(*one, team) for one in zip(names, prompts, bins, strict=True)]
+    reading = [_read(*one, team, reply) for one in zip(names, prompts, bins, strict=True)]
     text = "\n\n".join([*(await together(reading)), *found.notes])
     if bins:
         subtask = Subtask(str(turn), request.purpose)
@@ -54,12 +56,12 @@ def _prompt(question: str, request: Request, documents: Sequence[Filled], window
     )
 
 
-async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: Team) -> str:
+async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: Team, reply: int | None) -> str:
     """What System 1 writes of one bin (d_j). It cites nothing that does not stand there.
 
     Where it cannot, System 2 is told why, and how the documents begin.
     """
-    conversation = team.conversation("system1", under)
+    conversation = bounded(team.conversation("system1", under), reply)
     conversation.say(user(prompt))
     try:
         completion = await conversation.turn()

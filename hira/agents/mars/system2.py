@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from hira.agents.expert import attached
 from hira.agents.loop import Loop, Step
 from hira.agents.packing import beginning
+from hira.conversation import Conversation
 from hira.dialects import Call
 from hira.dialects.answer import boxed, tagged
 from hira.errors import ToolError, UsageError
@@ -69,18 +70,27 @@ def requesting(search: Tool, most: int) -> Tool:
     return replace(made, description=REQUEST.fill(where=search.description.partition(".")[0], most=most))
 
 
-def begin(question: str, team: Team, tools: list[Tool], turns: int) -> Loop:
+def begin(question: str, team: Team, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
     """The loop of System 2, told the question: the context c₀."""
-    loop = Loop(team.conversation("system2"), tools, limit=turns, final=True)
+    conversation = bounded(team.conversation("system2"), reply)
+    loop = Loop(conversation, tools, limit=turns, final=True)
     prompt = SYSTEM2.fill(
         today=team.rollout.today,
-        tools=loop.conversation.part.dialect.instructions(tools),
+        tools=conversation.part.dialect.instructions(tools),
         limit=turns,
         question=said(question),
         files=attached(team.files),
     )
-    loop.conversation.say(user(prompt))
+    conversation.say(user(prompt))
     return loop
+
+
+def bounded(conversation: Conversation, reply: int | None) -> Conversation:
+    """The conversation with replies of at most so many tokens, if that is bounded at all (Table 5)."""
+    if reply is not None:
+        sampling = replace(conversation.part.sampling, max_tokens=reply)
+        conversation.part = replace(conversation.part, sampling=sampling)
+    return conversation
 
 
 async def think(loop: Loop) -> Step:
