@@ -79,7 +79,7 @@ def tiny_model(tokenizer, *, seed=0, window=4096, **config):
     }
     return Qwen2ForCausalLM(
         Qwen2Config(
-            vocab_size=len(tokenizer),
+            vocab_size=config.pop("vocab_size", len(tokenizer)),
             max_position_embeddings=window,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,

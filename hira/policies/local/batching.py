@@ -6,12 +6,10 @@ The thread lives as long as there is work. Rows of one adapter make one batch; b
 import asyncio
 import random
 import time
-from array import array
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from hashlib import blake2b
 from threading import Condition, Thread
 from typing import Any
 
@@ -21,6 +19,7 @@ from hira.errors import EndpointError, UsageError
 from hira.policies.local.decoding import Batch
 from hira.policies.local.engine import Sampled, Seen
 from hira.policies.local.rows import Asked, Pieces
+from hira.policies.local.seeds import Seeds
 from hira.policies.local.speaking import adapters_in, at_rest, on_device, speaking
 from hira.policies.local.template import Template
 from hira.policies.local.window import capacity, check_supported, window_of
@@ -63,9 +62,7 @@ class BatchingEngine:
         self._limit = tokens or capacity(model)
         self._reads = reads
         self._gathered = gathered
-        self._seed = random.SystemRandom().getrandbits(64) if seed is None else seed
-        self._fixed = seed is not None
-        self._asked: Counter[bytes] = Counter()
+        self._seeds = Seeds(seed)
         self._changed = Condition()
         self._waiting: deque[Asked] = deque()
         self._batches: dict[str | None, Batch] = {}
@@ -89,10 +86,11 @@ class BatchingEngine:
             names = ", ".join(known) or "it has none"
             raise UsageError(f"the model has no adapter {adapter!r}", fix=f"its adapters: {names}")
         room = self._window - len(prompt)
+        seed = sampling.seed if sampling.seed is not None else self._seeds.of(prompt, self.version, adapter)
         row = Asked(
             tuple(prompt),
             max(1, min(room, sampling.max_tokens or room)),
-            self._source(prompt, sampling.seed, adapter),
+            random.Random(seed),  # noqa: S311 - sampling, not secrets
             self._template.ends,
             self._pieces,
             1.0 if sampling.temperature is None else sampling.temperature,
@@ -131,7 +129,7 @@ class BatchingEngine:
         """The weights have changed: replies tell this version from now on, None counts one more."""
         with self._changed:
             self.version = self.version + 1 if version is None else version
-            self._asked.clear()
+            self._seeds.forget()
 
     async def aclose(self) -> None:
         """End what is under way. The engine can be used again."""
@@ -146,17 +144,6 @@ class BatchingEngine:
         if self._waiting and self._thread is None and not self._pauses:
             self._thread = Thread(target=self._work, name="hira-engine", daemon=True)
             self._thread.start()
-
-    def _source(self, prompt: Sequence[int], seed: int | None, adapter: str | None) -> random.Random:
-        """A row's own random numbers."""
-        if seed is not None:
-            return random.Random(seed)  # noqa: S311 - sampling, not secrets
-        if not self._fixed:
-            return random.Random()  # noqa: S311 - sampling, not secrets
-        told = f"{self._seed} {self.version} {adapter}".encode()
-        key = blake2b(array("q", prompt).tobytes(), key=blake2b(told).digest(), digest_size=16).digest()
-        self._asked[key] += 1
-        return random.Random(f"{key.hex()} {self._asked[key]}")  # noqa: S311 - sampling, not secrets
 
     def _work(self) -> None:
         """Sample until nobody waits, or until somebody wants a pause. The last rows hear of it when the model is as it

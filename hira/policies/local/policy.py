@@ -72,7 +72,7 @@ class LocalPolicy:
         self.conversations.keep(request, prompt, sampled.ids, said)
         if sampled.stop is not None and (at := said.find(sampled.stop)) >= 0:
             said = said[:at]
-        elif sampled.finish == "stop":  # the last token is the one that ended the turn
+        elif sampled.finish == "stop" and sampled.ids and sampled.ids[-1] in self.template.ends:
             said = self.template.decode(sampled.ids[:-1])
         thought = thought_in(said, opened=opens_thought(prompt.text))
         text, calls = thought.text, tuple[ToolCall, ...]()

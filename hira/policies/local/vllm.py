@@ -1,0 +1,191 @@
+"""The engine that samples at a vLLM server: token ids over HTTP, and adapters that are loaded as they are trained.
+
+    VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras 4 --max-lora-rank 64
+
+A server tells the log-probabilities of temperature 1; for another one start it with --logprobs-mode processed_logprobs
+and leave top-p and top-k out.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from hira.errors import BadReply, EndpointError, UsageError
+from hira.policies.failures import failure, gist, no_connection
+from hira.policies.local.engine import Sampled, Seen
+from hira.policies.local.seeds import Seeds
+from hira.policies.transport import transport_for
+from hira.policy import Sampling
+
+SECONDS = 900.0
+_UNNAMED_WINDOW = 1_000_000
+_START = "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 and --enable-lora"
+
+
+class VllmEngine:
+    """Samples at the server of `base_url`, such as http://127.0.0.1:8000/v1, which serves `model`.
+
+    `ends` are the tokens that end a turn beside the model's own. An adapter is loaded under its name and version, so
+    that what was under way with the one before it is not mixed with the next. `open` asks the server how long a prompt
+    may be. May be used from one event loop after another.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        ends: Sequence[int] = (),
+        api_key: str = "",
+        seed: int | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.model = model
+        self.version = 0
+        self._window = _UNNAMED_WINDOW
+        self._ends = sorted(ends)
+        self._key = api_key
+        self._seeds = Seeds(seed)
+        self._seconds = seconds
+        self._served: dict[str, str] = {}
+        self._busy: Counter[str] = Counter()
+        self._stale: set[str] = set()
+        self._where = f"vLLM at {self.base_url}, model {model!r}"
+        self._transport = transport_for(self.base_url)
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    async def open(self) -> "VllmEngine":
+        """Itself, once the server has said that it serves the model. Raises `EndpointError` or `UsageError`."""
+        listed = (await self._call("GET", "/models")).get("data") or []
+        found = next((one for one in listed if one.get("id") == self.model), None)
+        if found is None:
+            names = ", ".join(str(one.get("id")) for one in listed) or "none"
+            raise UsageError(f"the server does not serve {self.model!r}", where=self._where, fix=f"it has: {names}")
+        self._window = int(found.get("max_model_len") or _UNNAMED_WINDOW)
+        return self
+
+    async def sample(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        stops: Sequence[str] = (),
+        adapter: str | None = None,
+        *,
+        seen: Seen | None = None,
+    ) -> Sampled:
+        if adapter is not None and adapter not in self._served:
+            names = ", ".join(self._served) or "none"
+            raise UsageError(f"adapter {adapter!r} is not loaded", where=self._where, fix=f"loaded: {names}")
+        name = self._served[adapter] if adapter else self.model
+        version = self.version
+        self._busy[name] += 1
+        try:
+            reply = await self._call("POST", "/completions", self._body(name, prompt, sampling, stops, adapter))
+        finally:
+            self._busy[name] -= 1
+        sampled = _sampled(reply, prompt, stops, version, where=self._where)
+        if seen:
+            for token in sampled.ids:
+                seen(token)
+        return sampled
+
+    async def load(self, adapter: str, folder: Path, version: int) -> None:
+        """Let an adapter speak with the weights in `folder`, which the server has to see under the same path. Versions
+        before it that nobody is answered by any more are unloaded."""
+        name = f"{adapter}@{version}"
+        try:
+            await self._call("POST", "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
+        except EndpointError as error:
+            error.fix = error.fix or _START
+            raise
+        if old := self._served.get(adapter):
+            self._stale.add(old)
+        self._served[adapter] = name
+        self.version = version
+        self._seeds.forget()
+        await self._unload()
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    async def _unload(self) -> None:
+        for name in [name for name in self._stale if not self._busy[name]]:
+            self._stale.discard(name)
+            await self._call("POST", "/unload_lora_adapter", {"lora_name": name})
+
+    def _body(
+        self, name: str, prompt: Sequence[int], sampling: Sampling, stops: Sequence[str], adapter: str | None
+    ) -> dict[str, Any]:
+        seed = sampling.seed if sampling.seed is not None else self._seeds.of(prompt, self.version, adapter)
+        body = {
+            "model": name,
+            "prompt": list(prompt),
+            "max_tokens": sampling.max_tokens,
+            "temperature": 1.0 if sampling.temperature is None else sampling.temperature,
+            "top_p": 1.0 if sampling.top_p is None else sampling.top_p,
+            "top_k": sampling.top_k or 0,
+            "seed": seed,
+            "stop": list(stops),
+            "stop_token_ids": self._ends,
+            "logprobs": 1,
+            "return_token_ids": True,
+            "add_special_tokens": False,
+            "skip_special_tokens": False,
+            "include_stop_str_in_output": True,
+        }
+        return {key: value for key, value in body.items() if value is not None}
+
+    async def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The reply as an object; of what is no JSON, such as the answers about adapters, an empty one."""
+        headers = {
+            "content-type": "application/json",
+            **({"authorization": f"Bearer {self._key}"} if self._key else {}),
+        }
+        request = httpx.Request(
+            method,
+            self.base_url + path,
+            headers=headers,
+            content=b"" if body is None else json.dumps(body).encode(),
+            extensions={"timeout": {"connect": 10.0, "read": self._seconds, "write": 60.0, "pool": None}},
+        )
+        try:
+            response = await self._transport.handle_async_request(request)
+            raw = await response.aread()
+        except httpx.HTTPError as error:
+            raise no_connection(error, where=self._where, base_url=self.base_url) from error
+        text = raw.decode("utf-8", "replace")
+        try:
+            reply = json.loads(text)
+        except ValueError:
+            reply = text
+        if not response.is_success:
+            raise failure(response.status_code, reply, response.headers, where=self._where, keyed=bool(self._key))
+        return reply if isinstance(reply, dict) else {}
+
+
+def _sampled(
+    reply: Mapping[str, Any], prompt: Sequence[int], stops: Sequence[str], version: int, *, where: str
+) -> Sampled:
+    """What the reply holds. `BadReply` where ids and log-probabilities do not fit: nothing is ever guessed."""
+    try:
+        choice = reply["choices"][0]
+        ids = tuple(int(token) for token in choice["token_ids"])
+        logprobs = tuple(float(one) for one in choice["logprobs"]["token_logprobs"])
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        what = f"the reply holds no token ids or no log-probabilities: {gist(json.dumps(reply))}"
+        raise BadReply(what, where=where, fix="use a vLLM that knows return_token_ids") from error
+    read = choice.get("prompt_token_ids")
+    if len(ids) != len(logprobs) or not ids or (read is not None and list(read) != list(prompt)):
+        what = f"{len(ids)} token ids and {len(logprobs)} log-probabilities came back"
+        raise BadReply(f"{what}, or for another prompt", where=where, retryable=True)
+    stop = choice.get("stop_reason")
+    finish: Any = "length" if choice.get("finish_reason") == "length" else "stop"
+    return Sampled(ids, logprobs, finish, stop if isinstance(stop, str) and stop in stops else None, version)

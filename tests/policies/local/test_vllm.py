@@ -1,0 +1,222 @@
+"""The engine at a vLLM server: what goes over the wire, tested against a server that speaks its shape."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.errors import BadReply, ContextOverflow, EndpointError, UsageError
+from hira.policies.local.vllm import VllmEngine
+from hira.policy import Sampling
+
+Reply = tuple[int, Any]
+
+
+class Server:
+    """Answers as vLLM does, from `completion`; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.completion: Callable[[Any], Reply] = lambda body: (200, said(body, [7, 8, 2]))
+        self.adapters: Callable[[Any], Reply] = lambda body: (200, f"Success: {body['lora_name']}")
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                listed = {"id": "base", "object": "model", "owned_by": "vllm", "max_model_len": 512}
+                self.answer(200, {"object": "list", "data": [listed]})
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                server.asked.append((self.path, body))
+                self.answer(*(server.completion if self.path == "/v1/completions" else server.adapters)(body))
+
+            def answer(self, status: int, reply: Any) -> None:
+                raw = (reply if isinstance(reply, str) else json.dumps(reply)).encode()
+                self.send_response(status)
+                self.send_header("content-type", "text/plain" if isinstance(reply, str) else "application/json")
+                self.send_header("content-length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.base_url = f"http://127.0.0.1:{self.http.server_port}/v1"
+
+
+def said(body: Any, ids: list[int], **choice: Any) -> dict[str, Any]:
+    """A completion as vLLM writes it."""
+    logprobs = {"token_logprobs": [-0.5 - at for at in range(len(ids))], "tokens": [f"t{one}" for one in ids]}
+    told = {
+        "index": 0, "text": "…", "token_ids": ids, "prompt_token_ids": body["prompt"], "logprobs": logprobs,
+        "finish_reason": "stop", "stop_reason": None,
+    }  # fmt: skip
+    return {"object": "text_completion", "model": body["model"], "choices": [{**told, **choice}]}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    thread = threading.Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.http.shutdown()
+    thread.join()
+    made.http.server_close()
+
+
+async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: Server) -> None:
+    engine = await VllmEngine(server.base_url, "base", ends=(2,), seed=1).open()
+    assert engine.window == 512
+    sampled = await engine.sample((3, 4, 5), Sampling(1.0, max_tokens=9), ("</a>",))
+    assert (sampled.ids, sampled.logprobs, sampled.finish, sampled.stop) == (
+        (7, 8, 2),
+        (-0.5, -1.5, -2.5),
+        "stop",
+        None,
+    )
+    _, body = server.asked[0]
+    assert body["prompt"] == [3, 4, 5]
+    assert (body["model"], body["max_tokens"], body["temperature"], body["top_p"], body["top_k"]) == (
+        "base",
+        9,
+        1.0,
+        1.0,
+        0,
+    )
+    assert (body["stop"], body["stop_token_ids"]) == (["</a>"], [2])
+    assert body["return_token_ids"]
+    assert body["include_stop_str_in_output"]
+    assert not body["add_special_tokens"]
+    await engine.aclose()
+
+
+async def test_under_a_seed_each_prompt_has_seeds_of_its_own_which_are_the_same_in_each_run(server: Server) -> None:
+    for _ in range(2):
+        engine = VllmEngine(server.base_url, "base", seed=1)
+        for prompt in ((3, 4), (3, 4), (5,)):
+            await engine.sample(prompt, Sampling(1.0))
+        await engine.aclose()
+    seeds = [body["seed"] for _, body in server.asked]
+    assert seeds[:3] == seeds[3:]
+    assert len(set(seeds)) == 3
+
+
+async def test_a_stop_string_and_the_length_are_told_apart(server: Server) -> None:
+    engine = VllmEngine(server.base_url, "base")
+    server.completion = lambda body: (200, said(body, [7], stop_reason="</a>"))
+    assert (await engine.sample((3,), Sampling(), ("</a>",))).stop == "</a>"
+    server.completion = lambda body: (200, said(body, [7], finish_reason="length"))
+    assert (await engine.sample((3,), Sampling())).finish == "length"
+    server.completion = lambda body: (200, said(body, [7, 2], stop_reason=2))
+    told = await engine.sample((3,), Sampling())
+    assert (told.finish, told.stop) == ("stop", None)
+    await engine.aclose()
+
+
+async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leaves(server: Server) -> None:
+    engine = VllmEngine(server.base_url, "base", seed=1)
+    with pytest.raises(UsageError, match="adapter 'planner' is not loaded"):
+        await engine.sample((3,), Sampling(), (), "planner")
+    await engine.load("planner", Path("/run/1"), 1)
+    first = await engine.sample((3,), Sampling(), (), "planner")
+    await engine.load("planner", Path("/run/2"), 2)
+    second = await engine.sample((3,), Sampling(), (), "planner")
+    assert (first.version, second.version) == (1, 2)
+    told = [(path.removeprefix("/v1/"), body.get("lora_name") or body["model"]) for path, body in server.asked]
+    assert told == [
+        ("load_lora_adapter", "planner@1"),
+        ("completions", "planner@1"),
+        ("load_lora_adapter", "planner@2"),
+        ("unload_lora_adapter", "planner@1"),
+        ("completions", "planner@2"),
+    ]
+    assert server.asked[0][1]["lora_path"] == "/run/1"
+    await engine.aclose()
+
+
+async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: Server) -> None:
+    engine = VllmEngine(server.base_url, "base")
+    await engine.load("planner", Path("/run/1"), 1)
+    held, reached = threading.Event(), threading.Event()
+
+    def slow(body: Any) -> Reply:
+        reached.set()
+        held.wait(20)
+        return 200, said(body, [7])
+
+    server.completion = slow
+    asked = asyncio.create_task(engine.sample((3,), Sampling(), (), "planner"))
+    await asyncio.to_thread(reached.wait, 20)
+    await engine.load("planner", Path("/run/2"), 2)
+    assert not [path for path, _ in server.asked if "unload" in path]
+    held.set()
+    assert (await asked).version == 1
+    await engine.load("planner", Path("/run/3"), 3)
+    assert [body["lora_name"] for path, body in server.asked if "unload" in path] == ["planner@1", "planner@2"]
+    await engine.aclose()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda reply: reply["choices"][0].update(token_ids=[7, 8]),
+        lambda reply: reply["choices"][0].pop("token_ids"),
+        lambda reply: reply["choices"][0].update(logprobs=None),
+        lambda reply: reply["choices"][0].update(prompt_token_ids=[9, 9]),
+        lambda reply: reply["choices"][0].update(token_ids=[], logprobs={"token_logprobs": []}),
+        lambda reply: reply.update(choices=[]),
+    ],
+)
+async def test_ids_and_log_probabilities_that_do_not_fit_are_no_reply(server: Server, spoil: Any) -> None:
+    def spoilt(body: Any) -> Reply:
+        reply = said(body, [7, 8, 2])
+        spoil(reply)
+        return 200, reply
+
+    server.completion = spoilt
+    engine = VllmEngine(server.base_url, "base")
+    with pytest.raises(BadReply):
+        await engine.sample((3,), Sampling())
+    await engine.aclose()
+
+
+async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: Server) -> None:
+    engine = VllmEngine(server.base_url, "base")
+    told = "This model's maximum context length is 512 tokens. However, your request has 600 input tokens."
+    server.completion = lambda _: (400, {"error": {"message": told, "type": "BadRequestError", "code": 400}})
+    with pytest.raises(ContextOverflow) as overflow:
+        await engine.sample((3,), Sampling())
+    assert overflow.value.window == 512
+    server.adapters = lambda _: (404, {"detail": "Not Found"})
+    with pytest.raises(EndpointError) as refused:
+        await engine.load("planner", Path("/run/1"), 1)
+    assert "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in refused.value.fix
+    other = VllmEngine(server.base_url, "other")
+    with pytest.raises(UsageError, match="does not serve 'other'"):
+        await other.open()
+    with pytest.raises(EndpointError):
+        await VllmEngine("http://127.0.0.1:9/v1", "base").open()
+    await other.aclose()
+    await engine.aclose()
+
+
+def test_one_engine_serves_one_event_loop_after_another(server: Server) -> None:
+    engine = VllmEngine(server.base_url, "base")
+
+    async def once() -> tuple[int, ...]:
+        sampled = await engine.sample((3,), Sampling())
+        await engine.aclose()
+        return sampled.ids
+
+    assert asyncio.run(once()) == asyncio.run(once()) == (7, 8, 2)
