@@ -47,7 +47,7 @@ from hira.tools.fetch import HOPS, Fetcher
 from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.tool import LONGEST as QUERY
-from hira.workflows import HiRA
+from hira.workflows import MARS, HiRA, MarsRL
 from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker
 
 ROOT = Path(__file__).parent.parent
@@ -271,7 +271,9 @@ def test_cli_has_a_section_for_every_command() -> None:
     assert set(headings) == set(commands.choices)
 
 
-@pytest.mark.parametrize("command", ["ask", "compare", "doctor", "eval", "mcp", "runs", "show", "resume", "replay", "verify", "trace"])
+@pytest.mark.parametrize(
+    "command", ["ask", "compare", "doctor", "eval", "mcp", "runs", "show", "resume", "replay", "verify", "trace"]
+)
 def test_cli_names_every_flag_and_nothing_else(command: str) -> None:
     told = {flag for row in rows("cli.md", f"## hira {command}") for flag in re.findall(r"--?[a-z][\w-]*", row[0])}
     assert told == flags_of(command)
@@ -361,6 +363,10 @@ LIMITS = {
         f"| steps of a plan | `max_subtasks` | {PlanAndSolve().max_subtasks} |",
         f"| calls of `react` | `calls` | {ReAct().calls} |",
     ],
+    "mars.md": [
+        f"| `{name}` | {getattr(MARS(), name):,} |" for name in ("max_turns", "queries", "pages", "papers", "window")
+    ],
+    "marsrl.md": [f"| `{name}` | {getattr(MarsRL(), name)} |" for name in ("passes", "rounds", "tries")],
     "hira.md": [
         f"| subtasks in a run | {HiRA().max_subtasks} |",
         f"| subtasks in a turn | {HiRA().parallel} |",

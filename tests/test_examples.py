@@ -17,6 +17,8 @@ SAYS = {
         "1/worker: 4 turns, read pages, knew the question",
         "2/worker: 4 turns, read pages, knew its subtask alone",
     ],
+    "mars.py": ["at most five memory entries. [s1]", "1/2/system1: Nothing valid", "answered 8 sources"],
+    "marsrl.py": ["Verdict: incorrect", "3/corrector1/corrector", "may hand out ten subtasks. [s1]\nanswered"],
     "own_expert.py": ["takes 90 minutes", "answered [('harbour',"],
     "own_tool.py": ["High water in Husum is at 13:40 [s1].", "('s1', 'supported',"],
     "own_workflow.py": ["exit code 5", "answered, 1 call,"],
