@@ -5,6 +5,7 @@ from hira.policies.local.template import Template
 from hira.policy import Completion, Delta, Request, Watch
 
 _EVERY = 4
+_THOUGHT = "<thinking>"
 
 
 class Streamed:
@@ -24,8 +25,7 @@ class Streamed:
         if token not in self._template.ends:
             self._ids.append(token)
         if len(self._ids) % _EVERY == 0:
-            written = self._written()
-            self._tell(written[: max(0, len(written) - self._held)])
+            self._tell(self._written())
 
     def end(self, completion: Completion) -> None:
         """Tell the rest."""
@@ -40,9 +40,14 @@ class Streamed:
         return now
 
     def _tell(self, written: str) -> None:
-        reasoning, text, _ = thought_in(written, opened=self._opened)
+        if _THOUGHT.startswith(written.lstrip()[: len(_THOUGHT)]):
+            return
+        reasoning, text, closed = thought_in(written, opened=self._opened)
+        if not closed:
+            self._push(reasoning[: -self._held].rstrip(), "")
+            return
         found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
-        self._push(reasoning, text[: min(found)] if found else text)
+        self._push(reasoning, text[: min([len(text) - self._held, *found])].rstrip() if len(text) > self._held else "")
 
     def _push(self, reasoning: str, text: str) -> None:
         """Hand on what is new; what was told before and is no beginning of it is not taken back."""

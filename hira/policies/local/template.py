@@ -66,7 +66,7 @@ class Template:
         return self._rendered(request.messages[:-1], request.tools) + request.messages[-1].text
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:

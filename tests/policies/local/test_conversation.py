@@ -1,0 +1,250 @@
+"""Token in, token out: what is kept as sampled, what is added, and when a new row begins."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from tiny_hf import CHATML, FORGETFUL, PLAIN, SPECIALS, tiny_tokenizer
+from told_engine import ToldEngine
+
+from hira.errors import ContextOverflow, MediaRefused, ToolsRefused, UsageError
+from hira.messages import Media, Message, assistant, system, user
+from hira.policies.fitting import fitting
+from hira.policies.local.policy import LocalPolicy
+from hira.policies.local.template import Template
+from hira.policy import Completion, Delta, Request, Sampling
+
+SEARCH = {
+    "type": "function",
+    "function": {"name": "search", "description": "Look up.", "parameters": {"type": "object", "properties": {}}},
+}
+CALL = '<tool_call>\n{"name": "search", "arguments": {"query": "mars"}}\n</tool_call>'
+
+
+def pairs_tokenizer() -> Any:
+    """Byte pairs with merges: what a model samples need not be what its text is encoded to."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=SPECIALS, initial_alphabet=letters)
+    inner.train_from_iterator(["the answer the answer user assistant"] * 9, trainer)
+    made = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|im_end|>", pad_token="<|pad|>")
+    made.chat_template = CHATML
+    return made
+
+
+class Talk:
+    """A policy that says these texts in order, as one token a character and the end token."""
+
+    def __init__(self, *said: str, template: str = CHATML, window: int = 100_000, ended: bool = True) -> None:
+        self.tokenizer = tiny_tokenizer(template, window=window)
+        self.replies = [self.tokenizer(one, add_special_tokens=False)["input_ids"] for one in said]
+        self.end = [self.tokenizer.eos_token_id] if ended else []
+        self.engine = ToldEngine(self.tokenizer, window, lambda _: [*self.replies.pop(0), *self.end])
+        self.policy = LocalPolicy("tiny", Template(self.tokenizer), self.engine)
+
+    async def ask(self, *messages: Message, **asked: Any) -> Completion:
+        asked = {"conversation": "planner", "continues": messages[-1].role == "assistant", **asked}
+        return await self.policy.complete(Request(messages, **asked))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {name: number for name, number in self.policy.conversations.counts.items() if number}
+
+    def text(self, at: int) -> str:
+        return str(self.tokenizer.decode(self.engine.prompts[at], skip_special_tokens=False))
+
+
+async def test_sampled_ids_are_never_encoded_again() -> None:
+    tokenizer = pairs_tokenizer()
+    letters = [one for letter in "the answer".replace(" ", "Ġ") for one in [tokenizer.convert_tokens_to_ids(letter)]]
+    assert letters != tokenizer("the answer", add_special_tokens=False)["input_ids"]
+    engine = ToldEngine(tokenizer, say=lambda _: [*letters, tokenizer.eos_token_id])
+    policy = LocalPolicy("tiny", Template(tokenizer), engine)
+    asked = user("What?")
+    first = await policy.complete(Request((asked,), conversation="planner"))
+    assert first.text == "the answer"
+    messages = (asked, assistant(first.text), user("And the answer?"))
+    second = await policy.complete(Request(messages, conversation="planner"))
+    assert first.tokens
+    assert second.tokens
+    before = (*first.tokens.prompt, *first.tokens.sampled)
+    assert second.tokens.prompt[: len(before)] == before
+    added = "\n<|im_start|>user\nAnd the answer?<|im_end|>\n<|im_start|>assistant\n"
+    assert list(second.tokens.prompt[len(before) :]) == tokenizer(added, add_special_tokens=False)["input_ids"]
+
+
+async def test_a_conversation_of_many_turns_is_one_row() -> None:
+    talk = Talk("one", "two", "three")
+    messages = [system("Count."), user("first")]
+    for _ in range(3):
+        said = await talk.ask(*messages)
+        messages += [assistant(said.text), user(f"after {said.text}")]
+    assert talk.counts == {"turns": 3, "rows": 1}
+    assert talk.text(2).endswith("two<|im_end|>\n<|im_start|>user\nafter two<|im_end|>\n<|im_start|>assistant\n")
+
+
+async def test_a_turn_that_was_cut_short_is_closed_by_what_is_added() -> None:
+    talk = Talk("one", "two", ended=False)
+    asked = user("first")
+    said = await talk.ask(asked)
+    await talk.ask(asked, assistant(said.text), user("go on"))
+    assert talk.counts == {"turns": 2, "rows": 1}
+    assert "one<|im_end|>\n<|im_start|>user\ngo on" in talk.text(1)
+
+
+async def test_what_a_dialect_has_cut_begins_a_new_row_with_what_the_run_time_prompt_says() -> None:
+    talk = Talk("one call and another", "two")
+    asked = user("first")
+    await talk.ask(asked)
+    await talk.ask(asked, assistant("one call"), user("result"))
+    assert talk.counts == {"turns": 2, "rows": 2, "broken": 1}
+    assert "one call<|im_end|>" in talk.text(1)
+
+
+async def test_a_template_that_strips_earlier_thought_begins_a_new_row_each_turn() -> None:
+    talk = Talk("<think>hm</think>one", "<think>so</think>two", template=FORGETFUL)
+    assert not talk.policy.template.can.keeps
+    asked = user("first")
+    said = await talk.ask(asked)
+    assert (said.reasoning, said.text) == ("hm", "one")
+    await talk.ask(asked, assistant("<think>hm</think>one"), user("next"))
+    assert talk.counts == {"turns": 2, "rows": 2, "broken": 1}
+    assert "hm" not in talk.text(1)
+
+
+async def test_runs_that_ask_and_say_the_same_keep_their_own_ids() -> None:
+    tokenizer = pairs_tokenizer()
+    merged = tokenizer("the answer", add_special_tokens=False)["input_ids"]
+    letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "the answer".replace(" ", "Ġ")]
+    replies = [merged, letters, merged, letters]
+    engine = ToldEngine(tokenizer, say=lambda _: [*replies.pop(0), tokenizer.eos_token_id])
+    policy = LocalPolicy("tiny", Template(tokenizer), engine)
+    runs = [(user("What?"),), (user("What?"),)]
+    firsts = [await policy.complete(Request(messages, conversation="planner")) for messages in runs]
+    assert firsts[0].text == firsts[1].text
+    for at in (1, 0):
+        messages = (*runs[at], assistant(firsts[at].text), user("And?"))
+        second = await policy.complete(Request(messages, conversation="planner"))
+        first = firsts[at].tokens
+        assert first
+        assert second.tokens
+        assert second.tokens.prompt[: len(first.prompt) + len(first.sampled)] == (*first.prompt, *first.sampled)
+
+
+async def test_a_chain_goes_on_in_the_message_it_began() -> None:
+    talk = Talk("I look. <|begin_q|> mars <|end_q|>", "Red. ", ended=False)
+    asked = user("Which colour?")
+    first = await talk.ask(asked, stop=("<|end_q|>",))
+    assert (first.text, first.stop) == ("I look. <|begin_q|> mars ", "<|end_q|>")
+    chain = assistant(f"{first.text}<|end_q|>\n\nresult: red\n\n")
+    await talk.ask(asked, chain)
+    assert talk.counts == {"turns": 2, "rows": 1}
+    assert talk.text(1).endswith("assistant\nI look. <|begin_q|> mars <|end_q|>\n\nresult: red\n\n")
+
+
+async def test_the_oldest_conversations_are_forgotten_and_go_on_in_a_new_row() -> None:
+    talk = Talk("one", "one", "one", "two")
+    talk.policy.conversations._kept = 2
+    asked = user("first")
+    for name in ("a", "b", "c"):
+        await talk.ask(asked, conversation=name)
+    await talk.ask(asked, assistant("one"), user("next"), conversation="a")
+    assert talk.counts == {"turns": 4, "rows": 4}
+
+
+async def test_native_calls_are_read_and_their_results_added() -> None:
+    talk = Talk(f"I look.\n{CALL}", "Red.")
+    asked = user("Which colour?")
+    said = await talk.ask(asked, tools=(SEARCH,))
+    assert (said.text, said.finish) == ("I look.", "calls")
+    [call] = said.calls
+    assert (call.name, call.arguments) == ("search", '{"query": "mars"}')
+    result = Message("tool", "Mars is red.", call_id=call.id)
+    final = await talk.ask(asked, assistant(said.text, said.calls), result, tools=(SEARCH,))
+    assert final.text == "Red."
+    assert talk.counts == {"turns": 2, "rows": 1}
+    assert '"description": "Look up."' in talk.text(0)
+    assert "<tool_response>\nMars is red.\n</tool_response>" in talk.text(1)
+
+
+async def test_calls_that_are_no_json_reach_the_dialect_as_they_are() -> None:
+    talk = Talk('<tool_call>{"name": "search", "arguments": {"query": </tool_call>', "<tool_call>oh</tool_call>")
+    [broken] = (await talk.ask(user("Which?"), tools=(SEARCH,))).calls
+    assert (broken.name, broken.arguments) == ("search", '{"name": "search", "arguments": {"query":')
+    [nameless] = (await talk.ask(user("Which?"), tools=(SEARCH,))).calls
+    assert (nameless.name, nameless.arguments) == ("", "oh")
+
+
+async def test_where_no_call_may_be_made_none_is_read() -> None:
+    talk = Talk(CALL)
+    said = await talk.ask(user("Which?"), tools=(SEARCH,), choose="none")
+    assert (said.calls, said.text) == ((), CALL)
+
+
+async def test_thought_that_the_template_opened_or_that_never_ends_is_no_text() -> None:
+    opening = CHATML.replace(
+        "{% if add_generation_prompt %}<|im_start|>assistant\n",
+        "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n",
+    )
+    talk = Talk("hm\n</think>\n\nyes", "hm", template=opening)
+    said = await talk.ask(user("first"))
+    assert (said.reasoning, said.text) == ("hm", "yes")
+    never = await talk.ask(user("second"))
+    assert (never.reasoning, never.text) == ("hm", "")
+
+
+@pytest.mark.parametrize(
+    "said", ["plain text", "<think>hm and hm</think>\n\nyes, it is so", f"I look up.\n{CALL}", "a <|end_q|>"]
+)
+async def test_what_is_streamed_is_what_is_said(said: str) -> None:
+    talk = Talk(said)
+    seen: list[Delta] = []
+    request = Request((user("first"),), Sampling(), ("<|end_q|>",), (SEARCH,))
+    completion = await talk.policy.complete(request, seen.append)
+    assert "".join(delta.text for delta in seen if not delta.reasoning) == completion.text
+    assert "".join(delta.text for delta in seen if delta.reasoning) == completion.reasoning
+    assert len(seen) > 1 or len(said) < 24
+
+
+async def test_a_prompt_that_is_too_long_is_refused_and_shortened_as_for_other_policies() -> None:
+    talk = Talk("one", "two", window=2000)
+    long = user("word " * 1000)
+    with pytest.raises(ContextOverflow) as overflow:
+        await talk.ask(long)
+    assert overflow.value.window == 2000
+    assert overflow.value.asked > 5000
+    said = await fitting(talk.policy).complete(Request((user("Answer."), long)))
+    assert said.text == "one"
+    assert "its oldest parts are left out" in said.notes[0]
+    assert 200 < len(talk.engine.prompts[-1]) < 2000
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused_with_a_way_out() -> None:
+    with pytest.raises(UsageError, match="the tokenizer has no chat template") as refused:
+        Template(tiny_tokenizer(None), where="model 'x'")
+    assert "instruct version" in refused.value.fix
+    with pytest.raises(UsageError, match="cannot render this"):
+        Template(tiny_tokenizer("{{ raise_exception('broken') }}"))
+
+
+async def test_a_template_without_tools_and_system_messages_is_used_as_it_can_be() -> None:
+    talk = Talk("one", template=PLAIN)
+    can = talk.policy.template.can
+    assert (can.tools, can.system, can.repeats) == (False, False, False)
+    with pytest.raises(ToolsRefused):
+        await talk.ask(user("Which?"), tools=(SEARCH,))
+    await talk.ask(system("Be brief."), user("Which?"), user("Now."))
+    assert talk.text(0) == "<|im_start|>user\nBe brief.\n\nWhich?\n\nNow.<|im_end|>\n<|im_start|>assistant\n"
+
+
+async def test_pictures_are_refused() -> None:
+    talk = Talk("one")
+    with pytest.raises(MediaRefused, match="takes no pictures"):
+        await talk.ask(user("Look", Media("image", "data:image/png;base64,AAAA")))
