@@ -4,13 +4,13 @@ import asyncio
 import json
 import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hira.agents.expert import Expert
@@ -25,7 +25,7 @@ from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.redaction import without_userinfo
-from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings
+from hira.settings import FILE, LITELLM, OFF, Continuation, RoleSettings, Settings
 from hira.team import Part, Team
 from hira.tools import Tool
 from hira.tools.documents.walk import is_text
@@ -34,6 +34,9 @@ from hira.tools.stand_ins import told
 from hira.trajectory import Rollout
 from hira.workbench import Workbench, web_searches, workbench
 from hira.workflows import Workflow
+
+if TYPE_CHECKING:
+    from hira.telemetry.live import Telemetry
 
 OFFLINE = "offline"
 WANTS_KEY = frozenset({401, 403})
@@ -51,6 +54,7 @@ class Crew:
     bench: Workbench
     own: tuple[Policy, ...]
     journal: Journal | None = None
+    telemetry: "Telemetry | None" = None
 
     @property
     def model(self) -> str:
@@ -78,6 +82,17 @@ class Crew:
             events.readers.append(logged(log))
         if self.settings.max_cost is not None:
             events.readers.append(unpriced(events))
+        watching = self.telemetry.watching() if self.telemetry else nullcontext()
+        with watching as traced:
+            if traced:
+                events.readers.append(traced)
+            async with self._team(run, question, files, events, stream=stream, log=log) as team:
+                yield team
+
+    @asynccontextmanager
+    async def _team(
+        self, run: str, question: str, files: Sequence[Path], events: Events, *, stream: bool, log: Log | None
+    ) -> AsyncIterator[Team]:
         async with self.bench.toolbox(run, question, files, events) as tools:
             budget = budget_of(self.settings)
             record = Rollout(run, question, self.workflow.name)
@@ -87,7 +102,7 @@ class Crew:
             if log:
                 log.tools(await told(tools))
             cast = with_fresh_fallbacks(self.cast)
-            yield Team(cast, record, events, budget, tools, tuple(files), stream, secrets, log)
+            yield Team(cast, record, events, budget, tools, tuple(files), stream, self.settings.secrets, log)
 
     def begun(self, run: str, files: Sequence[Path]) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
@@ -120,6 +135,8 @@ class Crew:
     async def aclose(self) -> None:
         if self.journal:
             await asyncio.to_thread(self.journal.close)
+        if self.telemetry:
+            await asyncio.to_thread(self.telemetry.close)
         await self.bench.aclose()
         for policy in self.own:
             await policy.aclose()
@@ -176,7 +193,8 @@ async def crew(
     prices = await asyncio.to_thread(litellm_table)
     cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
     bench = await workbench(settings, tools, sees="look" in getattr(flow, "roles", ()))
-    return Crew(settings, cast, flow, bench, own, await asyncio.to_thread(opened_journal, settings, bench.notices))
+    journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
+    return Crew(settings, cast, flow, bench, own, journal, opened_telemetry(settings, bench.notices))
 
 
 def opened_journal(settings: Settings, notices: list[str]) -> Journal | None:
@@ -187,6 +205,20 @@ def opened_journal(settings: Settings, notices: list[str]) -> Journal | None:
         return Journal(settings.journal)
     except UsageError as error:
         notices.append(f"{error.what} ({settings.journal}); this run is not recorded and cannot be resumed")
+        return None
+
+
+def opened_telemetry(settings: Settings, notices: list[str]) -> "Telemetry | None":
+    """Where spans of runs go, None for nowhere. One that was named for hira and cannot be used is told of."""
+    if settings.otel in ("", OFF):
+        return None
+    try:
+        from hira.telemetry.live import Telemetry
+
+        return Telemetry(settings.otel)
+    except (ImportError, UsageError):
+        if not settings.origin("otel").startswith("OTEL_"):
+            notices.append("spans are not exported: pip install 'hira[otel]'")
         return None
 
 

@@ -77,7 +77,7 @@ def recorded_settings(entry: Entry) -> Mapping[str, Any]:
     return {
         name: value
         for name, value in entry.settings.items()
-        if name in Settings.model_fields and name not in ("cache", "journal", "reuse", "reuse_hours")
+        if name in Settings.model_fields and name not in ("cache", "journal", "reuse", "reuse_hours", "otel")
     }
 
 

@@ -69,7 +69,7 @@ MCP_CONSENT = "HIRA_MCP"
 # Models of a hundred providers, each with keys of its own in the environment.
 LITELLM = "litellm/"
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
-_GUARDS = ("sandbox", "sandbox_image", "allow")
+_GUARDS = ("sandbox", "sandbox_image", "allow", "otel")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -169,7 +169,8 @@ class Settings(_Checked):
     of preference; `contact` (an address or URL) is told to the sites that are read; `allow` holds "host:port" entries
     of servers of this network that may be opened all the same. `adapter` is a LoRA adapter for a model of this process
     (`hf:NAME`). `mcp` names servers whose tools experts are given. `max_subtasks`, `parallel` and `dialect` are the
-    workflow's own where they are not set; `workflows` holds further options of workflows, by their names.
+    workflow's own where they are not set; `workflows` holds further options of workflows, by their names. `otel` is the
+    base URL of a collector of spans, empty or "off" for none.
     """
 
     model: str = ""
@@ -206,6 +207,7 @@ class Settings(_Checked):
     journal: Path | None = None
     reuse: bool = False
     reuse_hours: float = Field(default=24, gt=0)
+    otel: str = ""
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _withheld: tuple[str, ...] = PrivateAttr(default=())
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
@@ -364,6 +366,7 @@ def _environment(environ: Mapping[str, str], folder: Path) -> _Layer:
         ("api_key", "OPENAI_API_KEY"),
         ("base_url", "OPENAI_BASE_URL"),
         ("searxng_url", "SEARXNG_BASE_URL"),
+        ("otel", "OTEL_EXPORTER_OTLP_ENDPOINT"),
     ):
         if environ.get(variable) and name not in values:
             values[name], origins[name] = environ[variable], variable

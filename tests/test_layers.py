@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
         "answer",
         "given",
         "trace",
+        "telemetry",
         "replay",
         "api",
         "batch",

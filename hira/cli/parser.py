@@ -120,8 +120,12 @@ def _recorded(commands: Any) -> None:
     _limits(resume)
     _output(resume)
     _output(command("replay", "go through a recorded run again without calling anything"))
-    trace = command("trace", "write a run as one web page")
-    trace.add_argument("-o", "--output", required=True, metavar="FILE", help="the page, such as trace.html")
+    trace = command("trace", "write a run as one web page, or send it as spans to a collector")
+    trace.add_argument("-o", "--output", metavar="FILE", help="the page, such as trace.html")
+    trace.add_argument(
+        "--otel", nargs="?", const="", metavar="URL", help="send spans over OTLP/HTTP; without a URL to the set one"
+    )
+    trace.add_argument("--content", action="store_true", help="with what was said: prompts, replies, results")
     trace.add_argument("--debug", action="store_true", help="show tracebacks")
     verify = command("verify", "check the citations of a run again, against what it read")
     _model(verify)

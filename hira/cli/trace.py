@@ -1,4 +1,4 @@
-"""`hira trace`: a recorded run as one web page."""
+"""`hira trace`: a recorded run as one web page, or as spans for a collector of OpenTelemetry."""
 
 import argparse
 
@@ -7,11 +7,25 @@ from hira.cli.output import replaced
 from hira.cli.recorded import opened
 from hira.cli.shell import Shell
 from hira.errors import UsageError
+from hira.redaction import without_userinfo
+from hira.settings import OFF, load
+from hira.telemetry.export import export, sender
+from hira.telemetry.spans import spans_of
 from hira.trace import read
 from hira.trace.page import page
 
 
 def trace(args: argparse.Namespace, shell: Shell) -> int:
+    if args.output is None and args.otel is None:
+        raise UsageError("there is nowhere to write to", fix="name the page with -o FILE, or a collector with --otel")
+    if args.output is not None:
+        _page(args, shell)
+    if args.otel is not None:
+        _spans(args, shell)
+    return OK
+
+
+def _page(args: argparse.Namespace, shell: Shell) -> None:
     path = (shell.folder / args.output).absolute()
     if not path.parent.is_dir():
         raise UsageError(f"--output {args.output}: there is no folder {path.parent}", fix="make it, or name another")
@@ -19,4 +33,15 @@ def trace(args: argparse.Namespace, shell: Shell) -> int:
         made = page(read(journal, args.run))
     replaced(path, made)
     shell.tell(f"hira: {path}")
-    return OK
+
+
+def _spans(args: argparse.Namespace, shell: Shell) -> None:
+    endpoint = args.otel or load({}, shell.environ, shell.folder, shell.home).otel
+    if endpoint in ("", OFF):
+        raise UsageError("no collector is named", fix="hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT")
+    exporter = sender(endpoint)
+    with opened(args, shell) as journal:
+        reading = read(journal, args.run)
+    spans = spans_of(reading, content=args.content)
+    export(reading.entry.id, spans, exporter, endpoint)
+    shell.tell(f"hira: {len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")

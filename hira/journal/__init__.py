@@ -189,6 +189,7 @@ class Journal:
 
     def delete(self, runs: Sequence[str]) -> None:
         """Remove runs with all they hold, and give their room back."""
+        self._writer.settle()  # what waits must not come after the deletion
         deleted: list[Statement] = [("for good", ())]
         deleted += [(name, (run,)) for run in runs for name in ("no calls", "no events", "no sources", "no run")]
         self._writer.put(deleted)

@@ -2,8 +2,8 @@
 
 A frame is in the file before its record counts as written. That takes a few microseconds in the thread that asks, and
 survives the end of the process as a transaction does. The writing thread moves the records into the database, many in
-one transaction; what a process left behind when it was killed, the next one that opens the journal takes in. Taking a
-record in twice in its order changes nothing, so no file needs to say how far it has been read.
+one transaction. Whoever reads the journal takes in first what waits, be it of a living process or of one that was
+killed: taking records in twice, in their order and file by file, changes nothing.
 """
 
 import errno
@@ -12,9 +12,9 @@ import secrets
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hira.journal.values import packed, unpacked
 
@@ -111,38 +111,46 @@ def _opened(path: Path) -> int:
 
 
 def waiting(path: Path) -> list[Path]:
-    """All files of records beside the journal at `path`, of living processes and of dead ones."""
-    with suppress(OSError), os.scandir(path.parent) as found:
-        return sorted(Path(one.path) for one in found if one.name.startswith(f"{path.name}-pending-"))
-    return []
+    """The files beside the journal at `path` that hold records, of living processes and of dead ones. Files without
+    records that a dead process left are removed."""
+    found: list[Path] = []
+    with suppress(OSError), os.scandir(path.parent) as beside:
+        found = sorted(Path(one.path) for one in beside if one.name.startswith(f"{path.name}-pending-"))
+    return [one for one in found if _holds(one)]
+
+
+def _holds(one: Path) -> bool:
+    with suppress(OSError):
+        if one.stat().st_size:
+            return True
+        with one.open("rb") as file:
+            if _locked(file.fileno()):
+                one.unlink()
+    return False
 
 
 @contextmanager
-def left_behind(path: Path) -> Iterator[list[Statement]]:
-    """What processes that are gone recorded, in order. Their files are removed when the context is left without error.
+def records(path: Path) -> Iterator[list[list[Statement]]]:
+    """What waits beside the journal at `path`, a list for each file, in order. The files of processes that are gone are
+    removed when the context is left without error; living ones move theirs again themselves.
 
     To be used inside of a writing transaction: whoever comes meanwhile waits for it, and then finds it taken in.
     """
-    taken: list[tuple[Path, int]] = []
+    left: list[tuple[Path, IO[bytes]]] = []
     found: list[tuple[str, int, list[Statement]]] = []
-    try:
+    with ExitStack() as opened:
         for one in waiting(path):
             with suppress(FileNotFoundError):
-                file = os.open(one, os.O_RDONLY)
-                if not _locked(file):
-                    os.close(file)
-                    continue
-                taken.append((one, file))
-                owner = one.name.rpartition("-")[0]
-                found += [(owner, number, statements) for number, statements in frames(one.read_bytes())]
-        found.sort(key=lambda frame: frame[:2])
-        yield [statement for _, _, statements in found for statement in statements]
-        for one, _ in taken:
+                file = opened.enter_context(one.open("rb"))
+                if _locked(file.fileno()):
+                    left.append((one, file))
+                held = list(frames(file.read()))
+                statements = [statement for _, group in held for statement in group]
+                found += [(one.name.rpartition("-")[0], held[0][0], statements)] if held else []
+        yield [statements for _, _, statements in sorted(found, key=lambda file: file[:2])]
+        for one, _ in left:
             with suppress(OSError):  # where nothing can be locked, a living process holds its file in other ways
                 one.unlink()
-    finally:
-        for _, file in taken:
-            os.close(file)
 
 
 def _locked(file: int) -> bool:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hira.journal.pending import Pending, Statement, left_behind, waiting
+from hira.journal.pending import Pending, Statement, records, waiting
 from hira.journal.values import stored
 
 BEAT = 15.0
@@ -231,13 +231,14 @@ def _insertion(table: str, rows: int) -> str:
 
 
 def take_in(path: Path) -> None:
-    """Move what processes that are gone have left beside the file at `path` into it."""
+    """Move what waits beside the file at `path` into it."""
     if not waiting(path):
         return
     with closing(connected(path)) as connection, connection:
         connection.execute("begin immediate")
-        with left_behind(path) as statements:
-            do(connection, statements)
+        with records(path) as groups:
+            for statements in groups:
+                do(connection, statements)
             connection.commit()
 
 

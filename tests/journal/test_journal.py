@@ -142,14 +142,18 @@ def test_of_a_record_that_was_cut_off_nothing_is_taken_in(journal: Journal) -> N
     assert [call.digest for call in journal.calls("r1")] == ["d0", "d1"]
 
 
-async def test_what_a_living_process_holds_is_left_to_it(journal: Journal) -> None:
-    log = begun(journal)
-    other = Journal(journal.path)
+async def test_what_a_living_process_has_recorded_others_read_at_once(journal: Journal) -> None:
+    log, other = begun(journal), Journal(journal.path)
+    for number in range(20):
+        log.describe(f"question {number}", "hira")
+        log.event({"event": "Notice", "at": 0.0, "text": str(number)})
+        log.end("answered", f"answer {number}", "")
+        entry = other.entry("r1")
+        assert (entry.question, entry.answer) == (f"question {number}", f"answer {number}")
+        assert [event["text"] for event in other.events("r1")] == [str(one) for one in range(number + 1)]
+        if number % 7 == 0:
+            await log.settle()
     assert leftovers(journal)
-    assert len(other.runs()) <= 1
-    log.describe("q", "hira")
-    await log.settle()
-    assert [entry.question for entry in other.runs()] == ["q"]
     other.close()
 
 

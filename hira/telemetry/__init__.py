@@ -1,0 +1,1 @@
+"""OpenTelemetry: a run as spans, by the conventions for generative AI. Needs the extra `otel`."""
