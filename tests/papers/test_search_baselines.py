@@ -295,6 +295,18 @@ async def test_what_was_read_before_an_endpoint_failed_is_told_with_its_source()
 
 
 @BOTH
+async def test_results_are_inserted_into_one_chain_where_the_endpoint_can(workflow: Any, served: Any) -> None:
+    policy = ScriptedPolicy({"reasoner": [searching("tower"), ANSWER], **served})
+    team = team_of(policy, chain=True, tools=BOX)
+    team.read(Source("towers.md", "Towers", READ, "file"))
+    record = await rollout(workflow, QUESTION, team)
+    assert record.status == "answered"
+    last = of(policy, "reasoner")[-1]
+    assert [message.role for message in last.messages] == ["user", "assistant"]
+    assert "31 m high [s1]" in last.messages[-1].text
+
+
+@BOTH
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_at_the_limit_of_searches_the_answer_is_forced(
     workflow: Any, served: dict[str, Any], dialect: str
