@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import signal
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -120,6 +121,11 @@ class PythonSandbox:
         """The files of the session by their place in the folder, at most `most` bytes of each. Follows no link."""
         async with self._lock:
             return await asyncio.to_thread(self.workplace.contents, most)
+
+    async def contents(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
+        """At most `most` bytes of each of these files of the session, without those that are none. Follows no link."""
+        async with self._lock:
+            return await asyncio.to_thread(self.workplace.read, paths, most)
 
     async def _ready(self) -> str:
         """Make sure that an interpreter waits for code; says what was wrong if another one had to be started."""

@@ -13,6 +13,7 @@ from hira.tools.python.container import IMAGE
 from hira.tools.python.layers import Mode
 from hira.tools.python.sandbox import Outcome, PythonSandbox
 from hira.tools.python.usage import Limits
+from hira.tools.python.yields import LARGEST, candidates, source_of
 from hira.tools.tool import Observation, Passage, Tool, tool
 from hira.untrusted import clean
 
@@ -31,7 +32,9 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
     """
 
     async def python(code: str) -> Observation:
-        return observed(await sandbox.run(code), code, sandbox)
+        outcome = await sandbox.run(code)
+        seen = observed(outcome, code, sandbox)
+        return replace(seen, passages=(*seen.passages, *await _yields(outcome, code, sandbox))) if seen.ok else seen
 
     made: Tool = tool(python, seconds=_QUEUE * (sandbox.limits.seconds + 30))
     attached = "".join(_listed(path, named.get(path)) for path in sandbox.readable)
@@ -55,16 +58,36 @@ def _among_others(sandbox: PythonSandbox) -> bool:
 
 def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
     """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
-    base = Path("..") / sandbox.label if _among_others(sandbox) else sandbox.folder
-    written = "".join(f"\nwrote {base / path.relative_to(sandbox.folder)}" for path in outcome.files)
+    written = "".join(f"\nwrote {_told(path, sandbox)}" for path in outcome.files)
     if outcome.status != "ok":
         return Observation(Filled(clean(unmarked(f"{outcome.text}{written}"))), ok=False)
     first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
-    place = f"{sandbox.label}.{outcome.number}" if sandbox.label else str(outcome.number)
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
     text = f"{code.strip()}{OUTPUT}{shown}{written}"
-    source = Source(f"python:{place}", first[:_TITLE] or "computation", text, "computation")
+    source = Source(_place(outcome, sandbox), first[:_TITLE] or "computation", text, "computation")
     return Observation(passages=(Passage(source, text),))
+
+
+def _told(path: Path, sandbox: PythonSandbox) -> Path:
+    """The path by which what was written is told, which later sessions can open."""
+    base = Path("..") / sandbox.label if _among_others(sandbox) else sandbox.folder
+    return base / path.relative_to(sandbox.folder)
+
+
+def _place(outcome: Outcome, sandbox: PythonSandbox) -> str:
+    return f"python:{sandbox.label}.{outcome.number}" if sandbox.label else f"python:{outcome.number}"
+
+
+async def _yields(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
+    """The pictures and texts that a call wrote, as sources of their own."""
+    paths = candidates(outcome.files)
+    contents = await sandbox.contents(paths, LARGEST + 1)
+    made = (
+        source_of(str(_told(path, sandbox)), contents[path], code, _place(outcome, sandbox))
+        for path in paths
+        if path in contents
+    )
+    return [passage for passage in made if passage]
 
 
 def open_python(

@@ -1,6 +1,7 @@
 """The work folder of one session: what lay there before, what each call wrote, and what has to go. Blocking."""
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +85,14 @@ class Workplace:
         for name in names:
             with contextlib.suppress(OSError):
                 contents[name] = read(self.folder, name, most)
+        return contents
+
+    def read(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
+        """At most `most` bytes of each of these files in the folder, without those that are none. Follows no link."""
+        contents: dict[Path, bytes] = {}
+        for path in paths:
+            with contextlib.suppress(OSError):
+                contents[path] = read(self.folder, path.relative_to(self.folder).as_posix(), most)
         return contents
 
     def tidy(self) -> None:

@@ -1,0 +1,85 @@
+"""What a program wrote comes back as sources: figures to be looked at, files to be cited."""
+
+from pathlib import Path
+
+import pytest
+
+from hira.agents.loop import use
+from hira.evidence import verify
+from hira.testing import team_of
+from hira.tools.media import media_reader
+from hira.tools.python import PythonSandbox, open_python, python_tool
+
+
+async def test_a_text_that_a_program_wrote_is_a_source_that_can_be_cited(sandbox: PythonSandbox) -> None:
+    code = "rows = [f'{n},{n * n}' for n in range(40, 43)]\nopen('squares.csv', 'w').write('\\n'.join(rows))"
+    seen = await python_tool(sandbox).call({"code": code})
+    printed, written = (passage.source for passage in seen.passages)
+    assert (printed.kind, printed.location) == ("computation", "python:t.1")
+    assert (written.kind, written.title) == ("computation", "squares.csv")
+    assert written.location == str(sandbox.folder / "squares.csv")
+    assert written.evidence == "40,1600\n41,1681\n42,1764"
+    assert written.program == code
+
+
+async def test_what_the_program_was_told_to_write_is_no_evidence(sandbox: PythonSandbox) -> None:
+    team = team_of([])
+    code = "open('a.txt', 'w').write('Atlantis has 1234 towers')\nopen('b.txt', 'w').write(f'It has {617 * 2} towers')"
+    seen = await use(team.conversation("code"), python_tool(sandbox), {"code": code})
+    assert seen.text.count("[/s") == 3
+    literal, computed = (f"s{at}" for at in (2, 3))
+    verdicts = {
+        one.source: one.verdict
+        for text in (f"Atlantis has 1234 towers [{literal}].", f"It has 1234 towers [{computed}].")
+        for one in verify(text, team.rollout.sources)
+    }
+    assert verdicts[computed] == "supported"
+    assert verdicts[literal] != "supported"
+
+
+async def test_a_long_text_is_shown_by_its_beginning_and_kept(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "open('long.txt', 'w').write('word ' * 10_000)"})
+    passage = seen.passages[1]
+    assert len(passage.text) < 500
+    assert len(passage.source.evidence) >= 50_000
+    seen = await python_tool(sandbox).call({"code": "open('longer.txt', 'w').write('é' * 90_000)"})
+    assert seen.passages[1].source.text.endswith("é …")
+
+
+async def test_bytes_and_a_crowd_of_files_bring_no_crowd_of_sources(sandbox: PythonSandbox) -> None:
+    code = (
+        "open('data.bin', 'wb').write(bytes(range(256)))\n"
+        "open('empty.txt', 'w').close()\nfor n in range(9): open(f'{n}.txt', 'w').write(str(n))"
+    )
+    seen = await python_tool(sandbox).call({"code": code})
+    names = [passage.source.title for passage in seen.passages[1:]]
+    assert names == [f"{n}.txt" for n in range(5)]
+    assert "data.bin" in seen.passages[0].text
+
+
+async def test_a_figure_is_media_and_can_be_looked_at_by_the_path_that_was_told(tmp_path: Path, able: None) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("PIL")
+    code = "import matplotlib.pyplot as plt\n_ = plt.plot([1, 4, 9])\nprint('drawn')"
+    async with open_python(tmp_path / "run")("1") as python:
+        seen = await python.call({"code": code})
+    (figure,) = [passage.source for passage in seen.passages if passage.source.kind == "media"]
+    assert figure.location == "../1/figure-1-1.png"
+    assert "has not been looked at" in figure.text
+    assert media_reader([tmp_path / "run"])(figure.location).kind == "image"
+
+
+async def test_a_link_in_the_place_of_a_file_is_not_followed(sandbox: PythonSandbox, tmp_path: Path) -> None:
+    await sandbox.run("open('a.txt', 'w').write('a')")
+    (tmp_path / "secret.txt").write_text("secret")
+    path = sandbox.folder / "a.txt"
+    path.unlink()
+    path.symlink_to(tmp_path / "secret.txt")
+    assert await sandbox.contents([path], 100) == {}
+
+
+async def test_a_call_that_failed_brings_paths_only(sandbox: PythonSandbox) -> None:
+    seen = await python_tool(sandbox).call({"code": "open('a.txt', 'w').write('a')\n1 / 0"})
+    assert seen.passages == ()
+    assert f"wrote {sandbox.folder / 'a.txt'}" in seen.text
+    assert (sandbox.folder / "a.txt").exists()
