@@ -9,7 +9,7 @@ import pytest
 from hira.dialects import DIALECTS
 from hira.errors import EndpointError, ToolError
 from hira.evidence import Source
-from hira.policy import Request
+from hira.policy import Completion, Request
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
@@ -210,6 +210,18 @@ async def test_sources_that_an_edit_lost_are_named() -> None:
     )
     await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
     assert "no longer cites: s1" in of(policy, "reasoner")[-1].messages[-1].text
+
+
+async def test_an_edit_that_was_cut_off_would_lose_the_end_of_the_report_and_is_not_taken() -> None:
+    policy = ScriptedPolicy(
+        {
+            "reasoner": [write("Height", "h"), editing("longer, with more words"), "Done."],
+            "writer": ["## Height\n\nIt is high.", Completion("# The tower\n\n## Hei", finish="length")],
+        }
+    )
+    record = await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
+    assert record.answer == "# The tower\n\n## Height\n\nIt is high."
+    assert "nothing was changed" in of(policy, "reasoner")[-1].messages[-1].text
 
 
 @pytest.mark.parametrize("written", ["", "<think>endless"])

@@ -73,5 +73,5 @@ def keep_read(team: Team, question: str) -> None:
 def _beginning(text: str) -> str:
     """The first words of a text in one line, without marks that would end a quotation."""
     line = next((line.strip() for line in text.splitlines() if len(line.split()) > 4), text.strip().split("\n")[0])
-    line = line.partition("”")[0].partition('"')[0]
+    line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
     return line if len(line) <= QUOTED else line[:QUOTED].rsplit(" ", 1)[0]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.coordinator import Coordinator
-from hira.agents.loop import PASSAGE, Loop, check_spoken
+from hira.agents.loop import Loop, check_spoken, framed
 from hira.dialects import Call
 from hira.dialects.answer import document, spoken
 from hira.errors import BadReply, Stop, ToolError
 from hira.events import SubtaskIssued
-from hira.evidence import cited, unmarked
+from hira.evidence import cited
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
 from hira.relevance import BM25
@@ -114,7 +114,7 @@ class Article:
         if not self.text:
             return NO_DRAFT.fill()
         prompt = EDIT.fill(instruction=said(instruction), article=said(self.text))
-        edited = await self._reply(self.team.conversation(WRITER, under), prompt)
+        edited = await self._reply(self.team.conversation(WRITER, under), prompt, whole=True)
         if not edited:
             return UNWRITTEN.fill(outline=self.outline)
         before = cited(self.text)
@@ -122,8 +122,8 @@ class Article:
         gone = [one for one in before if one not in cited(self.text)]
         return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
 
-    async def _reply(self, conversation: Conversation, prompt: Filled) -> str:
-        """What the writer wrote, empty if that is nothing to take; the draft then stays as it was."""
+    async def _reply(self, conversation: Conversation, prompt: Filled, *, whole: bool = False) -> str:
+        """What the writer wrote, empty if that is nothing to take, or not the `whole` of it; the draft then stays."""
         conversation.say(user(prompt))
         try:
             completion = await conversation.turn()
@@ -131,7 +131,7 @@ class Article:
         except (BadReply, Stop):
             return ""
         conversation.say(assistant(completion.text))
-        return document(spoken(completion))
+        return "" if whole and completion.finish == "length" else document(spoken(completion))
 
     def _take(self, text: str) -> None:
         self.text = self.team.rollout.answer = text.strip()
@@ -140,13 +140,5 @@ class Article:
         """What was read that has most to do with the section, as passages with their ids."""
         sources = list(self.team.rollout.sources.read.values())
         best = BM25([f"{source.title} {source.evidence}" for source in sources]).best(about, DOCUMENTS)
-        shown = [
-            PASSAGE.fill(
-                id=source.id,
-                title=unmarked(source.title),
-                location=unmarked(source.location),
-                text=unmarked(clip(source.evidence, LONGEST, middle=True)),
-            )
-            for source in (sources[at] for at in best)
-        ]
+        shown = [framed(one, clip(one.evidence, LONGEST, middle=True)) for one in (sources[at] for at in best)]
         return Filled("\n\n".join(shown))
