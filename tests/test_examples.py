@@ -13,11 +13,12 @@ LONGEST = 40
 SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
     "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 6 calls"],
+    "mams.py": ["# How hira checks citations", "1. ", "\nanswered, ", "items, score 0."],
     "matpo.py": [
         "1/worker: 4 turns, read pages, knew the question",
         "2/worker: 4 turns, read pages, knew its subtask alone",
     ],
-    "mars.py": ["at most five memory entries. [s1]", "1/2/system1: Nothing valid", "answered 8 sources"],
+    "mars.py": ["at most five memory entries. [s", "1/1/system1: ", "1/2/system1: ", "answered"],
     "marsrl.py": ["Verdict: incorrect", "3/corrector1/corrector", "may hand out ten subtasks. [s1]\nanswered"],
     "own_expert.py": ["takes 90 minutes", "answered [('harbour',"],
     "own_tool.py": ["High water in Husum is at 13:40 [s1].", "('s1', 'supported',"],
