@@ -19,6 +19,7 @@ from hira.batch import Question, failed
 from hira.casting import Crew, crew
 from hira.chosen import made_workflow
 from hira.errors import HiraError, UsageError
+from hira.events import Reader
 from hira.policy import Policy
 from hira.settings import Settings
 from hira.team import Team
@@ -73,9 +74,12 @@ class Comparison:
         for run in self._runs.values():
             run.stop()
 
-    async def each(self) -> AsyncGenerator[Compared, None]:
-        """How each workflow fared, as they end. One that fails is an answer that says so, and the others go on."""
-        running = {asyncio.ensure_future(self._one(name)) for name in self._runs}
+    async def each(self, *readers: Reader) -> AsyncGenerator[Compared, None]:
+        """How each workflow fared, as they end. One that fails is an answer that says so, and the others go on.
+
+        The `readers` are shown the events of all of them.
+        """
+        running = {asyncio.ensure_future(self._one(name, readers)) for name in self._runs}
         try:
             while running:
                 ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -87,11 +91,11 @@ class Comparison:
             if running:
                 await asyncio.wait(running)
 
-    async def _one(self, name: str) -> Compared:
+    async def _one(self, name: str, readers: Sequence[Reader]) -> Compared:
         run, began = self._runs[name], time.monotonic()
         failure: HiraError
         try:
-            await run.work()
+            await run.work(*readers)
         except HiraError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one workflow must not lose the answers of the others

@@ -13,6 +13,7 @@ from hira.cli.parser import flags
 from hira.cli.shell import Shell
 from hira.compare import Compared, comparison
 from hira.errors import UsageError
+from hira.events import Event, Notice, Reader
 from hira.settings import Settings, load
 from hira.tools.documents.walk import printable
 from hira.trajectory import Status
@@ -52,12 +53,24 @@ async def _compared(
             if line := announced(next(iter(compared.crews.values()))):
                 shell.remark(line)
             with interruptible(compared, working, shell.remark):
-                async for one in compared.each():
+                async for one in compared.each(important(shell)):
                     found[one.workflow] = one
                     say(f"{one.workflow}: {told(one)}")
     except asyncio.CancelledError:
         return None
     return [found[name] for name in names]
+
+
+def important(shell: Shell) -> Reader:
+    """A reader that tells what a person has to know, such as documents that could not be read, once for all runs."""
+    heard: set[str] = set()
+
+    def read(event: Event) -> None:
+        if isinstance(event, Notice) and event.important and event.text not in heard:
+            heard.add(event.text)
+            shell.remark(event.text)
+
+    return read
 
 
 def told(one: Compared) -> str:

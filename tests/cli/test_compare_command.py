@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,15 @@ def test_progress_goes_to_stderr_and_can_be_left_out(tmp_path: Path) -> None:
     said = hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR)
     assert "hira: react-report: answered after" in said.err
     assert "after" not in hira(tmp_path, QUESTION, "--docs", str(LIBRARY), *PAIR, "--quiet").err
+
+
+def test_documents_that_cannot_be_read_are_told_once(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    shutil.copytree(LIBRARY, docs)
+    (docs / "broken.pdf").write_bytes(b"no pdf at all")
+    said = hira(tmp_path, QUESTION, "--docs", "docs", *PAIR, "--quiet")
+    assert said.code == OK
+    assert said.err.count("broken.pdf") == 1
 
 
 def test_json_is_one_object_with_what_ask_gives_for_each(tmp_path: Path) -> None:
