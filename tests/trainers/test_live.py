@@ -1,67 +1,178 @@
 """The weights in training behind the policy seam: workflows as they are, prompts as at run time, rows from turns."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+pytest.importorskip("peft")
 
-from tiny_hf import tiny_tokenizer
-from told_engine import Speaking, ToldEngine
+from tiny_hf import FORGETFUL, tiny_model, tiny_tokenizer, with_adapters  # noqa: E402
+from told_engine import Speaking, ToldEngine  # noqa: E402
 
-from hira.chosen import made_workflow
-from hira.dialects import DIALECTS
-from hira.policies.local.template import Template
-from hira.settings import Settings
-from hira.team import Part, Team
-from hira.tools import Toolbox
-from hira.tools.documents import Index, browse_documents, search_documents
-from hira.tools.python import open_python
-from hira.trainers.live import LivePolicy
-from hira.trajectory import Rollout
-from hira.workflows import WORKFLOWS, rollout
+from hira.chosen import made_workflow  # noqa: E402
+from hira.dialects import DIALECTS  # noqa: E402
+from hira.messages import user  # noqa: E402
+from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.template import Template  # noqa: E402
+from hira.policy import Request, Sampling  # noqa: E402
+from hira.settings import Settings  # noqa: E402
+from hira.team import Part, Team  # noqa: E402
+from hira.tools import Toolbox  # noqa: E402
+from hira.tools.documents import Index, browse_documents, search_documents  # noqa: E402
+from hira.tools.files import files_tool  # noqa: E402
+from hira.tools.python import open_python  # noqa: E402
+from hira.trainers.live import LivePolicy  # noqa: E402
+from hira.trainers.rows import rows_of  # noqa: E402
+from hira.trajectory import Rollout, Trajectory, Turn  # noqa: E402
+from hira.workflows import WORKFLOWS, HiRA, rollout  # noqa: E402
 
+torch.set_num_threads(1)
+pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the capital of Myanmar?"
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return tiny_tokenizer(window=1_000_000)
+TOKENIZER = tiny_tokenizer(window=1_000_000)
 
 
 @pytest.fixture
 async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
     index = Index([ASEAN])
-    yield Toolbox(search=search_documents(index), browse=browse_documents(index), python=open_python(tmp_path))
+    yield Toolbox(
+        search=search_documents(index),
+        browse=browse_documents(index),
+        files=files_tool([ASEAN / "myanmar.md"]),
+        python=open_python(tmp_path),
+    )
     index.close()
 
 
 async def ran(name: str, dialect: str, live: LivePolicy, tools: Toolbox, *, chain: bool = False) -> Rollout:
+    """A run of the workflow in which `offline` decides what the weights say."""
     part = Part(Speaking(live), dialect=DIALECTS[dialect], continuation="chain" if chain else "turns")
-    return await rollout(made_workflow(Settings(workflow=name)), QUESTION, Team({"*": part}, tools=tools))
+    team = Team({"*": part}, tools=tools, files=(ASEAN / "myanmar.md",))
+    return await rollout(made_workflow(Settings(workflow=name)), QUESTION, team)
 
 
-def shown(record: Rollout, template: Template) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """For every turn the ids of its prompt, and those of the run-time prompt made anew from its request."""
-    turns = [turn for trajectory in record.trajectories.values() for turn in trajectory.turns]
-    assert all(turn.completion.tokens for turn in turns)
-    return [
-        (turn.completion.tokens.prompt, tuple(template.encode(template.prompt(turn.request))))  # type: ignore[union-attr]
-        for turn in turns
-    ]
+def turns(record: Rollout) -> list[Turn]:
+    return [turn for trajectory in record.trajectories.values() for turn in trajectory.turns]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+def seen(turn: Turn) -> tuple[int, ...]:
+    assert turn.completion.tokens
+    return turn.completion.tokens.prompt
+
+
+def at_run_time(turn: Turn, template: Template) -> tuple[int, ...]:
+    """The ids of the prompt that a server would make of the same request: the template's text, encoded as a whole."""
+    return tuple(template.encode(template.prompt(turn.request)))
+
+
+def leaves_out_the_end(trajectory: Trajectory) -> int:
+    """How often a chain carries on what the model had ended with its end token, which the run-time prompt leaves out."""
+    pairs = pairwise(trajectory.turns)
+    return sum(after.request.continues and before.completion.stop is None for before, after in pairs)
+
+
+# in one chain only where calls are text: a native call ends its message
+WAYS = [(dialect, False) for dialect in DIALECTS] + [(dialect, True) for dialect in DIALECTS if dialect != "native"]
+
+
+@pytest.mark.parametrize(("dialect", "chain"), WAYS)
 @pytest.mark.parametrize("name", WORKFLOWS)
 async def test_a_rollout_sees_the_token_ids_of_the_run_time_prompt(
-    name: str, dialect: str, tokenizer: Any, tools: Toolbox
+    name: str, dialect: str, chain: bool, tools: Toolbox
 ) -> None:
-    live = LivePolicy("tiny", tokenizer, ToldEngine(tokenizer))
-    record = await ran(name, dialect, live, tools)
+    live = LivePolicy("tiny", TOKENIZER, ToldEngine(TOKENIZER))
+    record = await ran(name, dialect, live, tools, chain=chain)
     assert record.failure is None
-    assert [seen for seen, _ in shown(record, live.template)] == [made for _, made in shown(record, live.template)]
-    assert live.counts["turns"] == len(shown(record, live.template))
+    assert turns(record)
+    assert [seen(turn) for turn in turns(record)] == [at_run_time(turn, live.template) for turn in turns(record)]
+    assert live.counts["broken"] == sum(map(leaves_out_the_end, record.trajectories.values()))
+    assert live.counts["rows"] == len(rows_of(record).rows)
+
+
+async def test_each_conversation_of_a_run_is_one_row_that_holds_all_its_turns(tools: Toolbox) -> None:
+    live = LivePolicy("tiny", TOKENIZER, ToldEngine(TOKENIZER))
+    record = await ran("hira", "native", live, tools)
+    cut = rows_of(record)
+    assert (cut.breaks, cut.dropped) == (0, 0)
+    assert [row.conversation for row in cut.rows] == list(record.trajectories)
+    planner = cut.rows[0]
+    assert planner.turns == len(record.trajectories["planner"].turns) == 2
+    told = TOKENIZER.decode([one for one, own in zip(planner.completion, planner.mask, strict=True) if own])
+    assert told == "".join(
+        TOKENIZER.decode(turn.completion.tokens.sampled)  # type: ignore[union-attr]
+        for turn in record.trajectories["planner"].turns
+    )
+
+
+async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time_prompt(tools: Toolbox) -> None:
+    class Thinking(Speaking):
+        async def complete(self, request: Request, watch: Any = None) -> Any:
+            from told_engine import NEXT, written
+
+            NEXT.set(f"<think>\nhm\n</think>\n\n{written(await self.offline.complete(request))}")
+            return await self.policy.complete(request, watch)
+
+    tokenizer = tiny_tokenizer(FORGETFUL, window=1_000_000)
+    live = LivePolicy("tiny", tokenizer, ToldEngine(tokenizer))
+    team = Team({"*": Part(Thinking(live), dialect=DIALECTS["tags"])}, tools=tools)
+    record = await rollout(HiRA(), QUESTION, team)
+    assert record.status == "answered"
+    assert all(turn.completion.reasoning == "hm" for turn in turns(record))
+    assert [seen(turn) for turn in turns(record)] == [at_run_time(turn, live.template) for turn in turns(record)]
+    assert live.counts["broken"] == rows_of(record).breaks > 0
+
+
+@pytest.mark.slow
+async def test_many_rollouts_at_once_are_sampled_with_the_weights_that_are_told(tools: Toolbox) -> None:
+    tokenizer = tiny_tokenizer(window=8192)
+    model = with_adapters(tiny_model(tokenizer, window=8192), "planner", "worker")
+    engine = BatchingEngine(model, Template(tokenizer), seed=5)
+    live = LivePolicy("tiny", tokenizer, engine, {"planner": "planner", "*": "worker"})
+    part = Part(live, Sampling(1.0, top_p=1.0, max_tokens=20), DIALECTS["tags"])
+
+    async def one(at: int) -> Rollout:
+        return await rollout(HiRA(max_subtasks=1), f"Question {at % 2}?", Team({"*": part}, tools=tools))
+
+    records = await asyncio.gather(*map(one, range(8)))
+    rows = [row for record in records for row in rows_of(record).rows]
+    assert {row.model for row in rows} == {"tiny:planner@0"}
+    assert len({row.completion for row in rows}) > 6
+    model.eval()
+    model.set_adapter("planner")
+    for row in rows[:4]:
+        with torch.no_grad():
+            logits = model(torch.tensor([[*row.prompt, *row.completion]])).logits[0].float()
+        told = torch.log_softmax(logits, -1)[len(row.prompt) - 1 : -1]
+        for at, (token, own) in enumerate(zip(row.completion, row.mask, strict=True)):
+            assert not own or row.logprobs[at] == pytest.approx(told[at, token].item(), abs=2e-4)
+
+
+async def test_a_role_speaks_with_its_adapter_and_tells_the_version_of_its_weights() -> None:
+    tokenizer = tiny_tokenizer()
+    model = with_adapters(tiny_model(tokenizer), "planner", "worker")
+    engine = BatchingEngine(model, Template(tokenizer), seed=5)
+    live = LivePolicy("tiny", tokenizer, engine, {"planner": "planner", "judge": None, "*": "worker"})
+    asked = {
+        name: Request((user("Question?"),), Sampling(0.0, max_tokens=12), conversation=name)
+        for name in ("planner", "2/code.3", "judge", "1/planner")
+    }
+    told = {name: await live.complete(request) for name, request in asked.items()}
+    assert [one.model for one in told.values()] == ["tiny:planner@0", "tiny:worker@0", "tiny@0", "tiny:planner@0"]
+    assert told["planner"].text == told["1/planner"].text
+    assert len({one.text for one in told.values()}) == 3
+    with engine.paused(), torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B.planner" in name:
+                parameter.mul_(-3)
+        engine.updated()
+    later = {name: await live.complete(request) for name, request in asked.items()}
+    assert later["planner"].model == "tiny:planner@1"
+    assert later["planner"].text != told["planner"].text, "the new weights speak"
+    assert later["judge"].text == told["judge"].text
