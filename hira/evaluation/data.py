@@ -9,7 +9,7 @@ from hira.errors import UsageError
 from hira.evaluation.files import items_of
 from hira.evaluation.item import Item
 from hira.evaluation.mini import DOCS, QUESTIONS
-from hira.evaluation.public import SETS, load_public
+from hira.evaluation.public import REPORTS, SETS, load_public
 from hira.settings import did_you_mean
 
 MINI = "mini"
@@ -47,18 +47,18 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
     if name == MINI:
         return Data(MINI, chosen(items_of(QUESTIONS), wanted, MINI), (DOCS,))
     known, equals, file = name.partition("=")
-    if known in SETS:
+    if known in (*SETS, REPORTS):
         path = folder / Path(file).expanduser() if equals else None
-        if path and not path.is_file():
+        if path and not path.exists():
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")
         items = load_public(known, file=path, split=wanted.split, config=wanted.config)
-        return Data(known, chosen(items, wanted, known), metric=SETS[known].metric)
+        return Data(known, chosen(items, wanted, known), metric=SETS[known].metric if known in SETS else "race")
     path = folder / Path(name).expanduser()
     if path.is_file():
         return Data(path.name, chosen(items_of(path, wanted.columns), wanted, name))
     if path.suffix in KINDS:
         raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
-    raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS]))
+    raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, REPORTS]))
 
 
 def chosen(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:

@@ -15,6 +15,7 @@ from hira.evaluation.item import Item
 
 Rows = list[Mapping[str, Any]]
 QA = "RUC-NLPIR/FlashRAG_datasets"
+REPORTS = "deepresearch-bench"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,6 @@ SETS: Mapping[str, PublicSet] = {
     "beyondaime": PublicSet(
         "ByteDance-Seed/BeyondAIME", "test", {"question": "problem", "answer": "answer"}, metric="numeric"
     ),
-    "deepresearch-bench": PublicSet(
-        "muset-ai/DeepResearch-Bench-Dataset",
-        "train",
-        {"question": "prompt", "id": "id", "category": "language"},
-        metric="race",
-    ),
 }
 """GAIA: levels, and questions with a file. HLE: the text subset of 2,158 questions (2,154 in MARS's version)."""
 
@@ -119,12 +114,30 @@ def load_public(name: str, *, file: Path | None = None, split: str = "", config:
 
     Raises `AccessDenied` for a gated set, `UsageError` without the extra, `EndpointError` without the hub.
     """
+    if name == REPORTS:
+        return _reports(file)
     spec = SETS[name]
     if file:
         found, folder = rows_of(file), file.parent
     else:
         found, folder = _fetched(name, spec, split or spec.split, config or spec.config)
     return items_of_rows(spec, found, folder, name)
+
+
+def _reports(folder: Path | None) -> tuple[Item, ...]:
+    """DeepResearch Bench from the `data` folder of its repository: queries, criteria, and reference reports."""
+    if folder is None or not (folder / "prompt_data" / "query.jsonl").is_file():
+        fix = f"clone the benchmark's repository, then: hira eval {REPORTS}=deep_research_bench/data --workflow mams"
+        raise UsageError(f"{REPORTS} is read from its repository's folder `data`", fix=fix)
+    queries = rows_of(folder / "prompt_data" / "query.jsonl")
+    criteria = {row["id"]: row for row in rows_of(folder / "criteria_data" / "criteria.jsonl")}
+    references = {row["id"]: row for row in rows_of(folder / "test_data" / "cleaned_data" / "reference.jsonl")}
+    columns = {"question": "prompt", "id": "id", "category": "language"}
+    found = [
+        {**row, "criteria": criteria.get(row["id"]), "reference": references.get(row["id"], {}).get("article")}
+        for row in queries
+    ]
+    return tuple(read_rows(found, folder, REPORTS, columns))
 
 
 def items_of_rows(spec: PublicSet, found: Iterable[Mapping[str, Any]], folder: Path, name: str) -> tuple[Item, ...]:

@@ -63,7 +63,7 @@ def markdown(found: Sequence[Row], data: str, metric: str) -> str:
 
 
 HEAD = [
-    "", "questions", "unscored", "accuracy", "95 %", "calls", "tokens", "completion tokens", "tool calls",
+    "", "questions", "unscored", "accuracy", "95 %", "score", "calls", "tokens", "completion tokens", "tool calls",
     "citations supported", "search ok", "fetch ok", "cost",
 ]  # fmt: skip
 
@@ -77,6 +77,7 @@ def _cells(row: Row) -> list[str]:
         str(row.asked - row.scored),
         percent(interval.value) if interval else "–",
         f"{percent(interval.low)}–{percent(interval.high)}" if interval else "–",
+        "–" if row.value is None else f"{row.value:.3f}",
         f"{row.calls:.1f}",
         f"{row.tokens:,.0f}",
         f"{row.written:,.0f}",

@@ -1,6 +1,6 @@
 """Scorers by the names that `--metric` takes."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from hira.answer import Answer
@@ -9,6 +9,7 @@ from hira.errors import UsageError
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import exact_match, match, numeric
 from hira.evaluation.record import Score
+from hira.evaluation.reports import fact_of, race_of, rubric_of
 from hira.evaluation.run import Scorer
 from hira.rewards.answer_judge import JUDGES
 from hira.rewards.match import said
@@ -18,7 +19,8 @@ from hira.trajectory import Rollout
 
 BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": numeric}
 """Scorers that need no model."""
-METRICS = (*BY_WORDS, *JUDGES)
+REPORTS: Mapping[str, Callable[[Team], Scorer]] = {"race": race_of, "rubric": rubric_of}
+METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
 
 
 @asynccontextmanager
@@ -35,8 +37,14 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
             raise UsageError(what, fix=f"leave out --judge, or choose a judge: {', '.join(JUDGES)}")
         yield BY_WORDS[metric]
         return
+    if metric == "fact" and not judge:
+        yield fact_of(None)
+        return
     async with judging(settings, judge) as team:
-        yield judged_by(metric, team)
+        if metric in REPORTS:
+            yield REPORTS[metric](team)
+        else:
+            yield fact_of(team) if metric == "fact" else judged_by(metric, team)
 
 
 @asynccontextmanager

@@ -97,7 +97,6 @@ ROWS = {
     "frames": {"Prompt": "q?", "Answer": "17", "reasoning_types": "Numerical reasoning"},
     "aime2025": {"problem": "q?", "answer": "17", "id": "0"},
     "beyondaime": {"problem": "q?", "answer": 17},
-    "deepresearch-bench": {"id": 3, "language": "en", "prompt": "q?", "topic": "Finance"},
 }  # fmt: skip
 QA = {"id": "test_0", "question": "q?", "golden_answers": ["17", "seventeen"]}
 
@@ -107,7 +106,7 @@ def test_each_public_set_is_read_from_rows_of_its_shape(name: str, tmp_path: Pat
     row = ROWS.get(name, QA)
     (item,) = items_of_rows(SETS[name], [row], tmp_path, name)
     assert item.question == "q?"
-    assert item.answers[:1] == (() if name == "deepresearch-bench" else ("17",))
+    assert item.answers[:1] == ("17",)
     path = written(tmp_path, "rows.jsonl", json.dumps(row) + "\n")
     data = load(f"{name}={path}", Wanted(), tmp_path)
     assert data.items == (item,)
@@ -135,3 +134,18 @@ def test_a_set_of_another_shape_says_what_it_has(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no column 'problem'") as failed:
         items_of_rows(SETS["simpleqa"], [{"query": "q?", "answer": "17"}], tmp_path, "simpleqa")
     assert "query" in failed.value.where
+
+
+def test_deepresearch_bench_is_read_from_its_repository(tmp_path: Path) -> None:
+    for name, row in {
+        "prompt_data/query.jsonl": {"id": 1, "topic": "Finance", "language": "en", "prompt": "Compare funds."},
+        "criteria_data/criteria.jsonl": {"id": 1, "dimension_weight": {"insight": 1.0}, "criterions": {}},
+        "test_data/cleaned_data/reference.jsonl": {"id": 1, "prompt": "", "article": "Funds differ."},
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        written(tmp_path, name, json.dumps(row) + "\n")
+    data = load(f"deepresearch-bench={tmp_path}", Wanted(), tmp_path)
+    assert (data.items[0].category, data.metric) == ("en", "race")
+    assert data.items[0].meta["reference"] == "Funds differ."
+    with pytest.raises(UsageError, match="repository's folder"):
+        load("deepresearch-bench", Wanted(), tmp_path)

@@ -1,0 +1,110 @@
+"""Scores of reports: RACE against a reference, FACT by its citations, and rubrics. They are figures from 0 to 1 and no
+yes or no, so `correct` is None."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hira.agents.entailment import entailed
+from hira.answer import Answer
+from hira.errors import UsageError
+from hira.evaluation.item import Item
+from hira.evaluation.record import Score
+from hira.evaluation.run import Scorer
+from hira.rewards.race import criteria_of, judged
+from hira.rewards.rubric import Rubric
+from hira.rewards.rubric_judge import score
+from hira.team import Team, together
+from hira.trajectory import Rollout
+
+AT_ONCE = 8
+"""Citations of one report that are judged side by side."""
+
+
+def race_of(team: Team) -> Scorer:
+    """The target's share against the item's `reference`, by its `criteria`."""
+
+    async def scored(item: Item, answer: Answer) -> Score:
+        try:
+            dimensions = criteria_of(_json(item.meta.get("criteria"), "criteria", item))
+        except (ValueError, KeyError, TypeError) as error:
+            raise _lacking("criteria", item, str(error)) from None
+        reference = item.meta.get("reference")
+        if not isinstance(reference, str) or not reference.strip():
+            raise _lacking("reference", item, "it is empty")
+        found = await judged(_own(team, item), item.question, dimensions, answer.text, reference)
+        if found is None:
+            return Score(None, None, "race", "the judge failed")
+        told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
+        return Score(None, found.overall, "race", told)
+
+    return scored
+
+
+def fact_of(team: Team | None) -> Scorer:
+    """Citation accuracy: the share of distinct pairs of claim and source that the source supports, by hira's own check
+    or, with a judge, by what it reads in the stored source. The note tells how many (effective citations)."""
+
+    async def scored(_item: Item, answer: Answer) -> Score:
+        pairs = {(one.claim, one.source): one for one in answer.citations}
+        if not pairs:
+            return Score(None, 0.0, "fact", "0 of 0 citations")
+        verdicts = [str(one.verdict) for one in pairs.values()]
+        if team is not None:
+            own, gate = _own(team, _item), asyncio.Semaphore(AT_ONCE)
+
+            async def asked(at: int, claim: str, source: str, quote: str) -> str:
+                async with gate:
+                    return await entailed(own.conversation("judge", str(at)), claim, answer.source(source), quote)
+
+            works = [asked(at, *key, one.quote) for at, (key, one) in enumerate(pairs.items(), 1)]
+            verdicts = await together(works)
+        checked = [one for one in verdicts if one != "unchecked"]
+        if not checked:
+            return Score(None, None, "fact", "the judge failed")
+        held = checked.count("supported")
+        return Score(None, held / len(checked), "fact", f"{held} of {len(checked)} citations")
+
+    return scored
+
+
+def rubric_of(team: Team) -> Scorer:
+    """The item's `rubric`, item by item, normalised to 0 to 1."""
+
+    async def scored(item: Item, answer: Answer) -> Score:
+        try:
+            rubric = Rubric.of(_json(item.meta.get("rubric"), "rubric", item))
+        except ValueError as error:
+            raise _lacking("rubric", item, str(error)) from None
+        found = await score(_own(team, item), rubric, item.question, answer.text)
+        if found.normalised is None:
+            return Score(None, None, "rubric", "the judge failed")
+        told = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
+        return Score(None, found.normalised, "rubric", told)
+
+    return scored
+
+
+def _own(team: Team, item: Item) -> Team:
+    """A team for one judgement, so that no conversation outlives it."""
+    return Team(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+
+
+def _json(value: Any, name: str, item: Item) -> Any:
+    """A column that holds JSON, as text or already read."""
+    if value is None:
+        raise _lacking(name, item, "there is none")
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise _lacking(name, item, str(error)) from None
+
+
+def _lacking(name: str, item: Item, why: str) -> UsageError:
+    fixes: Mapping[str, str] = {
+        "rubric": "give each question a rubric: hira rubric QUERY --json writes one",
+        "reference": "give each question a report to compare with",
+        "criteria": "give each question criteria in the benchmark's shape",
+    }
+    return UsageError(f"question {item.id!r} has no {name} that can be used: {why}", fix=fixes[name])
