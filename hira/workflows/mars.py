@@ -76,9 +76,10 @@ class MARS:
         )
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        """At most so much by role. Two bins hold more than one takes, and one takes at least half of the window."""
+        """At most so much by role. Of any two bins, the documents of both would not fit into one."""
         documents = self.queries * max(self.pages, self.papers)
-        bins = min(documents, 4 * documents * sizes.result // self.window + 1)
+        room = max(self.window // 2, self.window - sizes.prompt)
+        bins = min(documents, 2 * documents * sizes.result // room + 1)
         notes = bins * sizes.reply
         asked = bins * sizes.prompt + documents * min(sizes.result, self.window)
         calls = self.max_turns

@@ -552,6 +552,13 @@ CALL = (
 )
 
 
+async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
+    (tmp_path / "kettle.txt").write_text("The kettle of Varn holds 12 litres.\n", encoding="utf-8")
+    async with Hira(settings=Settings(model="offline"), workflow=MARS()) as hira:
+        answer = await hira.ask("How many litres does the kettle of Varn hold?", files=tmp_path / "kettle.txt")
+    assert (answer.text, answer.status) == ("The kettle of Varn holds 12 litres. [s1]", "answered")
+
+
 @pytest.mark.slow
 async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
     """Its model is tiny and random: a grammar makes System 2 call."""

@@ -354,6 +354,13 @@ async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str) -> N
         assert record.answer or record.error or (where(1) and record.status == "insufficient_evidence")
 
 
+async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
+    (tmp_path / "kettle.txt").write_text("The kettle of Varn holds 12 litres.\n", encoding="utf-8")
+    async with Hira(settings=Settings(model="offline"), workflow=MarsRL()) as hira:
+        answer = await hira.ask("How many litres does the kettle of Varn hold?", files=tmp_path / "kettle.txt")
+    assert (answer.text, answer.status) == ("The kettle of Varn holds 12 litres. [s1]", "answered")
+
+
 @pytest.mark.slow
 async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
     """Its model is tiny and random, so nothing is accepted."""

@@ -34,6 +34,8 @@ def _worked(asked: Asked, task: str, rows: Sequence[str]) -> Generator[Calls, li
     if "python" in asked.tools and computing.program_for(task, asked.files, rows, roles.roots(asked)):
         known = Filled("", "known", {"notes": "\n".join(rows)})
         return final((yield from roles.compute(replace(asked, values={**asked.values, "task": task, "known": known}))))
+    if found := reading.find(question_of(task), (yield from roles.attached(asked, question_of(task)))):
+        return found.text
     for query in roles.queries(task) if "search" in asked.tools else ():
         (brought,) = yield [("search", {"queries": query, "purpose": task})]
         if text := _concluded(brought, task):

@@ -124,7 +124,7 @@ def _explore(asked: Asked) -> Program:
     question = question_of(task)
     if task.startswith(OPEN_TABLE):
         return boxed((yield from _table(asked, task)) or nothing(question))
-    read = reading.noted(asked.notes) + (yield from _attached(asked, question))
+    read = reading.noted(asked.notes) + (yield from attached(asked, question))
     opened = {""}
     if asked.files and (found := reading.find(question, read)):
         return boxed(found.text)
@@ -143,7 +143,7 @@ def _explore(asked: Asked) -> Program:
     return boxed(nothing(question))
 
 
-def _attached(asked: Asked, question: str) -> Generator[Calls, list[str], list[reading.Passage]]:
+def attached(asked: Asked, question: str) -> Generator[Calls, list[str], list[reading.Passage]]:
     """The attached files, read by the tool for them; of a long one the parts that have to do with the question."""
     read: list[reading.Passage] = []
     for path in asked.files if "files" in asked.tools else ():
@@ -158,7 +158,7 @@ def _table(asked: Asked, task: str) -> Program:
     """The rows of the table that the task names, or of the one nearest to it, from a document opened as a whole."""
     question = question_of(task)
     named = [Path(match[0]).name.lower() for match in computing.SHEET_FILE.finditer(question[: computing.LONGEST])]
-    if rows := table_in(question, _called(named, (yield from _attached(asked, question)))):
+    if rows := table_in(question, _called(named, (yield from attached(asked, question)))):
         return rows
     opened = {""}
     for query in queries(task) if {"search", "browse"} <= asked.tools else ():
@@ -213,7 +213,7 @@ def compute(asked: Asked) -> Program:
         return boxed((yield from _table(asked, task)) or nothing(question_of(task)))
     program = computing.program_for(task, asked.files, asked.notes, roots(asked))
     if not program or "python" not in asked.tools:
-        found = reading.find(question_of(task), (yield from _attached(asked, question_of(task))))
+        found = reading.find(question_of(task), (yield from attached(asked, question_of(task))))
         return boxed(found.text if found else nothing(task))
     (brought,) = yield [("python", {"code": program})]
     computed = reading.passages(brought)
