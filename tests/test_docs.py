@@ -272,7 +272,8 @@ def test_cli_has_a_section_for_every_command() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["ask", "compare", "doctor", "eval", "mcp", "runs", "show", "resume", "replay", "verify", "trace"]
+    "command",
+    ["ask", "compare", "doctor", "eval", "mcp", "report", "rubric", "runs", "show", "resume", "replay", "verify", "trace"],
 )
 def test_cli_names_every_flag_and_nothing_else(command: str) -> None:
     told = {flag for row in rows("cli.md", f"## hira {command}") for flag in re.findall(r"--?[a-z][\w-]*", row[0])}

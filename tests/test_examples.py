@@ -13,7 +13,7 @@ LONGEST = 40
 SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
     "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 6 calls"],
-    "mams.py": ["# How hira checks citations", "1. ", "\nanswered, ", "items, score 0."],
+    "mams.py": ["# Citations and how they are checked", "1. ", " notes, ", "items, score "],
     "matpo.py": [
         "1/worker: 4 turns, read pages, knew the question",
         "2/worker: 4 turns, read pages, knew its subtask alone",

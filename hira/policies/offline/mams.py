@@ -48,8 +48,8 @@ def state(asked: Asked) -> Act:
     """Every note stays, and the sentences of the fragment that have to do with the topic are new ones."""
     noted = dict(_ENTRY.findall(asked.value("memory")))
     known = {text.strip() for text in noted.values()}
-    found = [one for one in worth(asked.value("question"), asked.value("chunk")) if _told(one) not in known]
-    memory = [{"text": _told(one), "sources": [one.passage.id] if one.passage.id else []} for one in found]
+    found = [one for one in worth(asked.value("question"), asked.value("chunk")) if one.text not in known]
+    memory = [{"text": one.text, "sources": [one.passage.id] if one.passage.id else []} for one in found]
     return record(keep=list(noted), memory=memory, plan="")
 
 
@@ -58,7 +58,7 @@ def report(asked: Asked) -> Act:
     question, before = asked.value("question"), asked.value("report")
     sections = _sections(before)
     for one in worth(question, asked.value("chunk")):
-        line = f"- {_told(one)}" + (f" [{one.passage.id}]" if one.passage.id else "")
+        line = f"- {one.text}" + (f" [{one.passage.id}]" if one.passage.id else "")
         section = sections.setdefault(" ".join(unmarked(one.passage.title).split()) or question, [])
         if not any(_bare(line) == _bare(known) for lines in sections.values() for known in lines):
             section.append(line)
@@ -78,7 +78,7 @@ def _react(asked: Asked) -> Program:
     sections: dict[str, list[str]] = {}
     for one in worth(question, "\n\n".join(brought)):
         mark = f" [{one.passage.id}]" if one.passage.id else ""
-        sections.setdefault(one.passage.title or question, []).append(f"- {_told(one)}{mark}")
+        sections.setdefault(one.passage.title or question, []).append(f"- {one.text}{mark}")
     return written(question, sections) if sections else f"Nothing that was read has to do with: {question}"
 
 
@@ -126,18 +126,10 @@ def _sections(before: str) -> dict[str, list[str]]:
 
 
 def _says(one: reading.Sentence) -> bool:
-    """Whether it can be told as it stands: no heading, no label, no name whose marks were dropped."""
-    whole = not one.raw.startswith("#") and "__" not in one.raw and not cited(one.text)
+    """Whether it can be told as it stands: no heading, no label, no name without its marks, nothing before it."""
+    broken = "__" in one.raw or "``" in one.raw or one.raw.count("`") % 2
+    whole = not (one.raw.startswith("#") or broken or cited(one.text) or reading.points_back(one.text))
     return whole and bool(re.search(r"[.!。！]\W*$", one.text))
-
-
-def _told(one: reading.Sentence) -> str:
-    """The sentence, with the one before it if it points back there."""
-    return f"{one.before} {one.text}" if reading.points_back(one.text) and _ended(one.before) else one.text
-
-
-def _ended(text: str) -> bool:
-    return bool(re.search(r"[.!?。！？]\W*$", text))
 
 
 def _bare(line: str) -> str:

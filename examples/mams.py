@@ -1,0 +1,35 @@
+"""A report with numbered references, and how it stands by a rubric for its topic. Runs without a model.
+
+python examples/mams.py
+"""
+
+import asyncio
+from pathlib import Path
+
+from hira import Hira
+from hira.evidence.references import numbered, references
+from hira.policies.offline import OfflinePolicy
+from hira.rewards.rubric_judge import score
+from hira.rewards.rubric_writer import generate
+from hira.testing.team import team_of
+from hira.workflows import MaMs
+
+DOCS = Path(__file__).parent.parent / "docs"
+TOPIC = "Citations and how they are checked"
+
+
+async def main() -> None:
+    async with Hira("offline", docs=DOCS, workflow=MaMs(max_turns=3)) as hira:
+        answer = await hira.ask(TOPIC)
+    read = answer.rollout.sources.read
+    print(numbered(answer.text, read))
+    for one in references(answer.text, read):
+        print(f"{one.number}. {one.source.title} ({one.source.location})")
+    print(f"\n{answer.status}, {len(answer.rollout.memory.facts)} notes, {answer.rollout.usage.calls} calls")
+    team = team_of(OfflinePolicy())
+    rubric = await generate(team.conversation("rubric"), TOPIC)
+    scores = await score(team, rubric, TOPIC, answer.text)
+    print(f"{len(rubric.items)} items, score {scores.normalised:.2f}")
+
+
+asyncio.run(main())
