@@ -111,15 +111,15 @@ def of(policy: ScriptedPolicy, role: str) -> list[Request]:
     return [request for request in policy.requests if request.conversation.endswith(role)]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_algorithm_1_request_retrieve_pack_distil_and_go_on_until_the_answer(dialect: str) -> None:
+@pytest.mark.parametrize(("dialect", "chain"), [*((dialect, False) for dialect in DIALECTS), ("tags", True)])
+async def test_algorithm_1_request_retrieve_pack_distil_and_go_on_until_the_answer(dialect: str, chain: bool) -> None:
     system2 = [
         wanted("height", "tower", dialect=dialect),
         call(dialect, "python", code="print(2024 - 1742)"),
         wanted("age", dialect=dialect, purpose="the year in which it was built"),
         ANSWER,
     ]
-    people, policy = team(system2, dialect=dialect)
+    people, policy = team(system2, dialect=dialect, chain=chain)
     record = await rollout(MARS(), QUESTION, people)
     assert (record.status, record.error) == ("answered", "")
     assert record.answer == "The tower is 31 m high [s1]."
@@ -547,9 +547,7 @@ async def test_offline_answers_from_documents_in_every_dialect(dialect: str) -> 
     assert "Naypyidaw" in answer
 
 
-CALL = (
-    r'root ::= "<|begin_search_query|>\nqueries: " [a-z]{4,12} "\npurpose: find " [a-z]{4,12} "\n<|end_search_query|>"'
-)
+CALL = r'root ::= "<|begin_search_query|>\nqueries: capital " [a-z]{4,9} "\npurpose: find " [a-z]{4,12} "\n<|end_search_query|>"'
 
 
 async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
@@ -565,7 +563,7 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> 
     index = Index([ASEAN])
     asks = OpenAIPolicy("tiny", llama_server, extra_body={"grammar": CALL})
     reads = OpenAIPolicy("tiny", llama_server)
-    sampling = Sampling(temperature=0.9, max_tokens=60, seed=3)
+    sampling = Sampling(temperature=0.9, max_tokens=120, seed=3)
     cast = {"system2": Part(asks, sampling, DIALECTS["tags"]), "system1": Part(reads, sampling)}
     people = Team(cast, tools=Toolbox(search=search_documents(index)))
     record = await rollout(MARS(max_turns=2), "What is the capital of Myanmar?", people)
@@ -574,4 +572,5 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> 
     index.close()
     assert record.error == ""
     assert record.status in {"answered", "insufficient_evidence"}
-    assert record.usage.calls >= 3
+    assert [finding.subtask.text.startswith("find ") for finding in record.findings] == [True, True]
+    assert all(name in record.trajectories for name in ("1/1/system1", "2/1/system1"))
