@@ -117,7 +117,7 @@ class Spread:
 
     async def _answer(self, question: Question) -> Done:
         """The answer of the worker that has least to do."""
-        named = replace(question, begin_as=time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3))
+        named = replace(question, begin_as=question.begin_as or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3))
         self._begins(question, question.run or named.begin_as)
         at = min(range(len(self._askers)), key=self._busy.__getitem__)
         self._busy[at] += 1

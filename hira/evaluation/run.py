@@ -16,7 +16,7 @@ from typing import Any
 
 from hira.answer import Answer
 from hira.api import Hira
-from hira.batch import Batch, Question
+from hira.batch import Batch, Done, Question
 from hira.errors import AccessDenied, HiraError, UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.item import Item
@@ -24,6 +24,7 @@ from hira.evaluation.record import Record, Score, read, record_of
 from hira.events import Event, Reader, ToolEnded
 from hira.pipeline import flowing
 from hira.settings import Settings
+from hira.spread import Spread
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
 Scorer = Callable[[Item, Answer], Awaitable[Score]]
@@ -126,7 +127,7 @@ class Evaluation:
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         wanted = {Task(cell, item).key for cell in plan.cells for item in plan.items}
         self.records = [one for one in read(folder / RECORDS) if (one.cell, one.id) in wanted]
-        self._batches: dict[str, Batch] = {}
+        self._many: dict[str, Batch | Spread] = {}
         self._watching: dict[str, Watched] = {}
         self._stopped = False
 
@@ -140,44 +141,73 @@ class Evaluation:
     def stop(self) -> None:
         """Begin no other question; those in flight are answered from what is known, and asked again another time."""
         self._stopped = True
-        for batch in self._batches.values():
-            batch.stop()
+        for many in self._many.values():
+            many.stop()
 
     async def each(self) -> AsyncGenerator[Record, None]:
         """The records of what was missing, as they are written."""
         with (self.folder / RECORDS).open("a", encoding="utf-8") as file:
             _whole_lines(self.folder / RECORDS, file)
-            async with AsyncExitStack() as stack:
-                for cell in self.plan.cells:
-                    settings = cell.settings(self.plan.settings).changed({"journal": self.folder / JOURNAL}, "--out")
-                    hira = await stack.enter_async_context(Hira(settings=settings))
-                    await hira.opened()  # what is wrong with the settings is told before anything is asked
-                    self._batches[cell.name] = Batch(hira, (), begins=self._begins)
-                tasks = (task for task in self.left if not self._stopped)
-                async with aclosing(flowing(tasks, self.plan.concurrency, self._asked)) as finished:
-                    async for record in finished:
-                        if record is None:
-                            continue
+            async with aclosing(self._spread() if self.ray else self._here()) as finished:
+                async for record in finished:
+                    if record is not None:
                         file.write(record.line + "\n")
                         file.flush()
                         self.records.append(record)
                         yield record
 
-    async def _asked(self, task: Task) -> Record | None:
-        """One question, asked and scored; None if it was interrupted, so that it is asked again."""
+    async def _here(self) -> AsyncGenerator[Record | None, None]:
+        """All cells side by side, in this process."""
+        async with AsyncExitStack() as stack:
+            for cell in self.plan.cells:
+                hira = await stack.enter_async_context(Hira(settings=self._settings(cell)))
+                await hira.opened()  # what is wrong with the settings is told before anything is asked
+                self._many[cell.name] = Batch(hira, (), begins=self._begins)
+            tasks = (task for task in self.left if not self._stopped)
+            async with aclosing(flowing(tasks, self.plan.concurrency, self._asked)) as finished:
+                async for record in finished:
+                    yield record
+
+    async def _spread(self) -> AsyncGenerator[Record | None, None]:
+        """One cell after the other, each on the cluster. Calls of tools are not counted there."""
+        for cell in self.plan.cells:
+            tasks = {task.item.id: task for task in self.left if task.cell == cell}
+            if self._stopped or not tasks:
+                continue
+            questions = [self._question(task) for task in tasks.values()]
+            spread = Spread(self._settings(cell), questions, address=self.ray, concurrency=self.plan.concurrency)
+            self._many[cell.name] = spread
+            async with aclosing(spread.each()) as finished:
+                async for done in finished:
+                    seconds = done.answer.rollout.usage.seconds
+                    yield await self._scored(tasks[done.question.id], done, Watched(), seconds)
+
+    def _settings(self, cell: Cell) -> Settings:
+        return cell.settings(self.plan.settings).changed({"journal": self.folder / JOURNAL}, "--out")
+
+    def _question(self, task: Task) -> Question:
         run = task.run(self._name)
-        watched = self._watching[run] = Watched()
-        question = Question(task.item.question, task.item.id, task.item.files, run=run, begin_as=run)
+        return Question(task.item.question, task.item.id, task.item.files, run=run, begin_as=run)
+
+    async def _asked(self, task: Task) -> Record | None:
+        question = self._question(task)
+        watched = self._watching[question.run] = Watched()
         began = time.monotonic()
-        done = await self._batches[task.cell.name].answer(question)
-        del self._watching[run]
-        if isinstance(done.answer.rollout.failure, AccessDenied):  # what a workflow cannot do is one question's failure
-            self.failure = self.failure or done.answer.rollout.failure
+        batch = self._many[task.cell.name]
+        assert isinstance(batch, Batch)  # noqa: S101 - _here() has made it
+        done = await batch.answer(question)
+        del self._watching[question.run]
+        return await self._scored(task, done, watched, time.monotonic() - began)
+
+    async def _scored(self, task: Task, done: Done, watched: Watched, seconds: float) -> Record | None:
+        """The record of a question that was asked; None if it was interrupted, so that it is asked again."""
+        failure, status = done.answer.rollout.failure, done.answer.status
+        if isinstance(failure, AccessDenied):  # what a workflow cannot do is one question's failure
+            self.failure = self.failure or failure
             self._stopped = True
             return None
-        if done.answer.status == "interrupted" or (self._stopped and done.answer.status == "partial"):
+        if status == "interrupted" or (self._stopped and status == "partial"):
             return None
-        seconds = time.monotonic() - began
         score = await self.score(task.item, done.answer)
         return record_of(task.cell, task.item, done.answer, score, watched.tools, seconds)
 
