@@ -13,7 +13,7 @@ from hira.chosen import made_workflow
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
-from hira.errors import HiraError
+from hira.errors import HiraError, UsageError
 from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.fallback import names_of, place_of
@@ -24,6 +24,7 @@ from hira.tools.documents import Index, listed
 from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools
 from hira.tools.media import can_be_sent
+from hira.tools.proxies import of_environment, read_proxy
 from hira.tools.python import refusal, sandbox_layers
 from hira.tools.python.container import IMAGE
 from hira.workbench import mcp_servers, web_searches
@@ -169,6 +170,9 @@ async def _documents(report: Report, settings: Settings) -> None:
 def _searches(report: Report, settings: Settings) -> None:
     searches = web_searches(settings)
     report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")
+    if proxy := of_environment("https", "example.org"):
+        report.row("proxy", without_userinfo(proxy))
+        report.off += _unusable(proxy)
     for name in SEARCH_KEYS:
         if name in settings.search_keys:
             report.row(f"key {name}", "set", settings.origin(f"search_keys.{name}"))
@@ -177,6 +181,15 @@ def _searches(report: Report, settings: Settings) -> None:
         report.off.append(
             f"web search: --search NAME with a key ({keys}, …), SEARXNG_BASE_URL, or --search wikipedia without a key"
         )
+
+
+def _unusable(proxy: str) -> list[str]:
+    """Why pages cannot be opened through this proxy, as lines; none if they can."""
+    try:
+        read_proxy(proxy)
+    except UsageError as error:
+        return [f"pages: {error.what}; {error.fix}"]
+    return []
 
 
 async def _mcp(report: Report, settings: Settings) -> None:

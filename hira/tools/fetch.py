@@ -18,10 +18,11 @@ from urllib.parse import urljoin
 import httpcore
 
 from hira import __version__
-from hira.errors import ToolError
+from hira.errors import ToolError, UsageError
 from hira.tools.addresses import Place, Refused, checked, public, shown
 from hira.tools.charsets import decode
 from hira.tools.once import Once
+from hira.tools.proxies import Proxies, Tunnel, of_environment, read_proxy
 from hira.untrusted import clean
 
 Kind = Literal["html", "json", "pdf", "text", "image", "binary"]
@@ -165,10 +166,11 @@ class Fetcher:
 
     `limit` bounds the bytes of a page on the wire and decoded, `seconds` everything together. `contact` (an address or
     URL of the person who runs this) is sent along, so that a site's owner can reach them. `once` keeps what came back,
-    for runs that share it. `resolve` and `dial` are the name service and the network; tests give their own.
+    for runs that share it. `resolve` and `dial` are the name service and the network, `proxies` says which proxy the
+    way out leads through; tests give their own.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - three of them are the network, for tests
         self,
         allow: Collection[str] = (),
         *,
@@ -178,7 +180,9 @@ class Fetcher:
         once: Once | None = None,
         resolve: Resolve = resolve,
         dial: httpcore.AsyncNetworkBackend | None = None,
+        proxies: Proxies = of_environment,
     ) -> None:
+        self.proxies = proxies
         self.once = once
         self.allow = frozenset(allow)
         self.headers = identification(contact)
@@ -216,11 +220,14 @@ class Fetcher:
             head, body = answer[0]
             return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time was up")
         except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
-            raise ToolError(f"{shown(place.url)} cannot be opened: {_reason(error)}") from None
+            reason = _reason(error)
+            if isinstance(error, socket.gaierror) and self.proxies(place.url.partition(":")[0], place.host):
+                reason += " (names are looked up here, also behind a proxy, to see where they lead)"
+            raise ToolError(f"{shown(place.url)} cannot be opened: {reason}") from None
 
     async def _request(self, place: Place, answer: list[tuple[Fetched, _Body]]) -> Fetched | str:
         """Send and read. The head of the answer and its growing body stand in `answer` as soon as they are known."""
-        backend = _Pinned(place, self.resolve, self.dial)
+        backend = _Pinned(place, self.resolve, self._way_out(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
@@ -236,6 +243,14 @@ class Fetcher:
             answer.append((head, body))
             await body.read(response.aiter_stream())
             return Fetched(head.url, head.status, head.content_type, bytes(body.data), body.cut)
+
+    def _way_out(self, place: Place) -> httpcore.AsyncNetworkBackend:
+        """The network, or a tunnel through the proxy; servers of one's own network are dialled directly."""
+        proxy = "" if place.allowed else self.proxies(place.url.partition(":")[0], place.host)
+        try:
+            return Tunnel(read_proxy(proxy), self.dial) if proxy else self.dial
+        except UsageError as error:
+            raise ToolError(f"{shown(place.url)} cannot be opened: {error.what}") from None
 
     def _context(self, place: Place) -> ssl.SSLContext | None:
         """Made once: loading the certificates takes longer than many a request."""

@@ -1,0 +1,97 @@
+"""A way out through the proxy that the user's environment names: a tunnel to an address that was checked here.
+
+The proxy is asked for the address and not for the name, so that it cannot be led elsewhere than what was checked.
+"""
+
+import ssl
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore
+
+from hira.errors import UsageError
+from hira.redaction import without_userinfo
+
+SECONDS = 8.0
+_LONGEST_HEAD = 16_384
+_MADE = 200
+Proxies = Callable[[str, str], str]
+"""The proxy's URL for a scheme and a host; empty for none."""
+
+
+def of_environment(scheme: str, host: str) -> str:
+    """The proxy that `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` name, except for hosts of `NO_PROXY`."""
+    named = getproxies()
+    return "" if proxy_bypass(host) else named.get(scheme) or named.get("all", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy to be spoken to: where, whether over TLS, and the line that names the user to it."""
+
+    host: str
+    port: int
+    secure: bool
+    authorization: str = ""
+
+
+def read_proxy(url: str) -> Proxy:
+    """The proxy of a URL such as `http://user:password@proxy.example:3128`. Raises `UsageError` for other kinds."""
+    fix = "set HTTPS_PROXY to an http:// or https:// proxy, or name the hosts in NO_PROXY"
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port
+    except ValueError:
+        raise UsageError("the proxy's URL cannot be read", fix=fix) from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
+        raise UsageError(f"the proxy {without_userinfo(url)} cannot be used for pages", fix=fix)
+    named = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}" if parts.username else ""
+    line = f"Proxy-Authorization: Basic {b64encode(named.encode()).decode()}\r\n" if named else ""
+    return Proxy(parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.scheme == "https", line)
+
+
+class Tunnel(httpcore.AsyncNetworkBackend):
+    """Dials an address through a proxy, with CONNECT. What comes out is a connection like a direct one."""
+
+    def __init__(self, proxy: Proxy, dial: httpcore.AsyncNetworkBackend) -> None:
+        self.proxy, self.dial = proxy, dial
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        proxy = self.proxy
+        stream = await self.dial.connect_tcp(proxy.host, proxy.port, timeout, local_address, socket_options)
+        try:
+            if proxy.secure:
+                stream = await stream.start_tls(ssl.create_default_context(), proxy.host, timeout)
+            target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            asked = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy.authorization}\r\n"
+            await stream.write(asked.encode("latin-1"), SECONDS)
+            await self._made(stream)
+        except BaseException:
+            await stream.aclose()
+            raise
+        return stream
+
+    async def _made(self, stream: httpcore.AsyncNetworkStream) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            got = await stream.read(1, SECONDS)  # not a byte more: what follows is for TLS
+            head += got
+            if not got or len(head) > _LONGEST_HEAD:
+                raise httpcore.ConnectError("the proxy did not answer with proper HTTP")
+        first = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+        status = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
+        if status != _MADE:
+            raise httpcore.ConnectError(f"the proxy refused the way there, status {status}")
+
+    async def sleep(self, seconds: float) -> None:
+        await self.dial.sleep(seconds)
