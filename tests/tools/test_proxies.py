@@ -58,11 +58,10 @@ class Way:
             writer.close()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        except asyncio.IncompleteReadError:  # the client gave up
+        if (first := await reader.read(1)) in {b"", b"\x16"}:  # gone, or the beginning of TLS, which is not spoken here
             writer.close()
             return
+        head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
         self.served.append(head)
         to = head.split(" ")[1].partition("?to=")[2]
         if to:
