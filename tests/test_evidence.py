@@ -261,6 +261,7 @@ def test_one_claim_in_ten_may_be_unfound_and_none_contradicted() -> None:
 
 def test_sentences_that_cite_nothing_are_found() -> None:
     assert uncited("Orlen. The tower is high [s1]. The moon is made of cheese.") == ["The moon is made of cheese."]
+    assert uncited("# The towers of Orlen town\n\nThe tower is high [s1].") == [], "a heading claims nothing"
 
 
 async def test_a_run_tells_each_claim_that_does_not_hold_and_what_cites_nothing() -> None:

@@ -11,7 +11,7 @@ from hira.cli.ask import answered
 from hira.cli.dry_run import dry_run
 from hira.cli.parser import flags
 from hira.cli.report_page import as_html, as_markdown
-from hira.cli.shell import Shell
+from hira.cli.shell import Shell, visible
 from hira.errors import UsageError
 from hira.evidence.references import references
 from hira.settings import load
@@ -55,4 +55,4 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
 def write(answer: Answer, path: Path) -> None:
     """Write the report as its file's suffix says; nothing where there is no text."""
     if answer.text:
-        output.replaced(path, FORMS[path.suffix.lower()](answer) + "\n")
+        output.replaced(path, visible(FORMS[path.suffix.lower()](answer)) + "\n")

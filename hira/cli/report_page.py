@@ -23,7 +23,7 @@ _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 _HERE = Path(__file__)
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Around a number while the text is rendered. No text that is shown may hold them."""
-_MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 
 
 def as_markdown(answer: Answer) -> str:
@@ -76,7 +76,7 @@ def _plain(source: Source) -> str:
 
 
 def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
-    title = html.escape(" ".join(one.source.title.split()) or one.source.location)
+    title = html.escape(" ".join(one.source.title.split()))
     url, place = html.escape(_url(one.source)), html.escape(one.source.location)
     where = f'<a href="{url}" rel="noopener noreferrer nofollow">{place}</a>' if url else f"<span>{place}</span>"
     return f'<li id="ref-{one.number}">{title} {where}<em>{_bracketed(answer, one, chinese=chinese)}</em></li>'
@@ -91,7 +91,8 @@ def _bracketed(answer: Answer, one: Reference, *, chinese: bool) -> str:
 
 def _made(answer: Answer, *, chinese: bool) -> str:
     record = answer.rollout
-    said = f"{len(answer.citations)} 处引用" if chinese else f"{len(answer.citations)} citations checked"
+    many = len(answer.citations)
+    said = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
     return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {said}"
 
 

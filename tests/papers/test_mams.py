@@ -200,9 +200,21 @@ async def test_at_the_last_turn_what_it_brought_still_reaches_the_report() -> No
 
 
 async def test_a_search_agent_that_calls_nothing_ends_with_what_it_says() -> None:
-    policy = ScriptedPolicy({"search": ["<plan>- none</plan>\nThere is nothing to look up."]})
+    said = "<plan>- none</plan>\nThere is nothing to look up."
+    policy = ScriptedPolicy({"search": [said, said]})
     record = await rollout(MaMs(), TOPIC, team_of(policy, dialect="native", tools=searching()))
     assert (record.answer, record.status) == ("There is nothing to look up.", "insufficient_evidence")
+    policy.assert_done()
+
+
+async def test_a_search_agent_that_only_plans_at_the_beginning_is_asked_for_its_first_calls() -> None:
+    policy = script()
+    policy.script.replies["search"].insert(0, "<plan>- [ ] first the mills</plan>")  # type: ignore[index,union-attr]
+    policy = ScriptedPolicy(policy.script.replies)
+    record = await rollout(SMALL, TOPIC, team_of(policy, dialect="native", tools=searching(*PAGES)))
+    assert record.answer.endswith("three burned down in 1950 [s3].")
+    assert "Make the first calls now." in policy.requests[1].messages[-1].text
+    policy.assert_done()
 
 
 async def test_a_spent_budget_ends_the_run_with_the_report_so_far() -> None:

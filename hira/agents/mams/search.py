@@ -18,6 +18,7 @@ from hira.tools import Tool
 from hira.untrusted import said
 
 SEARCH = Prompt(__file__, "mams_search")
+BEGIN = Prompt(__file__, "mams_begin")
 TOLD = 120
 """Characters of a failure that the plan keeps."""
 
@@ -43,7 +44,10 @@ class Observed:
 async def decide(
     team: Team, question: str, state: State, tools: Sequence[Tool], *, turn: int, left: int, several: int
 ) -> Decision:
-    """One turn of the Search agent, in a conversation of its own: it sees the state and no turn before it."""
+    """One turn of the Search agent, in a conversation of its own: it sees the state and no turn before it.
+
+    If it calls nothing while nothing is known, it is asked once whether it means that: small models plan and stop.
+    """
     conversation = team.conversation("search", str(turn))
     loop = Loop(conversation, tools, limit=several, several=several)
     prompt = SEARCH.fill(
@@ -61,6 +65,9 @@ async def decide(
     )
     conversation.say(user(prompt))
     step = await loop.think()
+    if not (step.calls or step.forced) and state == State():
+        conversation.say(user(BEGIN.fill()))
+        step = await loop.think()
     written = section(step.text, "plan")
     if written is None and step.calls:
         written = step.text.strip()

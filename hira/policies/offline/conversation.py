@@ -14,7 +14,7 @@ from hira.tools.tool import Tool
 from hira.untrusted import clean
 
 CONCLUDING = frozenset({"conclude", "matpo_planner_summary", "matpo_worker_summary", "react_report_close"})
-NOTICES = CONCLUDING | {"result", "repeated", "unreadable", "empty", "record_again"}
+NOTICES = CONCLUDING | {"result", "repeated", "unreadable", "empty", "record_again", "mams_begin"}
 
 
 @dataclass(frozen=True, slots=True)

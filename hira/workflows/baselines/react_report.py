@@ -39,22 +39,16 @@ class ReActReport:
         conversation = team.conversation("report")
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
-        prompt = REACT.fill(
-            today=team.rollout.today,
-            question=said(question),
-            files=attached(team.files),
-            call=conversation.part.dialect.instructions(tools),
-            several=self.several,
-            limit=self.max_turns,
-            language=language(question),
-        )
-        conversation.say(user(prompt))
-        step, turns, spent = await loop.think(), 1, f"all {self.max_turns} turns are used"
+        instructions = conversation.part.dialect.instructions(tools)
+        told = {"question": said(question), "files": attached(team.files), "language": language(question)}
+        limits = {"today": team.rollout.today, "several": self.several, "limit": self.max_turns}
+        conversation.say(user(REACT.fill(call=instructions, **told, **limits)))
+        step, left = await loop.think(), self.max_turns - 1
         while step.calls:
             results = await together([loop.perform(call) for call in step.calls])
             loop.observe(list(zip(step.calls, results, strict=True)))
-            turns += 1
-            step = await (loop.think() if turns < self.max_turns else loop.close(spent))
+            left -= 1
+            step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
