@@ -18,11 +18,10 @@ from hira.dialects import DIALECTS, Call
 from hira.errors import EndpointError, ToolError, UsageError
 from hira.evidence import OUTPUT, Source
 from hira.policies.offline import OfflinePolicy
-from hira.policies.openai import OpenAIPolicy, Timeout
-from hira.policies.retrying import retrying
+from hira.policies.openai import OpenAIPolicy
 from hira.policy import Completion, Request, Sampling, Watch
 from hira.team import Part, Team
-from hira.testing import Endpoint, FakeWeb, ScriptedPolicy, calling
+from hira.testing import FakeWeb, ScriptedPolicy, calling
 from hira.testing.faults import FAULTS
 from hira.testing.team import team_of
 from hira.tokens import count
@@ -31,7 +30,6 @@ from hira.tools.browse import browse_tool
 from hira.tools.documents import Index, search_documents
 from hira.tools.fetch import Fetcher, identification
 from hira.tools.search import open_backend, open_client, search_tool
-from hira.trajectory import Rollout
 from hira.workflows import rollout
 from hira.workflows.bound import Sizes
 from hira.workflows.mars import MARS
@@ -494,36 +492,21 @@ def served(request: Request) -> str | Completion:
     return ANSWER if asked else wanted(f"height {len(request.messages)}")
 
 
-async def at_an_endpoint(fault: str, where: Callable[[int], bool]) -> Rollout:
-    """The whole run at an endpoint with this fault for requests of these numbers: System 2, System 1, System 2."""
-
-    async def at_once(seconds: float) -> None:
-        del seconds
-        await asyncio.sleep(0)
-
-    with Endpoint(served, faults=lambda number: fault if where(number) else "") as endpoint:
-        patience = Timeout(total=0.4, idle=0.2, connect=0.3)
-        policy = OpenAIPolicy("scripted", endpoint.base_url, "sk-test", timeout=patience)
-        record = await rollout(MARS(), QUESTION, team_of(retrying(policy, sleep=at_once), dialect="native", tools=BOX))
-        await policy.aclose()
-    return record
-
-
 @pytest.mark.parametrize("where", [1, 2, 3])
 @pytest.mark.parametrize(
     "fault",
     ["429-ra1", "500", "reset-before", "bad-json", "empty-content", "reasoning-only", "tool-bad-json", "silent"],
 )
-async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int) -> None:
-    record = await at_an_endpoint(fault, lambda number: number == where)
+async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, at_an_endpoint: Any) -> None:
+    record = await at_an_endpoint(MARS(), QUESTION, served, fault, lambda number: number == where, tools=BOX)
     assert (record.status, record.answer, record.error) == ("answered", "The tower is 31 m high [s1].", "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str) -> None:
+async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str, at_an_endpoint: Any) -> None:
     for where in (lambda number: number == 2, lambda number: number >= 2, lambda _: True):
-        record = await at_an_endpoint(fault, where)
+        record = await at_an_endpoint(MARS(), QUESTION, served, fault, where, tools=BOX)
         assert len(record.error.splitlines()) <= 3
         assert bool(record.error) is (record.status == "failed")
         # an endpoint that says nothing from the first request on leaves nothing to tell

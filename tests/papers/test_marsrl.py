@@ -1,7 +1,5 @@
 """MarsRL (2511.11373) step by step: solve, verify, correct; what each role is shown; acceptance and the fallback."""
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,14 @@ from hira.errors import EndpointError
 from hira.events import Notice
 from hira.evidence import Source
 from hira.policies.offline import OfflinePolicy
-from hira.policies.openai import OpenAIPolicy, Timeout
-from hira.policies.retrying import retrying
+from hira.policies.openai import OpenAIPolicy
 from hira.policy import Completion, Request, Sampling
 from hira.team import Part, Team, together
-from hira.testing import Endpoint, ScriptedPolicy
+from hira.testing import ScriptedPolicy
 from hira.testing.faults import FAULTS
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, search_documents
-from hira.trajectory import Rollout
 from hira.workflows import rollout
 from hira.workflows.bound import Sizes
 from hira.workflows.marsrl import MarsRL, best
@@ -322,33 +318,18 @@ def served(request: Request) -> str:
     return RIGHT if BEST in text else WRONG
 
 
-async def at_an_endpoint(fault: str, where: Callable[[int], bool]) -> Rollout:
-    """The whole run at an endpoint with this fault for requests of these numbers."""
-
-    async def at_once(seconds: float) -> None:
-        del seconds
-        await asyncio.sleep(0)
-
-    with Endpoint(served, faults=lambda number: fault if where(number) else "") as endpoint:
-        patience = Timeout(total=0.4, idle=0.2, connect=0.3)
-        policy = OpenAIPolicy("scripted", endpoint.base_url, "sk-test", timeout=patience)
-        record = await rollout(MarsRL(), QUESTION, team_of(retrying(policy, sleep=at_once), dialect="native"))
-        await policy.aclose()
-    return record
-
-
 @pytest.mark.parametrize("where", [1, 2, 3, 4])
 @pytest.mark.parametrize("fault", ["429-ra1", "500", "reset-before", "bad-json", "error-200", "silent"])
-async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int) -> None:
-    record = await at_an_endpoint(fault, lambda number: number == where)
+async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, at_an_endpoint: Any) -> None:
+    record = await at_an_endpoint(MarsRL(), QUESTION, served, fault, lambda number: number == where)
     assert (record.answer, record.error) == ("100", "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str) -> None:
+async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str, at_an_endpoint: Any) -> None:
     for where in (lambda number: number == 2, lambda number: number >= 2, lambda _: True):
-        record = await at_an_endpoint(fault, where)
+        record = await at_an_endpoint(MarsRL(), QUESTION, served, fault, where)
         assert len(record.error.splitlines()) <= 3
         assert bool(record.error) is (record.status == "failed")
         assert record.answer or record.error or (where(1) and record.status == "insufficient_evidence")
