@@ -115,15 +115,19 @@ class MaMs:
         return kept
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        """At most so much by role. Chunks that lie side by side are more than one chunk long together."""
-        chunks = min(2 * self.window // self.chunk + 1, self.several * max(1, 10 * sizes.result // self.chunk))
-        calls = self.max_turns * chunks * ASKED_TWICE
-        grown = sum(at * sizes.reply for at in range(self.max_turns * chunks)) * ASKED_TWICE
-        read = calls * (sizes.prompt + self.chunk + 2 * sizes.reply) + grown
-        search = times(looped(1, sizes.result, sizes), self.max_turns)
-        planned = replace(search, prompt_tokens=search.prompt_tokens + grown + search.calls * sizes.reply)
-        each = Usage(calls, read, calls * sizes.reply)
-        return {"search": planned, "state": each, "report": each}
+        """At most so much by role. Of two chunks side by side at least one is half full; what the Search agent begins
+        with may be asked for twice."""
+        chunks = self.max_turns * (2 * self.window // self.chunk + 1)
+        calls = chunks * ASKED_TWICE
+        grown = sum(at * sizes.reply for at in range(chunks)) * ASKED_TWICE
+        each = Usage(calls, calls * (sizes.prompt + self.chunk + 2 * sizes.reply) + grown, calls * sizes.reply)
+        search = times(looped(1, sizes.result, sizes), self.max_turns + 1)
+        known = search.calls * (chunks + 1) * sizes.reply  # all notes and the report, in every prompt
+        return {
+            "search": replace(search, prompt_tokens=search.prompt_tokens + known),
+            "state": each,
+            "report": each,
+        }
 
 
 def means(team: Team, role: str) -> list[Tool]:

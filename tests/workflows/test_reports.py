@@ -1,5 +1,6 @@
 """Reports end to end: MaMs and its ReAct baseline offline, in every dialect, resumed, bounded, and on a real server."""
 
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -220,3 +221,36 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_
     assert record.error == ""
     assert set(record.trajectories) == {"1/search", "1.1/state", "1.1/report"}
     assert record.status in {"insufficient_evidence", "answered"}
+
+
+GARBAGE: tuple[Any, ...] = (
+    "", "   ", "plain words", "<plan>", "</plan><plan>- [ ] x", "<report>", "<report></report>", "<report>unchanged",
+    "# Title\n\nMade up [s1], [s77].", "<think>only thought", "<think>x</think>", "{", '{"keep": 3}', '{"keep": ["m1"]}',
+    '{"memory": [{"text": "A note of 5.", "merges": ["m1", "m9"], "sources": ["s1", "x"]}]}',
+    '{"keep": [], "memory": [{"text": ""}]}', '{"memory": [{"text": "Tides."}], "plan": "- [x] done"}',
+    query("tides"), query(""), "<|begin_search_query|>cut", "<|begin_nothing_call|>x<|end_nothing_call|>",
+    query("a") + query("b") + query("c"), Completion("cut off here", finish="length"),
+    Completion("<report># Half", finish="length"), Completion("no", finish="filtered"), EndpointError("overloaded"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("workflow", [MaMs(max_turns=3, chunk=200, window=600), ReActReport(max_turns=3)], ids=str)
+async def test_whatever_models_say_the_run_ends_within_its_bound_and_cites_only_what_was_read(workflow: Any) -> None:
+    for seed in range(60):
+        draw = random.Random(seed)
+
+        def say(_: Request, draw: random.Random = draw) -> Any:
+            said = draw.choice(GARBAGE)
+            if isinstance(said, BaseException):
+                raise said
+            return said
+
+        texts = [text_of(at, draw.randrange(1, 60)) for at in range(4)]
+        record = await rollout(
+            workflow, TOPIC, team_of(ScriptedPolicy({"*": say}), tools=Toolbox(search=pages(*texts)))
+        )
+        assert record.status in {"answered", "insufficient_evidence", "failed"}, seed
+        assert set(cited(record.answer)) <= set(record.sources.read), seed
+        for role, usage in workflow.bound(Sizes()).items():
+            made = sum(len(one.turns) for one in record.trajectories.values() if one.role == role)
+            assert made <= usage.calls, (seed, role, made)
