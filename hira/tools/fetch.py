@@ -10,6 +10,7 @@ import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Literal
@@ -30,6 +31,8 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 HOPS = 8
 CONNECT_SECONDS = 8.0
+HEAD_SECONDS = 10.0
+"""Until an answer begins: one that never does holds nobody up for the whole time of a page."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BINARY_START = 1024
 
@@ -216,7 +219,8 @@ class Fetcher:
                 return await self._request(place, answer)
         except TimeoutError:
             if not answer:
-                raise ToolError(f"{shown(place.url)} did not answer within {self.seconds:g} seconds") from None
+                waited = min(HEAD_SECONDS, self.seconds)
+                raise ToolError(f"{shown(place.url)} did not answer within {waited:g} seconds") from None
             head, body = answer[0]
             return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time was up")
         except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
@@ -231,10 +235,11 @@ class Fetcher:
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
-            pool.stream(
-                "GET", _wire(place), headers=[*self.headers.items()], extensions={"timeout": timeouts}
-            ) as response,
+            AsyncExitStack() as stack,
         ):
+            asked = pool.stream("GET", _wire(place), headers=[*self.headers.items()], extensions={"timeout": timeouts})
+            async with asyncio.timeout(HEAD_SECONDS):
+                response = await stack.enter_async_context(asked)
             headers = {name.decode("latin-1").lower(): _header(value) for name, value in response.headers}
             if response.status in _REDIRECTS and (target := headers.get("location")):
                 return _joined(place.url, target)
