@@ -34,6 +34,7 @@ from hira.agents.expert import reason
 from hira.agents.experts.simple_search import PAGES as PAGES_OPENED
 from hira.agents.experts.simple_search import QUERIES
 from hira.agents.loop import REPEATS
+from hira.chosen import options_of
 from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
 from hira.evidence.check import MANY
@@ -47,7 +48,7 @@ from hira.tools.fetch import HOPS, Fetcher
 from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.tool import LONGEST as QUERY
-from hira.workflows import MARS, HiRA, MarsRL
+from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL
 from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker
 
 ROOT = Path(__file__).parent.parent
@@ -263,6 +264,20 @@ def flags_of(command: str) -> set[str]:
     inner = commands.choices[command]
     assert isinstance(inner, Parser)
     return set(inner.flags())
+
+
+def test_workflows_lists_every_workflow_with_its_options_and_roles() -> None:
+    told = {row[0].strip("`"): row for row in rows("workflows.md", "## The workflows")}
+    assert list(told) == list(WORKFLOWS)
+    for name, make in WORKFLOWS.items():
+        workflow = make()
+        _, _, roles, options = told[name]
+        shown = dict(re.findall(r"`(\w+)`(?: ([^,]+))?", options))
+        values = {option: getattr(workflow, option) for option in options_of(make)}
+        known = {option: str(value).lower() for option, value in values.items()}
+        assert shown == {option: "" if value in ("none", "frozenset()") else value for option, value in known.items()}
+        named = set(re.findall(r"`(\w+)`", roles))
+        assert named == workflow.roles if "the experts" not in roles else named < workflow.roles, name
 
 
 def test_cli_has_a_section_for_every_command() -> None:
