@@ -13,6 +13,7 @@ from hira.agents.mars.system2 import begin, performed, requested, think, tools_o
 from hira.agents.retrieval import retrieve
 from hira.dialects import Call
 from hira.errors import ToolError, UsageError
+from hira.events import SubtaskIssued
 from hira.policy import Usage
 from hira.team import Team
 from hira.workflows.bound import Sizes, looped
@@ -68,6 +69,7 @@ class MARS:
         except ToolError as error:
             loop.forget(call)
             return error.what
+        team.events(SubtaskIssued(str(loop.used), request.purpose))
         found = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
         if not found.ok:
             loop.forget(call)

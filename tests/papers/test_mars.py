@@ -16,6 +16,7 @@ from hira.agents.mars.system2 import requesting
 from hira.budget import Budget, Limits
 from hira.dialects import DIALECTS, Call
 from hira.errors import EndpointError, ToolError, UsageError
+from hira.events import SubtaskDone, SubtaskIssued
 from hira.evidence import OUTPUT, Source
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
@@ -118,6 +119,8 @@ async def test_algorithm_1_request_retrieve_pack_distil_and_go_on_until_the_answ
         ANSWER,
     ]
     people, policy = team(system2, dialect=dialect, chain=chain)
+    heard: list[Any] = []
+    people.events.readers.append(heard.append)
     record = await rollout(MARS(), QUESTION, people)
     assert (record.status, record.error) == ("answered", "")
     assert record.answer == "The tower is 31 m high [s1]."
@@ -127,6 +130,10 @@ async def test_algorithm_1_request_retrieve_pack_distil_and_go_on_until_the_answ
     assert [finding.subtask.text for finding in record.findings] == [
         PURPOSE, "print(2024 - 1742)", "the year in which it was built",
     ]  # fmt: skip
+    issued = [(event.subtask, event.text) for event in heard if isinstance(event, SubtaskIssued)]
+    assert issued == [("1", PURPOSE), ("3", "the year in which it was built")]
+    done = [(event.subtask, event.expert, event.ok) for event in heard if isinstance(event, SubtaskDone)]
+    assert done == [("1", "system1", True), ("3", "system1", True)]
     policy.assert_done()
 
 
@@ -331,7 +338,7 @@ async def test_where_nothing_is_found_nobody_is_asked_and_system_2_is_told() -> 
     record = await rollout(MARS(), QUESTION, people)
     assert of(policy, "system1") == []
     assert "try other words for 'height'" in policy.requests[-1].messages[-1].text
-    assert (record.status, record.findings) == ("insufficient_evidence", [])
+    assert (record.status, [finding.ok for finding in record.findings]) == ("insufficient_evidence", [False])
 
 
 async def test_a_search_that_fails_is_told_and_may_be_tried_again() -> None:

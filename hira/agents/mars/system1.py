@@ -9,7 +9,7 @@ from hira.agents.packing import beginning, pack
 from hira.agents.retrieval import Retrieved
 from hira.dialects.answer import spoken
 from hira.errors import EndpointError, Stop
-from hira.events import Notice
+from hira.events import Notice, SubtaskDone
 from hira.evidence import Sources, cited, drop_unknown, unmarked
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
@@ -40,9 +40,9 @@ async def distil(
     names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
     reading = [_read(*one, team, reply) for one in zip(names, prompts, bins, strict=True)]
     text = "\n\n".join([*(await together(reading)), *found.notes])
-    if bins:
-        subtask = Subtask(str(turn), request.purpose)
-        team.rollout.findings.append(Finding(subtask, "system1", "", text, ok=bool(cited(text))))
+    finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(cited(text)))
+    team.rollout.findings.append(finding)
+    team.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
     return DISTILLED.fill(notes=said(text), sources=_sources(text, team.rollout.sources))
 
 

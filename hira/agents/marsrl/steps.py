@@ -60,7 +60,7 @@ async def pose(question: str, team: Team, *, search: bool = True) -> Problem:
     """The problem with the attached files and, if `search` is wanted and there is something to search, what one search
     for the question brings. No role reasons with tools."""
     # nobody speaks in this conversation, so it is in no record
-    conversation = Conversation(team, Trajectory("search", "solver"), team.part("solver"))
+    conversation = Conversation(team, Trajectory("solver", "solver"), team.part("solver"))
     files = team.tools.files
     seen: list[Seen] = []
     if files:
