@@ -191,8 +191,18 @@ async def test_thought_and_calls_in_a_summary_are_not_passed_on() -> None:
 async def test_a_summary_that_is_nothing_but_a_call_leaves_what_the_worker_had_said() -> None:
     people, policy = team([hand("Height"), "Known.", ANSWER], [look("tower"), "It is 31 m [s1].", look("more")])
     record = await run(MATPO(), people)
-    assert "I think." in of(policy, "planner")[1].messages[-1].text
+    assert "It is 31 m [s1]." in of(policy, "planner")[1].messages[-1].text
     assert record.findings[0].ok
+
+
+@pytest.mark.parametrize("summary", [EndpointError("gone"), look("more"), Completion("", reasoning="hm")])
+async def test_a_summary_that_fails_loses_nothing_that_was_said_before_it(summary: Any) -> None:
+    worker = [look("tower"), "It is 31 m [s1].", summary]
+    people, policy = team([hand("Height"), r"\boxed{31 m [s1]}", summary], worker)
+    record = await run(MATPO(), people)
+    assert "It is 31 m [s1]." in of(policy, "planner")[1].messages[-1].text
+    assert (record.status, record.error, record.answer) == ("answered", "", "31 m [s1]")
+    policy.assert_done()
 
 
 async def test_the_limits_are_twenty_turns_of_each_agent() -> None:

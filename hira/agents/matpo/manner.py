@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hira.agents.loop import CONCLUDE, Loop, Step
+from hira.dialects.headed import under
 from hira.dialects.tool_messages import with_tool_messages
+from hira.errors import EndpointError
+from hira.events import Notice
 from hira.messages import Filled
 from hira.prompts import Prompt
 from hira.team import Conversation
@@ -49,5 +52,18 @@ class Manner:
         return Loop(conversation, tools, limit, several, final, conclude=conclude, window=room)
 
     async def closed(self, loop: Loop, step: Step) -> Step:
-        """The step with which the conversation ends: one that was forced is its summary already."""
-        return step if step.forced or not self.summary else await loop.close("")
+        """The step with which the conversation ends: its summary. One that was forced is its summary already.
+
+        A summary that fails, or that is none, loses nothing that was said before it.
+        """
+        if step.forced or not self.summary:
+            return replace(step, text=step.text or loop.said)
+        try:
+            summed = await loop.close("")
+        except EndpointError as error:
+            conversation = loop.conversation
+            conversation.team.events(Notice(f"{conversation.name}: no summary, because {error.what}"))
+            return step
+        if under(summed.text, "Conclusion"):
+            return summed
+        return replace(step, text="\n\n".join(dict.fromkeys(text for text in (step.text, summed.text) if text)))

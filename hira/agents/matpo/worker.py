@@ -60,7 +60,7 @@ async def work(
     except EndpointError as error:
         finding = _broken_off(subtask, loop.said, error)
     else:
-        text = step.text or loop.said
+        text = step.text
         conclusion = under(text, "Conclusion") or final(text) or NOTHING.fill()
         ok = bool(cited(text)) if team.stopped else bool(text)
         finding = Finding(subtask, "worker", text, conclusion, ok=ok)

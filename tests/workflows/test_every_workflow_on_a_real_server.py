@@ -1,0 +1,118 @@
+"""Every workflow of the registry in every dialect, against a real llama.cpp server with a random model.
+
+The model says nonsense. Where calls are written as text, a grammar makes calls of it, of the tools and in the dialect
+that the request names, for as long as little was called. All else is what the model happens to say: a model that knows
+no function calls is among the things that a workflow has to live with.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.dialects import DIALECTS, Call, Dialect
+from hira.errors import OutOfBudget
+from hira.policies.offline.conversation import read
+from hira.policies.openai import OpenAIPolicy
+from hira.policy import Completion, Request, Watch
+from hira.tools import Tool
+from hira.tools.python import refusal
+from hira.workflows import WORKFLOWS
+
+ASEAN = Path(__file__).parent.parent / "data" / "asean"
+QUESTION = "What is the capital of Myanmar, and how many people live there?"
+CALLS = 8
+ENOUGH = 2
+"""Results, after which a role may stop calling."""
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+NONSENSE = "NONSENSE"
+WORDS = '[a-z]{3,8} " " [a-z]{3,8}'
+
+
+def made_up(schema: Mapping[str, Any]) -> Any:
+    """A value that fits the schema of a parameter, with nonsense for text."""
+    kind = schema.get("type", "string")
+    if kind == "array":
+        return [made_up(schema.get("items", {}))]
+    return {"integer": 1, "number": 1.5, "boolean": True, "object": {}}.get(kind, NONSENSE)
+
+
+def grammar_of(tool: Tool, dialect: Dialect) -> str:
+    """A rule for one call of the tool: as the dialect writes it, with words of the model in place of nonsense."""
+    properties = tool.parameters.get("properties", {})
+    written = dialect.write(Call(tool.name, {name: made_up(properties[name]) for name in tool.fields}), tool)
+    parts = [json.dumps(part, ensure_ascii=False) for part in re.split(NONSENSE, written)]
+    return f" {WORDS} ".join(parts)
+
+
+def grammar(request: Request) -> str:
+    """What the reply has to look like: a call, or later on a call or a boxed answer; empty where it is free."""
+    asked = read(request)
+    if request.schema or request.tools or not asked.told.get("callable"):
+        return ""
+    boxed = f'"\\\\boxed{{" {WORDS} "}}"'
+    rules = [grammar_of(tool, DIALECTS[asked.told["dialect"]]) for tool in asked.told["callable"]]
+    if request.choose == "none":
+        return f"root ::= {boxed}"
+    return "root ::= " + " | ".join(rules if len(asked.results) < ENOUGH else [*rules, boxed])
+
+
+class Babbling:
+    """Speaks through the real server. What a grammar made is read at once by the dialect it was made for."""
+
+    model = "tiny"
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
+        self.policies: dict[str, OpenAIPolicy] = {}
+        self.called = 0
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        rule = grammar(request)
+        if rule not in self.policies:
+            self.policies[rule] = OpenAIPolicy(self.model, self.base_url, extra_body={"grammar": rule} if rule else {})
+        sampling = replace(request.sampling, max_tokens=600 if rule else 60, seed=len(request.messages))
+        completion = await self.policies[rule].complete(replace(request, sampling=sampling), watch)
+        if rule:
+            told = read(request).told
+            parsed = DIALECTS[told["dialect"]].parse(completion, told["callable"])
+            assert not parsed.error, (parsed.error, completion.text)
+            self.called += len(parsed.calls)
+        return completion
+
+    async def aclose(self) -> None:
+        for policy in self.policies.values():
+            await policy.aclose()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(refusal("auto")), reason=refusal("auto"))
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", WORKFLOWS)
+async def test_it_ends_in_an_answer_or_in_a_clear_partial(
+    name: str, dialect: Any, llama_server: str, tmp_path: Path
+) -> None:
+    (tmp_path / "flag.png").write_bytes(PICTURE)
+    settings = Settings(
+        model="tiny", docs=(ASEAN,), dialect=dialect, max_calls=CALLS, journal=tmp_path / "journal.sqlite"
+    )
+    policy = Babbling(llama_server)
+    async with Hira(settings=settings, policies={"*": policy}, workflow=WORKFLOWS[name]()) as hira:
+        run = hira.stream(QUESTION, files=[tmp_path / "flag.png"])
+        await run.work()
+    await policy.aclose()
+    record = run.answer.rollout
+    assert record.failure is None or isinstance(record.failure, OutOfBudget), record.error
+    assert record.status in {"answered", "insufficient_evidence", "partial"}
+    assert record.usage.calls >= 1
+    turns = [turn for trajectory in record.trajectories.values() for turn in trajectory.turns]
+    went_back = any(message.prompt == "result" for turn in turns for message in turn.request.messages)
+    assert went_back or len(record.trajectories) > 1 or not policy.called, "what was called was carried out"
