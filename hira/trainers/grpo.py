@@ -97,13 +97,20 @@ class RoleTrainer(GRPOTrainer):
         if step % self.updates.iterations and self._held is not None:
             return self._held
         began = time.perf_counter()
+        _peak()
         self._bare.eval()
         collected = self.collect(step // self.updates.iterations)
         self._bare.train()
-        took = time.perf_counter() - began
+        took, memory = time.perf_counter() - began, _peak()
+        torch.cuda.empty_cache()  # what rollouts took is for the update now
         groups = self._everybodys(collected.groups)
         credited = self.credit(groups)
-        self._told = {**measures(groups, credited), **collected.measures, "rollout_seconds": took}
+        self._told = {
+            **measures(groups, credited),
+            **collected.measures,
+            "rollout_seconds": took,
+            **_in_gib("rollout", memory),
+        }
         self._record(collected, credited)
         self._held = self._batches(credited)
         return self._held
@@ -157,10 +164,22 @@ class RoleTrainer(GRPOTrainer):
         logps, _, _ = self._get_per_token_logps_and_entropies(model, ids, seen, batch["completion_ids"].size(1))
         return logps  # type: ignore[no-any-return]
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        self._scored = found[0].detach()
-        return found
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
+    ) -> Any:
+        """TRL's, for rows that are padded on the right only: causal attention alone keeps the padding out, so no mask
+        stands in the way of flash attention; `attention_mask` says which tokens are scored."""
+        if kwargs.get("compute_aux_loss"):
+            return super()._get_per_token_logps_and_entropies(
+                model, input_ids, torch.ones_like(attention_mask), logits_to_keep, *args, **kwargs
+            )
+        labels = input_ids.masked_fill(attention_mask == 0, -100)
+        labels[:, :-logits_to_keep] = -100
+        with self.accelerator.autocast():
+            found = model(input_ids=input_ids, labels=labels, fused_lm_head=True)
+        logps = found.log_probs[:, -logits_to_keep:]
+        self._scored = logps.detach()
+        return logps, found.entropy[:, -logits_to_keep:], None
 
     @property
     def _first_adapter(self) -> str:
@@ -185,7 +204,7 @@ class RoleTrainer(GRPOTrainer):
             total += loss.detach()
             self._measure(micro, batch, means)
         self._reduce()
-        self._check_finite(total, batches)
+        self._check_finite(total, batches)  # waits for the device
         self._tell(means, batches, time.perf_counter() - began)
         return total
 
@@ -248,12 +267,12 @@ class RoleTrainer(GRPOTrainer):
         self._told |= {
             **means.values,
             "micro_batches": len(batches),
+            "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
             "padding": 1 - real / padded if padded else 0.0,
             "update_seconds": took,
             "update_tokens_per_second": real / took,
         }
-        if torch.cuda.is_available():
-            self._told["peak_memory_gib"] = torch.cuda.max_memory_allocated() / 2**30
+        self._told |= _in_gib("update", _peak())
         self._metrics["train"].clear()
         for name, value in self._told.items():
             self._metrics["train"][name].append(float(value))
@@ -376,6 +395,20 @@ def config_of(updates: Updates, folder: Path) -> GRPOConfig:
         remove_unused_columns=False,
         log_completions=False,
     )
+
+
+def _peak() -> int:
+    """The most bytes that CUDA's allocator had given out since this was asked last."""
+    if not torch.cuda.is_available():
+        return 0
+    torch.cuda.synchronize()
+    most = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return most
+
+
+def _in_gib(phase: str, memory: int) -> dict[str, float]:
+    return {f"{phase}_peak_gib": memory / 2**30} if memory else {}
 
 
 def _canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:

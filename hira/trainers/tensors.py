@@ -14,8 +14,8 @@ def tensors(
 
     `tool_mask` carries the weights: m_it · w_i · `scale`, and `items` is Z · `scale`, so that TRL's sum over the mask
     divided by `num_items_in_batch` is the loss of `hira.trainers.group.Weighted`. `scale` keeps the mean weight at 1,
-    because TRL clamps sums of masks at 1. With `old`, the sampler's log-probabilities are those of the old policy.
-    Rows are added that train nothing until there are `rows` of them.
+    because TRL clamps sums of masks at 1. `completion_mask` marks what is scored at all. With `old`, the sampler's
+    log-probabilities are those of the old policy. Rows are added that train nothing until there are `rows` of them.
     """
     begins, length = micro.prompt, micro.width - micro.prompt
     prompt_ids = torch.full((rows, begins), pad, dtype=torch.long)
@@ -30,7 +30,7 @@ def tensors(
         own, skipped = row.length - begins, len(row.prompt) - begins
         ids = torch.tensor((*row.prompt, *row.completion))
         prompt_ids[at], completion_ids[at, :own] = ids[:begins], ids[begins:]
-        completion_mask[at, :own] = 1
+        completion_mask[at, skipped:own] = torch.tensor(row.mask)
         weights[at, skipped:own] = torch.tensor(row.mask, dtype=torch.float32) * (one.weight * scale)
         logprobs[at, skipped:own] = torch.tensor(row.logprobs)
         advantages[at] = one.advantage

@@ -1,0 +1,320 @@
+"""LoRA MATPO with a model of 0.5 billion random weights on one GPU: memory against the plan, speed against plain TRL.
+
+    python benchmarks/training/gpu.py            prints the figures; needs a GPU with 40 GiB, and about six minutes
+    python benchmarks/training/gpu.py --write    also writes results/training_gpu.md and .json
+    python benchmarks/training/gpu.py --tiny     the same with a tiny model, on a CPU too
+
+Goals, stated before the run: the peak of CUDA's allocator within 10 % of `hira.trainers.plan`; tokens a second of
+rollouts and of updates at least 0.9 times those of TRL's GRPOTrainer with the same rows.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+
+from plain import Plain, plain_batch, plain_config  # noqa: E402
+from workload import DATA, QWEN_05B, TINY, Thinking, by_chance, model, problems, teams, tokenizer  # noqa: E402
+
+from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.template import Template  # noqa: E402
+from hira.policy import Sampling  # noqa: E402
+from hira.tools.documents import Index  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.credit import matpo  # noqa: E402
+from hira.trainers.group import Credited, Weighted  # noqa: E402
+from hira.trainers.grpo import RoleTrainer  # noqa: E402
+from hira.trainers.live import LivePolicy  # noqa: E402
+from hira.trainers.plan import GIB, Shape, Work, sheet  # noqa: E402
+from hira.trainers.rollouts import Collector, Rollouts  # noqa: E402
+from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.workflows.matpo import MATPO  # noqa: E402
+
+RESULTS = Path(os.environ.get("OUT") or Path(__file__).parents[1] / "results")
+RANK = 16
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large everything is."""
+
+    shape: Shape
+    questions: int
+    attempts: int
+    subtasks: int
+    calls: int
+    thought: int
+    steps: int
+    budget: int
+    prompts: int
+    prompt: int
+    reply: int
+
+
+FULL = Size(QWEN_05B, 4, 8, 2, 3, 48, 3, 32_768, prompts=64, prompt=512, reply=128)
+SMALL = Size(TINY, 2, 2, 1, 1, 2, 2, 4_096, prompts=4, prompt=32, reply=8)
+
+
+@dataclass
+class Measured:
+    """What came out of one training run; `rows` are those of its last update, with their credit."""
+
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    rows: tuple[Weighted, ...] = ()
+    longest: int = 0
+    sampled: int = 0
+    seconds: float = 0.0
+
+
+def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> Measured:
+    """Some updates of MATPO: real rollouts of the real workflow, rewards by chance, bf16 LoRA."""
+    weights = model(size.shape, sorted(set(adapters.values())), rank=RANK)
+    engine = BatchingEngine(weights, Template(words), seed=0)
+    thinking = Thinking(engine, words, size.thought)
+    found = Measured()
+
+    def credit(groups: Any) -> Credited:
+        credited = matpo(groups)
+        found.rows = credited.rows
+        found.longest = max((row.length for one in groups for each in one.attempts for row in each.rows), default=0)
+        return credited
+
+    with asyncio.Runner() as runner, tempfile.TemporaryDirectory() as cache:
+        index = Index([DATA / "documents"], Path(cache))
+        live = LivePolicy("random", words, thinking, adapters)
+        rollouts = Rollouts(
+            teams(live, index),
+            MATPO(max_subtasks=size.subtasks, worker_calls=size.calls),
+            problems(),
+            by_chance,
+            questions=size.questions,
+            attempts=size.attempts,
+            tell=lambda told: print(f"  {told}", flush=True),
+        )
+        updates = Updates(
+            steps=size.steps,
+            learning_rate=1e-4,
+            budget=size.budget,
+            adapters=adapters,
+            bf16=torch.cuda.is_available(),
+            save_every=1000,
+        )
+        trainer = RoleTrainer(
+            weights, words, updates, Collector(runner, rollouts), credit, folder, updated=engine.updated
+        )
+        began = time.perf_counter()
+        trainer.run()
+        found.seconds = time.perf_counter() - began
+        index.close()
+    found.metrics = [one for one in records.read(folder / records.METRICS) if "update_seconds" in one]
+    found.sampled = thinking.sampled
+    return found
+
+
+def speed_of_updates(size: Size, rows: Sequence[Weighted], words: Any, folder: Path) -> dict[str, float]:
+    """Tokens a second of the update alone, ours and plain TRL's, with the same rows in micro-batches of one memory."""
+    at_once = max(1, size.budget // plain_batch(rows, words.pad_token_id, 1.0)["whole"])
+    rows = rows[: len(rows) // at_once * at_once] or rows
+    real = sum(one.row.length for one in rows)
+    steps = size.steps + 1
+    seconds = {}
+    ours = RoleTrainer(
+        model(size.shape, ["default"], rank=RANK),
+        words,
+        Updates(steps=steps, budget=size.budget, bf16=torch.cuda.is_available(), save_every=1000),
+        lambda _: Collected(()),
+        lambda _: Credited(tuple(rows), float(len(rows))),
+        folder / "ours",
+    )
+    ours.run()
+    told = [one["update_seconds"] for one in records.read(folder / "ours" / records.METRICS) if "update_seconds" in one]
+    seconds["hira"] = statistics.median(told[1:])
+    del ours
+    _free()
+    weights = model(size.shape, ["default"], rank=RANK)
+    plain = Plain(weights, words, rows, plain_config(folder / "plain", len(rows), at_once, steps))
+    plain.train()
+    seconds["trl"] = statistics.median(plain.seconds[1:])
+    del plain, weights
+    _free()
+    return {name: real / took for name, took in seconds.items()} | {"rows": len(rows), "rows_at_once_of_trl": at_once}
+
+
+async def speed_of_engine(size: Size, words: Any) -> dict[str, float]:
+    """Sampled tokens a second for many prompts at once: our engine, and `generate`, which TRL uses."""
+    weights = model(size.shape, ["default"], rank=RANK).eval()
+    device = next(weights.parameters()).device
+    made = torch.Generator().manual_seed(1)
+    ids = torch.randint(300, size.shape.words, (size.prompts, size.prompt), generator=made)
+    engine = BatchingEngine(weights, Template(words), seed=0)
+    how = Sampling(temperature=1.0, top_p=1.0, max_tokens=size.reply)
+    speeds: dict[str, list[float]] = {"hira": [], "trl": []}
+    for _ in range(3):
+        began = time.perf_counter()
+        found = await asyncio.gather(*(engine.sample(one, how, (), "default") for one in ids.tolist()))
+        speeds["hira"].append(sum(len(one.ids) for one in found) / (time.perf_counter() - began))
+        began = time.perf_counter()
+        with torch.no_grad():
+            given = ids.to(device)
+            said = weights.generate(
+                input_ids=given,
+                attention_mask=torch.ones_like(given),
+                max_new_tokens=size.reply,
+                min_new_tokens=size.reply,
+                do_sample=True,
+                temperature=1.0,
+                top_p=1.0,
+                top_k=0,
+                pad_token_id=words.pad_token_id,
+            )
+        speeds["trl"].append(float(said[:, size.prompt :].numel()) / (time.perf_counter() - began))
+    drift = _drift(weights, ids.tolist(), found)
+    await engine.aclose()
+    return {name: statistics.median(told[1:]) for name, told in speeds.items()} | {"drift": drift}
+
+
+@torch.no_grad()
+def _drift(weights: Any, prompts: Sequence[list[int]], found: Sequence[Any]) -> float:
+    """The mean distance of the sampler's log-probabilities from those of a trainer's forward pass."""
+    device = next(weights.parameters()).device
+    apart: list[float] = []
+    for prompt, one in list(zip(prompts, found, strict=True))[:8]:
+        ids = torch.tensor([[*prompt, *one.ids]], device=device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            logits = weights(input_ids=ids).logits[0, len(prompt) - 1 : -1]
+        scores = torch.log_softmax(logits.float(), dim=-1).gather(1, ids[0, len(prompt) :, None])[:, 0]
+        apart.append(float((scores - torch.tensor(one.logprobs, device=device)).abs().mean()))
+    return statistics.mean(apart)
+
+
+def planned(size: Size, found: Measured, many: int) -> dict[str, float]:
+    """The plan for what was really done: the largest micro-batch, the longest row, the rollouts at once."""
+    largest = int(max(one["largest_micro_batch"] for one in found.metrics))
+    scored = sum(one.row.tokens for one in found.rows) / max(1, sum(one.row.length for one in found.rows))
+    work = Work(
+        adapters=many,
+        rank=RANK,
+        budget=largest,
+        longest=found.longest,
+        at_once=size.questions * size.attempts,
+        scored=scored,
+    )
+    return {name: size_ / GIB for name, size_ in sheet(size.shape, work).peaks.items()}
+
+
+def _free() -> None:
+    import gc
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def run(size: Size) -> dict[str, Any]:
+    words = tokenizer(size.shape.words)
+    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else platform.processor() or "CPU"
+    report: dict[str, Any] = {"device": device, "torch": torch.__version__, "runs": {}}
+    rows: tuple[Weighted, ...] = ()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, adapters in (
+            ("one adapter", {"*": "default"}),
+            ("two adapters", {"planner": "planner", "*": "worker"}),
+        ):
+            print(name, flush=True)
+            found = trained(size, adapters, Path(folder) / name.replace(" ", "-"), words)
+            rows = rows or found.rows
+            steady = found.metrics[1:] or found.metrics
+            report["runs"][name] = {
+                "seconds": found.seconds,
+                "steps": len(found.metrics),
+                "plan_gib": planned(size, found, len(set(adapters.values()))),
+                "rollout_peak_gib": max((one.get("rollout_peak_gib", 0.0) for one in steady), default=0.0),
+                "update_peak_gib": max((one.get("update_peak_gib", 0.0) for one in steady), default=0.0),
+                "rollout_seconds": statistics.median(one["rollout_seconds"] for one in steady),
+                "update_seconds": statistics.median(one["update_seconds"] for one in steady),
+                "update_tokens_per_second": statistics.median(one["update_tokens_per_second"] for one in steady),
+                "sampled_tokens_per_second": found.sampled / sum(one["rollout_seconds"] for one in found.metrics),
+                "rows": statistics.median(one["rows"] for one in steady),
+                "longest_row": found.longest,
+                "padding": statistics.median(one["padding"] for one in steady),
+                "row_breaks": max(one.get("row_breaks", 0.0) for one in steady),
+                "infra_failed": max(one["infra_failed"] for one in steady),
+                "worker_share": statistics.median(one.get("worker/share", 0.0) for one in steady),
+            }
+            print(json.dumps(report["runs"][name], indent=1), flush=True)
+            _free()
+        print("speed of updates", flush=True)
+        report["update_tokens_per_second"] = speed_of_updates(size, rows, words, Path(folder))
+        print(report["update_tokens_per_second"], "\nspeed of sampling", flush=True)
+        report["sampled_tokens_per_second"] = asyncio.run(speed_of_engine(size, words))
+        print(report["sampled_tokens_per_second"], flush=True)
+    return report
+
+
+def table(report: dict[str, Any]) -> str:
+    """The figures as Markdown, each goal with whether it is met."""
+    told = (
+        f"`python benchmarks/training/gpu.py --write` on {report['device']}, torch {report['torch']}: 0.5 billion "
+        "random weights in bf16 (Qwen2.5-0.5B's shape), LoRA of rank 16 on all linear layers, MATPO with hira's own "
+        "workflow, documents and tools; what a turn ends with is the offline policy's."
+    )
+    lines = [
+        "# Training on one GPU",
+        "",
+        told,
+        "",
+        "| | planned GiB | measured GiB | off by | seconds | rows | worker's share of the loss |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, run in report["runs"].items():
+        for phase in ("rollout", "update"):
+            plan, peak = run["plan_gib"][phase], run[f"{phase}_peak_gib"]
+            off = f"{plan / peak - 1:+.0%}" if peak else "not measured"
+            lines.append(
+                f"| {name}, {phase} | {plan:.2f} | {peak:.2f} | {off} | {run[f'{phase}_seconds']:.1f} "
+                f"| {run['rows']:.0f} | {run['worker_share']:.2f} |"
+            )
+    update, sampled = report["update_tokens_per_second"], report["sampled_tokens_per_second"]
+    lines += ["", "| tokens a second | hira | TRL | ratio, goal ≥ 0.9 |", "|---|---|---|---|"]
+    for name, speeds in ((f"update, {update['rows']:.0f} rows", update), ("sampling", sampled)):
+        ratio = speeds["hira"] / speeds["trl"]
+        lines.append(f"| {name} | {speeds['hira']:,.0f} | {speeds['trl']:,.0f} | {ratio:.2f} |")
+    lines += [
+        "",
+        f"Sampler and trainer differ by {sampled['drift']:.1e} in the log-probability of a token.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+    report = run(SMALL if asked.tiny else FULL)
+    print(table(report))
+    if asked.write or os.environ.get("OUT"):
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / "training_gpu.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        (RESULTS / "training_gpu.md").write_text(table(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""What a training run will take, before anything is loaded: memory by phase, and about how long an update lasts.
+
+From a model's `config.json` alone, without torch. Bytes are those that CUDA's allocator hands out at its peak
+(`torch.cuda.max_memory_allocated`); the driver's own few hundred MiB come on top. The counts per token were taken from
+the operations of transformers' decoder layers with PEFT's adapters, for SwiGLU layers in bf16.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.errors import UsageError
+
+GIB = 2**30
+LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""The modules that `all-linear` adapts; the head is not among them."""
+# TRL's scorer works on tiles of so many tokens and so many words; cuBLAS keeps a workspace (Hopper's).
+TILE_TOKENS, TILE_WORDS = 4096, 32_768
+WORKSPACE = 32 * 2**20
+# What the engine adds to a row's keys and values at a time, and the prompt tokens that it reads at once.
+GROWTH, READS = 128, 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A decoder's sizes."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head: int
+    inner: int
+    words: int
+    tied: bool
+    biases: bool = False
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Shape":
+        """From the values of `config.json`; those of the text model, where there are several."""
+        own = {**config, **config.get("text_config", {})}
+        try:
+            heads = int(own["num_attention_heads"])
+            return cls(
+                int(own["num_hidden_layers"]),
+                int(own["hidden_size"]),
+                heads,
+                int(own.get("num_key_value_heads") or heads),
+                int(own.get("head_dim") or own["hidden_size"] // heads),
+                int(own["intermediate_size"]),
+                int(own["vocab_size"]),
+                bool(own.get("tie_word_embeddings", True)),
+                own.get("model_type") == "qwen2" or bool(own.get("attention_bias")),
+            )
+        except KeyError as missing:
+            raise UsageError(
+                f"config.json has no {missing.args[0]}", fix="plan knows dense decoders such as Qwen, Llama and Mistral"
+            ) from None
+
+    @classmethod
+    def read(cls, folder: Path) -> "Shape":
+        try:
+            return cls.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        except OSError as error:
+            fix = "name the model's folder"
+            raise UsageError(f"there is no config.json: {error.strerror}", where=str(folder), fix=fix) from error
+
+    @property
+    def matrices(self) -> dict[str, tuple[int, int]]:
+        """Inputs and outputs of the linear layers of one decoder layer."""
+        query, key = self.heads * self.head, self.kv_heads * self.head
+        return {
+            "q_proj": (self.hidden, query),
+            "k_proj": (self.hidden, key),
+            "v_proj": (self.hidden, key),
+            "o_proj": (query, self.hidden),
+            "gate_proj": (self.hidden, self.inner),
+            "up_proj": (self.hidden, self.inner),
+            "down_proj": (self.inner, self.hidden),
+        }
+
+    @property
+    def linear(self) -> int:
+        """Parameters of all linear layers but the head."""
+        return self.layers * sum(taken * given for taken, given in self.matrices.values())
+
+    @property
+    def embedding(self) -> int:
+        """Parameters of the embedding, and of the head where it is another matrix."""
+        return self.words * self.hidden * (1 if self.tied else 2)
+
+    @property
+    def rest(self) -> int:
+        """Parameters of norms and biases."""
+        biases = (self.heads + 2 * self.kv_heads) * self.head if self.biases else 0
+        return self.layers * (2 * self.hidden + biases) + self.hidden
+
+    @property
+    def parameters(self) -> int:
+        return self.linear + self.embedding + self.rest
+
+    def lora(self, rank: int, targets: Collection[str] = LINEAR) -> int:
+        """Parameters of one adapter."""
+        return self.layers * rank * sum(sum(self.matrices[name]) for name in targets)
+
+    @property
+    def kv(self) -> int:
+        """Bytes of keys and values of one token, in bf16."""
+        return self.layers * 2 * self.kv_heads * self.head * 2
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be done at once. `adapters` are trained beside one another; `budget` bounds the tokens of a
+    micro-batch, `longest` those of a row; `at_once` rows are sampled together, their prompts `reads` tokens at a time.
+    `scored` is the share of a micro-batch's tokens that are trained, `bits` the precision of the base."""
+
+    adapters: int = 1
+    rank: int = 16
+    targets: tuple[str, ...] = LINEAR
+    budget: int = 16_384
+    longest: int = 8_192
+    at_once: int = 64
+    reads: int = READS
+    scored: float = 0.5
+    bits: int = 16
+    checkpointing: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Bytes by what they are for, in each phase. A phase's peak is the sum of its lines."""
+
+    shape: Shape
+    work: Work
+    rollout: Mapping[str, int]
+    update: Mapping[str, int]
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def peaks(self) -> dict[str, int]:
+        return {"rollout": sum(self.rollout.values()), "update": sum(self.update.values())}
+
+    @property
+    def peak(self) -> int:
+        return max(self.peaks.values())
+
+    def __str__(self) -> str:
+        told = [f"{name}: {count:,} parameters" for name, count in self.parameters.items()]
+        for phase, lines in (("rollout", self.rollout), ("update", self.update)):
+            told += ["", f"{phase:<40}{sum(lines.values()) / GIB:8.2f} GiB"]
+            told += [f"  {name:<38}{size / GIB:8.2f}" for name, size in lines.items()]
+        return "\n".join([*told, "", f"{'peak':<40}{self.peak / GIB:8.2f} GiB"])
+
+
+def sheet(shape: Shape, work: Work) -> Sheet:
+    """The memory of a run of LoRA GRPO with this model."""
+    if work.bits not in {4, 16}:
+        raise UsageError(f"a base of {work.bits} bits", fix="plan knows 16 (bf16) and 4 (nf4)")
+    one = shape.lora(work.rank, work.targets)
+    held = {"base weights": base(shape, work.bits), **adapters(shape, work)}
+    parameters = {"base": shape.parameters, "one adapter": one, "trained": one * work.adapters}
+    return Sheet(shape, work, held | _rollout(shape, work), held | _update(shape, work), parameters)
+
+
+def base(shape: Shape, bits: int) -> int:
+    """Bytes of the frozen weights. In 4 bits, embedding, norms and biases stay bf16; a block of 64 has its scale."""
+    if bits == 4:
+        return 2 * (shape.embedding + shape.rest) + round(shape.linear * (0.5 + 4 / 64))
+    return 2 * shape.parameters
+
+
+def adapters(shape: Shape, work: Work) -> dict[str, int]:
+    """Adapters are kept in fp32 over bf16, in bf16 over 4 bits; Adam keeps two values for each."""
+    each = 2 if work.bits == 4 else 4
+    trained = shape.lora(work.rank, work.targets) * work.adapters
+    return {"adapters": each * trained, "optimiser": 2 * each * trained}
+
+
+def _rollout(shape: Shape, work: Work) -> dict[str, int]:
+    """Keys and values are there twice while rows join or leave a batch. Reading a prompt passes through an MLP whose
+    adapter computes in fp32; choosing a token takes about seven fp32 and bf16 copies of a row's logits."""
+    cache = work.at_once * (work.longest + GROWTH) * shape.kv
+    read = min(work.reads, work.at_once * work.longest)
+    return {
+        "keys and values": cache,
+        "keys and values, moved": cache,
+        "reading prompts": read * (12 * shape.inner + 10 * shape.hidden) + _unpacked(shape, work.bits),
+        "choosing tokens": 14 * work.at_once * shape.words,
+        "workspace": WORKSPACE,
+    }
+
+
+def _update(shape: Shape, work: Work) -> dict[str, int]:
+    """The peak is in the backward pass: of the last layer, or of the scoring of tokens, whichever is more."""
+    tokens = max(work.budget, work.longest)
+    each = 2 if work.bits == 4 else 4
+    trained = shape.lora(work.rank, work.targets)
+    kept = 2 * shape.hidden * shape.layers * tokens
+    layer = tokens * layer_bytes(shape, work.rank)
+    if not work.checkpointing:
+        kept = shape.layers * tokens * saved_bytes(shape, work.rank)
+        layer = tokens * 6 * (shape.inner + shape.hidden)
+    scored = round(tokens * work.scored)
+    scoring = min(scored, TILE_TOKENS) * TILE_WORDS * 2 + scored * shape.hidden * 8 + tokens * shape.hidden * 4
+    return {
+        "gradients": each * trained * work.adapters + 2 * trained,
+        "activations kept": kept,
+        "one layer, or scoring": max(layer, scoring) + _unpacked(shape, work.bits),
+        "batch": tokens * 60,
+        "workspace": WORKSPACE,
+    }
+
+
+def layer_bytes(shape: Shape, rank: int) -> int:
+    """Bytes a token at the peak of one layer's backward pass, its forward pass made again included.
+
+    MLP: five bf16 copies of its inner width and one in fp32; about eighteen bf16 copies of the hidden width, of which
+    the norms make four in fp32; keys and values; the adapters' narrow outputs.
+    """
+    return (
+        14 * shape.inner + 36 * shape.hidden + 4 * 2 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
+    )
+
+
+def saved_bytes(shape: Shape, rank: int) -> int:
+    """Bytes a token that one layer keeps for its backward pass when activations are not made again."""
+    return 8 * shape.inner + 24 * shape.hidden + 4 * 2 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
+
+
+def _unpacked(shape: Shape, bits: int) -> int:
+    """One matrix of a 4-bit base, unpacked for its product."""
+    return 2 * max(taken * given for taken, given in shape.matrices.values()) if bits == 4 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Bytes and operations a second that code of this kind reaches, and the seconds that the start of a layer's
+    kernels takes when one token is decoded."""
+
+    memory: int
+    flops: float
+    bandwidth: float
+    layer_seconds: float = 1.2e-3
+
+
+DEVICES = {
+    "h200": Device(140 * 10**9, 400e12, 3.5e12),
+    "h100": Device(80 * 10**9, 400e12, 2.6e12),
+    "a100-80": Device(80 * 10**9, 170e12, 1.6e12),
+    "a100-40": Device(40 * 10**9, 170e12, 1.3e12),
+    "l40s": Device(48 * 10**9, 120e12, 0.7e12),
+    "rtx-4090": Device(24 * 10**9, 90e12, 0.8e12),
+    "rtx-3090": Device(24 * 10**9, 45e12, 0.75e12),
+    "l4": Device(24 * 10**9, 45e12, 0.25e12),
+}
+"""By the name that people call them. Rates are about half of the data sheets' for dense bf16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds of one update, about."""
+
+    rollout: float
+    update: float
+
+
+def times(shape: Shape, work: Work, device: Device, *, rows: int, length: int, sampled: int, turns: int) -> Times:
+    """How long an update of so many `rows` takes, each `length` tokens of which `sampled` in so many `turns`.
+
+    Decoding waits for memory (all weights and the keys and values of all rows for every token) or for kernels to
+    start; an update makes three passes over the base: forward, forward again, and backward without its own gradients.
+    """
+    steps = sampled * max(1, -(-rows // work.at_once))
+    held = base(shape, work.bits) + min(rows, work.at_once) * length * shape.kv
+    decode = steps * max(held / device.bandwidth, shape.layers * device.layer_seconds)
+    passes = 2.0 * (shape.linear + shape.words * shape.hidden * work.scored)
+    attended = 4.0 * shape.layers * shape.heads * shape.head * length / 2
+    reading = (
+        rows * length * (2.0 * shape.linear + attended) / device.flops + turns * shape.layers * device.layer_seconds
+    )
+    update = rows * length * (3 if work.checkpointing else 2) * (passes + attended) / device.flops
+    return Times(decode + reading, update)
