@@ -18,6 +18,7 @@ from hira.settings import load
 from hira.tools.documents.walk import printable
 
 FORMS = {".md": as_markdown, ".html": as_html, ".htm": as_html, ".json": output.as_json}
+SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
 
@@ -32,7 +33,7 @@ def report(args: argparse.Namespace, shell: Shell) -> int:
     files = present([shell.folder / name for name in args.files])
     if args.dry_run:
         return dry_run(args, settings, shell)
-    path = output.checked(args.output, shell.folder, tuple(FORMS)) if args.output else None
+    path = output.checked(args.output, shell.folder, SUFFIXES) if args.output else None
     hira = Hira(settings=settings)
 
     async def begin() -> Run:

@@ -1,4 +1,5 @@
-"""`hira resume`: a run goes on where it ended, with the settings of then and the keys of today."""
+"""`hira resume`: a run goes on where it ended, with the settings of then and the keys of today. A report is told and
+written as `hira report` does."""
 
 import argparse
 from collections.abc import Mapping
@@ -6,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from hira.api import Hira, Run
-from hira.cli import output
+from hira.cli import output, report
 from hira.cli.ask import answered, told
 from hira.cli.parser import LIMITS
 from hira.cli.recorded import opened
+from hira.cli.report_flags import WORKFLOWS as REPORTING
 from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.journal import Entry
@@ -23,16 +25,17 @@ DONE = ("answered", "insufficient_evidence")
 
 
 def resume(args: argparse.Namespace, shell: Shell) -> int:
-    path = output.checked(args.output, shell.folder) if args.output else None
     with opened(args, shell) as journal:
         entry, file = journal.entry(args.run), journal.path
+        form = report if entry.workflow in REPORTING else output
+        path = output.checked(args.output, shell.folder, form.SUFFIXES) if args.output else None
         if entry.status in DONE:
             answer = read(journal, entry.id).answer
             if not args.quiet:
                 shell.remark(f"run {entry.id} had ended; this is its answer")
             if path:
-                output.write(answer, path)
-            return told(answer, args, shell)
+                form.write(answer, path)
+            return told(answer, args, shell, tell=form.tell)
     if entry.workflow and entry.workflow not in WORKFLOWS:
         raise UsageError(f"run {entry.id} was made with a workflow of its own, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
@@ -44,7 +47,7 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
     async def begin() -> Run:
         return await hira.resume(entry.id)
 
-    return answered(hira, begin, args, shell, path)
+    return answered(hira, begin, args, shell, path, tell=form.tell, write=form.write)
 
 
 def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:

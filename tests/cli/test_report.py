@@ -128,6 +128,20 @@ def test_a_budget_ends_it_with_5_and_what_was_written(hira: Command) -> None:
     assert "the budget" in said.err
 
 
+def test_a_report_that_its_budget_ended_is_gone_on_with_and_written_as_a_report(hira: Command, tmp_path: Path) -> None:
+    kept = {"HIRA_JOURNAL": str(tmp_path / "journal.sqlite")}
+    said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.html", "--max-calls", "5", **kept)
+    assert said.code == 5
+    assert "to go on: hira resume" in said.err
+    said = hira("resume", "last", "--max-calls", "50", "--output", "report.html", **kept)
+    assert (said.code, said.out) == (0, "")
+    assert "report.html is written, with 3 references" in said.err
+    said = hira("resume", "last", "--quiet", **kept)
+    assert said.code == 0
+    assert "## References\n\n1. tides — tides.txt" in said.out
+    assert "31 crowns" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_what_it_could_take_is_told_without_a_call(hira: Command) -> None:
     said = hira("report", TOPIC, "--docs", LIBRARY, "--dry-run")
     assert said.code == 0
