@@ -10,11 +10,13 @@ from typing import Any
 from hira.errors import ToolError
 from hira.events import Notice
 from hira.evidence import Source
-from hira.journal import Asked
+from hira.journal import Asked, Log
 from hira.journal.digest import digest_of_tool
+from hira.policy import Request
 from hira.redaction import redacted
 from hira.team import Conversation
 from hira.tools import Observation, Passage, Tool
+from hira.trajectory import Trajectory, Turn
 
 
 async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
@@ -37,17 +39,30 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
         digest_of_tool(tool.name, arguments),
         tool.name,
         lambda: dict(arguments),
-        effect=not (tool.pure or tool.stateful),
+        effect=not (tool.pure or tool.stateful or tool.speaks),
         anywhere=tool.pure,
+        again=bool(tool.speaks),
     )
     started = len(log.unfinished)
     observation = await log.call(asked, make, _record, _observation)
     if len(log.unfinished) > started:
         told = f"{tool.name} had been started when the run broke off, and was made again; it may have happened twice"
         conversation.team.events(Notice(told))
+    if tool.speaks and not live:
+        _bring_back(conversation, tool.speaks, log)
     if tool.stateful and not live:
         conversation.unmade.setdefault(tool.name, []).append(arguments)
     return observation
+
+
+def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
+    """Enter into a replayed rollout what the role said on behalf of this conversation: nobody asks for it there."""
+    under, trajectories = conversation.name.rpartition("/")[0], conversation.team.rollout.trajectories
+    for name in log.conversations():
+        above, _, own = name.rpartition("/")
+        if above == under and own.partition(".")[0] == role and name not in trajectories:
+            turns = [Turn(Request((), conversation=name), one) for one in log.spoken(name)]
+            trajectories[name] = Trajectory(name, role, turns)
 
 
 async def _made(tool: Tool, arguments: Mapping[str, Any], secrets: frozenset[str]) -> Observation:

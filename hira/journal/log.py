@@ -56,7 +56,8 @@ class Asked:
     """A call to be made: in which conversation, what (`digest`), of whom (`name`); `told` makes what is stored of it.
 
     A call with an `effect` is recorded as started, too. One that may be made `anywhere` brings the same wherever in
-    the run it is made, and has no position.
+    the run it is made, and has no position. One to be made `again` is taken from the record in a replay only:
+    what it does is recorded itself.
     """
 
     kind: Kind
@@ -66,6 +67,7 @@ class Asked:
     told: Callable[[], Any]
     effect: bool = False
     anywhere: bool = False
+    again: bool = False
 
 
 Reuse = Callable[[Kind, str], Awaitable[Any]]
@@ -106,6 +108,21 @@ class Log:
         """What ended the run that is replayed, once the replay has come to it."""
         return self.ended if self.missed else None
 
+    @property
+    def replayed(self) -> bool:
+        """Whether nothing is made, and everything comes from the record."""
+        return self._writer is None
+
+    def spoken(self, conversation: str) -> list[Completion]:
+        """What the record holds of a conversation."""
+        held = [one for one in self.known.values() if one.kind == "policy" and one.conversation == conversation]
+        good = [one for one in held if one.result is not None and not one.failed]
+        return [completion_of(one.result) for one in sorted(good, key=lambda one: one.position)]
+
+    def conversations(self) -> list[str]:
+        """The conversations that the record holds something of, in the order of their names."""
+        return sorted({one.conversation for one in self.known.values() if one.kind == "policy"})
+
     async def policy(self, model: str, request: Request, ask: Callable[[], Awaitable[Completion]]) -> Completion:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         earlier = self._digests.last(request.conversation)
@@ -131,7 +148,7 @@ class Log:
         counter = (asked.kind, asked.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (asked.kind, asked.conversation, 0 if asked.anywhere else position, asked.digest)
-        known = self.known.get(key)
+        known = self.known.get(key) if self.replayed or not asked.again else None
         if known and known.result is not None:
             if known.failed:
                 raise _failure(known.result)
@@ -146,7 +163,7 @@ class Log:
             self.unfinished.append(known)
         began = time.time()
         row = (self.run, *key, asked.name, packed(asked.told()))
-        reused = await self.reuse(asked.kind, asked.digest) if self.reuse else None
+        reused = await self.reuse(asked.kind, asked.digest) if self.reuse and not asked.again else None
         if reused is not None:
             self._writer.write([*self._flushed(), ("calls", (*row, packed(reused), began, 0.0))])
             return decode(reused)

@@ -41,6 +41,7 @@ class Tool:
     `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once;
     `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen. `server`
     is whom a call in the style of MCP names beside the tool. Nothing is opened or shown that is on a `blocked` host.
+    `speaks` names the role that it has speak: those calls are recorded themselves, so a resumed run makes this again.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Tool:
     check: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False)
     server: str = "tools"
     blocked: Collection[str] = ()
+    speaks: str = ""
 
     @cached_property
     def spec(self) -> dict[str, Any]:

@@ -8,7 +8,10 @@ import pytest
 
 from hira.agents.expert import Task
 from hira.agents.experts import Multimodal
+from hira.api import Hira
 from hira.casting import Crew, crew
+from hira.journal import Journal
+from hira.replay import replay
 from hira.settings import Settings
 from hira.testing import Endpoint, calling
 
@@ -94,3 +97,33 @@ async def test_the_expert_is_offered_only_where_there_is_something_to_be_seen(do
                 assert team.tools.has("media") is there
                 assert team.tools.visible == tuple(map(str, files))
         await made.aclose()
+
+
+async def test_what_was_looked_at_is_paid_for_in_a_resumed_and_a_replayed_run_too(seen: Path, tmp_path: Path) -> None:
+    replies = [
+        calling("subtask", task="What colour is the tower?"),
+        calling("look", data="trip/tower.png", question="What colour?"),
+        "Red.",
+        "The tower is red [s1].",
+        '{"reasoning": "", "conclusion": "The tower is red [s1]."}',
+        "The tower is red [s1].",
+    ]
+    with Endpoint(replies, faults=lambda number: "401" if number == 6 else "") as endpoint:
+        settings = Settings(
+            model=endpoint.model, base_url=endpoint.base_url, docs=(seen,), journal=tmp_path / "j.sqlite",
+            without=frozenset({"search", "code"}), max_calls=40,
+        )  # fmt: skip
+        async with Hira(settings=settings) as hira:
+            first = hira.stream("What colour is the tower?")
+            await first.work()
+            resumed = await hira.resume(first.id)
+            await resumed.work()
+            looked = [one for one in endpoint.calls if "image_url" in str(one.body["messages"][-1]["content"])]
+            assert len(looked) == 1, [one.body["messages"][-1] for one in endpoint.calls]
+    journal = Journal(tmp_path / "j.sqlite")
+    again = await replay(journal, first.id)
+    journal.close()
+    for answer in (resumed.answer, again.answer):
+        assert answer.rollout.trajectories["1/look"].usage.calls == 1
+        assert answer.rollout.usage == resumed.answer.rollout.usage
+    assert again.same

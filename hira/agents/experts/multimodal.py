@@ -61,7 +61,7 @@ def look(team: Team, subtask: str) -> Tool:
         "properties": {"data": {"type": "string"}, "question": {"type": "string"}},
         "required": ["data", "question"],
     }
-    return Tool("look", SIGHT.fill(things="\n".join(_named(team.tools.visible))), parameters, run)
+    return Tool("look", SIGHT.fill(things="\n".join(_named(team.tools.visible))), parameters, run, speaks=SEES)
 
 
 async def _seen(team: Team, subtask: str, path: str, question: str) -> str:
