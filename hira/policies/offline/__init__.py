@@ -1,11 +1,13 @@
-"""The embedded default: a deterministic extractive policy, with no network, no key and no state.
+"""The embedded default: a deterministic extractive policy, with no network, no key and no memory.
 
 It plans by the form of the question, reads by words, follows one entity to a second hop, computes by program, and
 answers with sentences that it found, or says that it found none. It looks at the name and the values of the prompt it
 was sent, never at its wording, so the same run goes through the same planner, coordinator, experts and memory.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
+from weakref import WeakKeyDictionary
 
 from hira import tokens
 from hira.policies.offline import baselines, mams, mars, marsrl, matpo, planning, roles, rubrics
@@ -33,13 +35,26 @@ ROLES: Mapping[str, Callable[[Asked], Act]] = {
 
 
 class OfflinePolicy:
-    """Answers any request without a model. Good for a first minute, for tests and for documents that say it plainly."""
+    """Answers any request without a model. Good for a first minute, for tests and for documents that say it plainly.
+
+    It computes in the event loop, one request at a time, and lets the loop go round between two of them, so that many
+    questions at once do not hold it up for longer than one does.
+    """
+
+    def __init__(self) -> None:
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @property
     def model(self) -> str:
         return "offline"
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            completion = self._completed(request, watch)
+            await asyncio.sleep(0)
+        return completion
+
+    def _completed(self, request: Request, watch: Watch | None) -> Completion:
         asked = read(request)
         text, calls = write(ROLES.get(asked.prompt, roles.anything)(asked), asked)
         if watch:
