@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hira.agents.loop import Loop
 from hira.agents.mars.system1 import distil
-from hira.agents.mars.system2 import begin, performed, requested, think, tools_of
+from hira.agents.mars.system2 import answer, begin, performed, requested, think, tools_of
 from hira.agents.retrieval import retrieve
 from hira.dialects import Call
 from hira.errors import ToolError, UsageError
@@ -55,7 +55,7 @@ class MARS:
             while step.calls:
                 loop.observe([(call, await self._result(question, call, loop)) for call in step.calls])
                 step = await think(loop)
-            return step.answer
+            return answer(step)
 
     async def _result(self, question: str, call: Call, loop: Loop) -> str:
         """What a call brings. All but searches are short, as Python's output is, and go straight back."""

@@ -10,7 +10,7 @@ from hira.agents.loop import Loop, Step
 from hira.agents.packing import beginning
 from hira.conversation import Conversation
 from hira.dialects import Call
-from hira.dialects.answer import boxed, tagged
+from hira.dialects.answer import boxed, final, tagged
 from hira.errors import ToolError, UsageError
 from hira.messages import user
 from hira.prompts import Prompt
@@ -105,6 +105,11 @@ async def think(loop: Loop) -> Step:
     loop.used += 1
     loop.conversation.say(user(GO_ON.fill()))
     return await loop.think()
+
+
+def answer(step: Step) -> str:
+    """What System 2 closes with, by its tags (appendix C.3), where there are any."""
+    return final(tagged(step.text) or step.text)
 
 
 def requested(call: Call, loop: Loop) -> Request:
