@@ -106,7 +106,7 @@ async def test_a_report_that_broke_off_leaves_what_was_written_and_goes_on_where
         broken = await hira.ask(TOPIC)
     assert broken.status == "failed"
     assert broken.text
-    assert len(broken.rollout.memory.facts) == 5
+    assert len(broken.rollout.memory.facts) > 4
     counting = Failing(99)
     async with Hira(settings=settings, policies={"*": counting}) as hira:
         run = await hira.resume(broken.rollout.run)

@@ -93,13 +93,19 @@ def worth(question: str, text: str) -> list[reading.Sentence]:
 
 
 def _fitting(part: str, candidates: Sequence[reading.Sentence]) -> list[reading.Sentence]:
-    """The sentences that cover enough of a part of the topic, best first."""
+    """The sentences that cover enough of a part of the topic, best first. What stands in the title of a document or
+    beside a sentence counts, so that "Gull Rock is younger" is told of lighthouses."""
     asked = reading.query(part, candidates)
-    return [
-        one
-        for _, coverage, one in reading.best(asked, candidates)
-        if coverage >= SHARE and asked.tells(one) and any(holds(word, one.own) for word in asked.weights)
-    ]
+    return [one for _, _, one in reading.best(asked, candidates) if asked.tells(one) and _share(asked, one) >= SHARE]
+
+
+def _share(asked: reading.Query, one: reading.Sentence) -> float:
+    """The share of a part's weight that a sentence covers; 0 if neither it nor its title holds a word of it."""
+    about = one.own | one.title
+    if not any(holds(word, about) for word in asked.weights):
+        return 0.0
+    around = about | one.beside
+    return sum(weight * holds(word, around) for word, weight in asked.weights.items()) / sum(asked.weights.values())
 
 
 def written(question: str, sections: Mapping[str, list[str]]) -> str:
