@@ -23,11 +23,16 @@ class Turn:
 
 @dataclass(slots=True)
 class Trajectory:
-    """All turns of one role in one conversation; `conversation` names it, such as `planner` or `2/code`."""
+    """All turns of one role in one conversation; `conversation` names it, such as `planner` or `2/code`.
+
+    `calls` counts the calls that the role wrote and that could be read, `unreadable` the turns that could not.
+    """
 
     conversation: str
     role: str
     turns: list[Turn] = field(default_factory=list)
+    calls: int = 0
+    unreadable: int = 0
 
     @property
     def usage(self) -> Usage:

@@ -108,7 +108,9 @@ class Loop:
                 completion, parsed = await self._turn(self.several)
             except Stop as stop:
                 return await self.close(stop.what) if self.final or isinstance(stop, RoleSpent) else self._end(stop)
+            self.conversation.trajectory.calls += len(parsed.calls)
             if parsed.error:
+                self.conversation.trajectory.unreadable += 1
                 self.unreadable += 1
                 self._tell(parsed, UNREADABLE.fill(error=Filled(parsed.error)))
             elif not parsed.calls and (not parsed.text or only_thought(completion)):

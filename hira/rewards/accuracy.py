@@ -1,0 +1,50 @@
+"""Whether a rollout's answer is right, by words or by a judge, as a reward."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hira.errors import Stop
+from hira.rewards.answer_judge import Judge, Verdict, equivalent
+from hira.rewards.match import contains, said
+from hira.rewards.reward import Score
+from hira.team import Part, Team
+from hira.trajectory import Rollout
+
+
+@dataclass(frozen=True, slots=True)
+class ByWords:
+    """1 if the answer matches one of the references, else 0; `match` may also give a share, as F1 does."""
+
+    match: Callable[[str, str], float] = contains
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        answer = said(rollout.answer)
+        right = max((float(self.match(answer, one)) for one in references), default=0.0) if answer else 0.0
+        return Score(right, {"accuracy": right})
+
+
+@dataclass(frozen=True, slots=True)
+class ByJudge:
+    """1 if the judge, any policy, finds the answer to be one of the references, else 0. A judge that fails leaves the
+    rollout without a reward."""
+
+    part: Part
+    judge: Judge = equivalent
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        answer = said(rollout.answer)
+        if not answer:
+            return Score(0.0, {"accuracy": 0.0}, why="there is no answer")
+        last: Verdict | None = None
+        for reference in references:
+            conversation = Team({"*": self.part}).conversation("judge")
+            try:
+                last = await self.judge(conversation, rollout.question, reference, answer)
+            except Stop as stop:
+                return Score(None, why=stop.what)
+            if last is None:
+                return Score(None, why="the judge failed")
+            if last.correct:
+                break
+        right = float(bool(last and last.correct))
+        return Score(right, {"accuracy": right}, why=last.reason if last else "")

@@ -1,0 +1,105 @@
+"""Accuracy and format as rewards, worked out by hand."""
+
+from typing import Any
+
+import pytest
+
+from hira.agents.loop import Loop
+from hira.errors import EndpointError
+from hira.messages import user
+from hira.rewards.accuracy import ByJudge, ByWords
+from hira.rewards.format import form, valid
+from hira.rewards.match import equal, exact, f1
+from hira.rewards.matpo import WithFormat
+from hira.rewards.reward import Score
+from hira.team import Part
+from hira.testing import ScriptedPolicy, team_of
+from hira.tools import tool
+from hira.trajectory import Rollout, Trajectory, Turn
+
+
+def made(answer: str = "", **calls: tuple[int, int]) -> Rollout:
+    """A rollout whose conversations wrote so many calls that could be read, and so many that could not."""
+    record = Rollout("r", "how high?", "made", answer=answer)
+    for name, (read, unread) in calls.items():
+        turn: Any = Turn(None, None)  # type: ignore[arg-type]
+        record.trajectories[name] = Trajectory(name, name.rstrip("0123456789"), [turn], read, unread)
+    return record
+
+
+def test_the_format_of_a_conversation_is_its_share_of_calls_that_could_be_read() -> None:
+    assert valid(Trajectory("a", "a", [], 3, 1)) == 0.75
+    assert valid(Trajectory("a", "a", [], 0, 2)) == 0.0
+
+
+def test_no_call_at_all_is_not_perfect_format() -> None:
+    assert valid(Trajectory("a", "a")) == 0.0
+
+
+def test_planner_and_workers_are_averaged() -> None:
+    assert form(made(planner=(1, 1), worker1=(1, 0), worker2=(1, 3))) == (0.5, 0.625)
+
+
+async def test_matpos_reward_is_nine_parts_accuracy_and_one_part_format() -> None:
+    score = await WithFormat(ByWords())(made("It is 42 m.", planner=(1, 1), worker1=(3, 1)), ("42",))
+    assert score.value == pytest.approx(0.9 + 0.1 * (0.5 * 0.5 + 0.5 * 0.75))
+    assert score.parts == {"accuracy": 1.0, "format/planner": 0.5, "format/workers": 0.75}
+
+
+@pytest.mark.parametrize(("variant", "value"), [("paper", 0.9), ("released", 0.95)])
+async def test_an_answer_without_any_call_has_the_format_that_the_variant_gives_it(variant: Any, value: float) -> None:
+    score = await WithFormat(ByWords(), variant=variant)(made("42", planner=(0, 0)), ("42",))
+    assert score.value == pytest.approx(value)
+
+
+async def test_an_answer_that_nobody_could_judge_has_no_reward() -> None:
+    async def unsure(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+        return Score(None, why="the judge failed")
+
+    score = await WithFormat(unsure)(made("42", planner=(1, 0)), ("42",))
+    assert score.value is None
+    assert score.why == "the judge failed"
+
+
+@pytest.mark.parametrize(
+    ("match", "answer", "references", "value"),
+    [
+        (exact, "The 42", ("41", "42"), 1.0),
+        (equal, "\\frac{1}{2}", ("0.5",), 1.0),
+        (f1, "red blue", ("red",), pytest.approx(2 / 3)),
+        (exact, "", ("42",), 0.0),
+        (exact, "43", (), 0.0),
+    ],
+)
+async def test_an_answer_is_held_against_every_reference(match: Any, answer: str, references: Any, value: Any) -> None:
+    assert (await ByWords(match)(made(answer), references)).value == value
+
+
+async def test_a_judge_accepts_an_answer_that_is_one_of_the_references() -> None:
+    policy = ScriptedPolicy(['{"verdict": "incorrect"}', '{"verdict": "correct", "reason": "the same height"}'])
+    score = await ByJudge(Part(policy))(made("forty-two"), ("43", "42"))
+    assert (score.value, score.why) == (1.0, "the same height")
+
+
+@pytest.mark.parametrize("replies", [[EndpointError("down")], ["maybe", "perhaps"]])
+async def test_a_judge_that_fails_leaves_no_reward(replies: list[Any]) -> None:
+    score = await ByJudge(Part(ScriptedPolicy(replies)))(made("42"), ("42",))
+    assert (score.value, score.why) == (None, "the judge failed")
+
+
+async def test_no_answer_is_wrong_without_asking_a_judge() -> None:
+    assert (await ByJudge(Part(ScriptedPolicy([])))(made(""), ("42",))).value == 0.0
+
+
+async def test_the_loop_counts_calls_that_can_be_read_and_those_that_cannot() -> None:
+    @tool
+    def peek(place: str) -> str:
+        """Look."""
+        return place
+
+    good, bad = "<|begin_peek_call|> here <|end_peek_call|>", "<|begin_peek_call|>  <|end_peek_call|>"
+    team = team_of([good, bad, "<|begin_peek_call|> there <|end_peek_call|>", "done"])
+    conversation = team.conversation("planner")
+    conversation.say(user("look"))
+    await Loop(conversation, [peek]).run()
+    assert (conversation.trajectory.calls, conversation.trajectory.unreadable) == (2, 1)
