@@ -169,6 +169,17 @@ class Budget:
         self._hold(call, 1)
         return room
 
+    def left(self, call: Wanted) -> int | None:
+        """How many tokens may be spent beside the prompts of the calls under way, None without a limit."""
+        rooms = []
+        for purse in self._of(call.role):
+            taken, limits = purse.spent + purse.held, purse.limits
+            if limits.tokens is not None:
+                rooms.append(limits.tokens - taken.tokens)
+            if limits.cost is not None and call.price and call.price.output:
+                rooms.append(int((limits.cost - (taken.cost or 0.0)) / call.price.output * 1e6))
+        return min(rooms, default=None)
+
     def charge(self, call: Wanted, usage: Usage) -> None:
         """Take what the call cost in place of what was held for it."""
         self._hold(call, -1)

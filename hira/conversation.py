@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hira.budget import Wanted, size
 from hira.dialects import Call, rewritten
 from hira.errors import OutOfBudget, RoleSpent, Withheld
-from hira.events import TurnEnded, TurnStarted, TurnText
+from hira.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.messages import Message, assistant
 from hira.policy import Choose, Completion, Delta, Request, Usage
 from hira.tokens import clip, count
@@ -190,10 +190,10 @@ class Conversation:
         """What the policy says, or what the journal holds of it. `room` bounds the reply, but is no part of the record:
         what is left of a budget may be another when the run is resumed."""
         policy = self.part.policy
-        bounded = request
+        bounded = replace(request, tell=self._tell, left=self.team.budget.left(wanted))
         if room is not None:
             least = min(room, request.sampling.max_tokens or room)
-            bounded = replace(request, sampling=replace(request.sampling, max_tokens=least))
+            bounded = replace(bounded, sampling=replace(request.sampling, max_tokens=least))
 
         async def ask() -> Completion:
             began = time.monotonic()
@@ -227,6 +227,9 @@ class Conversation:
                 return await call
         except TimeoutError:
             raise RoleSpent(f"the seconds of role {role!r} are used up") from None
+
+    def _tell(self, text: str) -> None:
+        self.team.events(Notice(f"{self.trajectory.role}: {text}"))
 
     def _watch(self) -> "Watch | None":
         if not self.team.stream:

@@ -4,7 +4,7 @@ A workflow never knows whether an endpoint, the weights in training or a script 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from hira.messages import Message, ToolCall
@@ -79,7 +79,8 @@ class Request:
     `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow;
     with `choose` "none" they are shown, because the history speaks of them, but none may be called;
     `continues` asks for the last message, the assistant's own, to be carried on rather than answered;
-    `conversation` names the conversation, so that weights in training can append to its tokens.
+    `conversation` names the conversation, so that weights in training can append to its tokens. `tell` is told what a
+    person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again.
     """
 
     messages: tuple[Message, ...]
@@ -90,6 +91,8 @@ class Request:
     continues: bool = False
     conversation: str = ""
     choose: Choose = "auto"
+    tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    left: int | None = field(default=None, compare=False, repr=False)
 
 
 Finish = Literal["stop", "length", "calls", "filtered"]

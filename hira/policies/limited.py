@@ -18,7 +18,7 @@ from functools import cache
 from weakref import WeakKeyDictionary
 
 from hira.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
-from hira.policies.retrying import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT
+from hira.policies.retrying import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT, TOLD_WAIT
 from hira.policy import Completion, Policy, Request, Watch
 
 FAILURES = 5
@@ -65,13 +65,13 @@ class Gate:
         self._last = ""
         self._trial: asyncio.Future[None] | None = None
 
-    async def enter(self, where: str, *, patient: bool) -> bool:
+    async def enter(self, where: str, *, patient: bool, tell: Callable[[str], None] | None = None) -> bool:
         """Wait until a call may be made; True if it is the one that tries whether the endpoint is back.
 
         Raises `Down` while the endpoint is left alone, at once or, if `patient`, after two minutes of it, and
         `RateLimited` during a pause that is too long to wait for.
         """
-        trial = self._down_since is not None and await self._may_try(where, patient=patient)
+        trial = self._down_since is not None and await self._may_try(where, patient=patient, tell=tell)
         try:
             await self._slot()
         except asyncio.CancelledError:
@@ -81,6 +81,7 @@ class Gate:
             while self._paused_until and (wait := self._paused_until - self.clock()) > 0:
                 if wait > LONGEST_WAIT:
                     raise RateLimited("too many requests", where=where, retryable=True, retry_after=wait)
+                _told(tell, "the endpoint asks for a pause", wait)
                 await self.sleep(wait)
         except BaseException:
             self.leave(trial=trial)
@@ -127,7 +128,7 @@ class Gate:
         self._failures = 0
         self._down_since = None
 
-    async def _may_try(self, where: str, *, patient: bool) -> bool:
+    async def _may_try(self, where: str, *, patient: bool, tell: Callable[[str], None] | None) -> bool:
         """Wait until the endpoint is back (False) or it is this call's turn to find out (True)."""
         while self._down_since is not None:
             now = self.clock()
@@ -143,6 +144,7 @@ class Gate:
             if self._trial is not None:
                 await asyncio.wait((self._trial,))
             else:
+                _told(tell, f"the endpoint has failed {self._failures} times in a row: {self._last}", wait)
                 await self.sleep(wait)
         return False
 
@@ -178,6 +180,12 @@ class Gate:
     def _take(self) -> None:
         self.flying += 1
         self._peak = max(self._peak, self.flying)
+
+
+def _told(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
+    """Say that a long wait begins."""
+    if tell and wait >= TOLD_WAIT:
+        tell(f"{what}; going on in {round(wait)} s")
 
 
 def _of_the_server(error: EndpointError, request: Request) -> bool:
@@ -218,7 +226,7 @@ class Limited:
         gate, turned_away = self.gate(), 0
         while True:
             served = gate.served
-            trial = await gate.enter(self.where, patient=self.patient)
+            trial = await gate.enter(self.where, patient=self.patient, tell=request.tell)
             began = gate.clock()
             try:
                 completion = await self.policy.complete(request, watch)

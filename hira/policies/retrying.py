@@ -16,6 +16,10 @@ FIRST_WAIT = 0.5
 GROWN_WAIT = 8.0
 BAD_REPLIES = 3
 LEAST_ROOM = 1024
+LEAST_LEFT = 100
+"""Tokens of a budget for which it is not worth to ask again."""
+TOLD_WAIT = 1.0
+"""Seconds from which on a first wait is told to the person who waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,10 @@ class Retrying:
                 if empty:
                     return again(empty, reply.completion)
                 empty = reply.completion
-                request = roomier(request, empty)
+                left = None if request.left is None else request.left - empty.usage.tokens - empty.usage.prompt_tokens
+                if left is not None and left < LEAST_LEFT:
+                    return empty
+                request = roomier(request, empty, left)
             except EndpointError as error:
                 limit = min(BAD_REPLIES, self.attempts) if isinstance(error, BadReply) else self.attempts
                 if not error.retryable:
@@ -52,7 +59,10 @@ class Retrying:
                     error.fix = error.fix or "try again later"
                     error.what = f"{error.what}; asked {attempt} times"
                     raise
-                await self.sleep(self._wait(error, attempt))
+                wait = self._wait(error, attempt)
+                if request.tell and (wait >= TOLD_WAIT or attempt > 1):
+                    request.tell(f"{error.what}; trying again in {max(1, round(wait))} s ({attempt + 1} of {limit})")
+                await self.sleep(wait)
 
     async def aclose(self) -> None:
         await self.policy.aclose()
@@ -69,11 +79,12 @@ class Retrying:
         return error.retry_after + SHORTEST_WAIT * self.jitter()
 
 
-def roomier(request: Request, reply: Completion) -> Request:
-    """The request, allowing twice the tokens if the reply was nothing but thought."""
+def roomier(request: Request, reply: Completion, left: int | None = None) -> Request:
+    """The request, allowing twice the tokens if the reply was nothing but thought, and never more than are `left`."""
     if not reply.reasoning or (request.sampling.max_tokens is None and reply.finish != "length"):
         return request
     allowed = max(2 * (request.sampling.max_tokens or reply.usage.completion_tokens), LEAST_ROOM)
+    allowed = allowed if left is None else min(allowed, left)
     return replace(request, sampling=replace(request.sampling, max_tokens=allowed))
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
-from hira.errors import HiraError, Interrupted, OutOfBudget
+from hira.errors import BadReply, HiraError, Interrupted, OutOfBudget
 from hira.events import Notice, RunEnded, RunStarted
 from hira.evidence import accepted, doubts, drop_unknown, shortened, uncited, verify
 from hira.policy import Usage
@@ -58,6 +58,8 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
         raise
     record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
     record.answer = record.answer or known(record)
+    if not record.answer and not record.failure:
+        record.failure = BadReply("no answer was written", fix="use another model, or let it write longer replies")
     await settle(record, team)
     if record.failure:
         record.status = _ended(record.failure)

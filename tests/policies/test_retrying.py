@@ -1,5 +1,7 @@
 """Retries, in one place."""
 
+from dataclasses import replace
+
 import pytest
 
 from hira.errors import BadReply, EndpointError, RateLimited, UsageError
@@ -107,3 +109,31 @@ async def test_a_watcher_is_told_the_new_reply_from_its_beginning():
     await policy.aclose()
     assert seen == ["try 1", "try 2", "closed"]
     assert policy.model == "m"
+
+
+async def test_who_waits_is_told_why_and_how_long():
+    told = []
+    asked = replace(ASKED, tell=told.append)
+    refused = [EndpointError("the endpoint refused the connection", retryable=True) for _ in range(3)]
+    await retrying(ScriptedPolicy([*refused, "good"]), sleep=Sleeps(), jitter=lambda: 1.0).complete(asked)
+    assert told == [
+        "the endpoint refused the connection; trying again in 1 s (3 of 5)",
+        "the endpoint refused the connection; trying again in 2 s (4 of 5)",
+    ]
+
+
+def thought(tokens):
+    completion = Completion("", reasoning="hm", finish="length", usage=Usage(1, 50, tokens))
+    return EmptyReply(completion, where="at x")
+
+
+async def test_more_room_for_thought_stays_within_what_is_left_of_the_budget():
+    script = ScriptedPolicy([thought(800), "good"])
+    await retrying(script, sleep=Sleeps()).complete(replace(ASKED, left=1500))
+    assert script.requests[1].sampling.max_tokens == 1500 - 850 - 50
+
+
+async def test_silence_is_handed_on_where_no_budget_is_left_to_ask_again():
+    script = ScriptedPolicy([thought(800)])
+    completion = await retrying(script, sleep=Sleeps()).complete(replace(ASKED, left=900))
+    assert (completion.text, completion.usage) == ("", Usage(1, 50, 800))
