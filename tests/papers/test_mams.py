@@ -388,6 +388,12 @@ def test_entries_are_kept_by_id_and_by_ranges_of_ids() -> None:
     assert merged.memory == (*KNOWN, Entry("m3", "It was built in 1960.", ("s3",)))
 
 
+def test_one_text_or_bare_numbers_in_place_of_a_list_of_ids_are_understood() -> None:
+    read = Update.model_validate({"keep": [1, "m2"], "memory": [{"text": "x", "merges": "m3", "sources": "s1"}]})
+    assert (read.keep, read.memory[0].merges, read.memory[0].sources) == (["m1", "m2"], ["m3"], ["s1"])
+    assert Update.model_validate({"keep": "m1-m4"}).keep == ["m1-m4"]
+
+
 def test_the_same_statement_of_another_source_adds_the_source_and_no_entry() -> None:
     new = Written(text="The dam is 40 m high", sources=["s3"])
     merged = merge(KNOWN, Update(keep=["m1", "m2"], memory=[new]), ("s3", "s4"))

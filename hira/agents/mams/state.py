@@ -8,8 +8,9 @@ an entry go wherever it goes.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from hira.evidence import cited, unmarked
 from hira.memory import tokens
@@ -57,18 +58,26 @@ class State:
     report: str = ""
 
 
+def _several(value: object) -> object:
+    """A list of texts where a model wrote one text, or bare numbers."""
+    return [f"m{one}" if isinstance(one, int) else one for one in (value if isinstance(value, list) else [value])]
+
+
+Ids = Annotated[list[str], BeforeValidator(_several)]
+
+
 class Written(BaseModel):
     """An entry as the State agent writes it: new, or made of those that it `merges`."""
 
     text: str = Field(min_length=1)
-    merges: list[str] = []
-    sources: list[str] = []
+    merges: Ids = []
+    sources: Ids = []
 
 
 class Update(BaseModel):
     """What the State agent makes of a chunk: the ids of entries to `keep` ("m1", "m4-m9"), and those it wrote."""
 
-    keep: list[str] = []
+    keep: Ids = []
     memory: list[Written] = []
     plan: str = ""
 
