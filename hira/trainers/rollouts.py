@@ -15,22 +15,20 @@ from pathlib import Path
 from hira.casting import Crew
 from hira.errors import (
     AccessDenied,
-    BadReply,
-    ContextOverflow,
     DialectError,
+    EndpointError,
     HiraError,
     OutOfBudget,
     UsageError,
-    Withheld,
 )
 from hira.events import Event, Reader, ToolEnded, TurnEnded
 from hira.rewards.reward import Reward, Score
-from hira.team import Team, together
+from hira.team import Part, Team, together
 from hira.trainers.group import Attempt, Group, Status
 from hira.trainers.measures import Means, by_tool
 from hira.trainers.recording import Recording
 from hira.trainers.rows import Cut, rows_of
-from hira.trainers.seeding import Seeded, Underway, seed_of, trained
+from hira.trainers.seeding import Seeded, Underway, own_fault, seed_of, trained
 from hira.trainers.transcript import transcript
 from hira.trainers.update import Collected
 from hira.trajectory import Rollout
@@ -169,10 +167,10 @@ class Rollouts:
         run = f"{update}-{problem.id}-{number}"
         outcomes = Outcomes()
         record: Rollout | None = None
-        missing: list[str] = []
+        trouble = Trouble()
         try:
             async with asyncio.timeout(self.deadlines.rollout), self.team(run, problem, outcomes) as team:
-                missing = self._prepare(team, run, seed_of(self.seed, update, problem.id, number))
+                self._prepare(team, run, seed_of(self.seed, update, problem.id, number), trouble)
                 record = team.rollout
                 await rollout(self.workflow, problem.question, team)
         except TimeoutError:
@@ -188,32 +186,27 @@ class Rollouts:
             return _lost(number, f"a fault in the workflow: {type(error).__name__}: {error}", record)
         if isinstance(record.failure, UsageError | AccessDenied):
             raise record.failure
-        status = "infra_failed" if missing else status_of(record)
+        status = "infra_failed" if trouble.why else status_of(record)
         score = (
             await self._scored(record, problem) if status == "ok" else Score(0.0 if status != "infra_failed" else None)
         )
         cut = rows_of(record, self.roles, problem.id)
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
-        why = f"not in the recording: {missing[0]}" if missing else record.error
-        return Played(attempt, record, cut, score, why, outcomes.tools)
+        return Played(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
 
-    def _prepare(self, team: Team, run: str, seed: int) -> list[str]:
-        """The team as it is trained: seeded, with deadlines, its tools behind the recording; what that lacks."""
-        seconds = self.deadlines.call
-        team.cast = {
-            role: replace(
-                part,
-                policy=Seeded(part.policy, run, seed_of(seed, role), seconds, self.underway),
-                sampling=trained(part.sampling),
-            )
-            for role, part in team.cast.items()
-        }
+    def _prepare(self, team: Team, run: str, seed: int, trouble: "Trouble") -> None:
+        """The team as it is trained: seeded, with deadlines, its tools behind the recording."""
+
+        def seeded(role: str, part: Part) -> Part:
+            policy = Seeded(part.policy, run, seed_of(seed, role), self.deadlines.call, self.underway, trouble.broken)
+            return replace(part, policy=policy, sampling=trained(part.sampling))
+
+        team.cast = {role: seeded(role, part) for role, part in team.cast.items()}
         if self.day is not None:
             team.rollout.began = self.day
-        if self.recording is None:
-            return []
-        team.tools, before = self.recording.recorded(team.tools)
-        return before.missing
+        if self.recording is not None:
+            team.tools, before = self.recording.recorded(team.tools)
+            trouble.missing = before.missing
 
     async def _scored(self, record: Rollout, problem: Problem) -> Score:
         """The reward. A judge that is down or late leaves the rollout without one; a fault in the reward is raised."""
@@ -248,6 +241,21 @@ class Rollouts:
             self.tell(f"{len(done)} of {of} rollouts done" + (f"; waiting: {waiting}" if waiting else ""))
 
 
+@dataclass(slots=True)
+class Trouble:
+    """What the infrastructure did to one rollout, also where the workflow went on: a worker whose model is down is a
+    finding for its planner, and no reason to punish either."""
+
+    broken: list[EndpointError] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def why(self) -> str:
+        if self.broken:
+            return str(self.broken[0])
+        return f"not in the recording: {self.missing[0]}" if self.missing else ""
+
+
 class Outcomes:
     """A reader of one rollout's events: which tool calls succeeded, by role and tool."""
 
@@ -271,11 +279,8 @@ def status_of(record: Rollout) -> Status:
     failure = record.failure
     if failure is None or isinstance(failure, OutOfBudget):
         return "ok"
-    if isinstance(failure, ContextOverflow | Withheld | DialectError):
-        return "agent_failed"
-    if isinstance(failure, BadReply) and not failure.status:
-        return "agent_failed"  # nothing but thought; what a server sent amiss has its status
-    return "infra_failed"
+    own = isinstance(failure, DialectError) or (isinstance(failure, EndpointError) and own_fault(failure))
+    return "agent_failed" if own else "infra_failed"
 
 
 def chosen(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from hira.errors import EndpointError
+from hira.errors import BadReply, ContextOverflow, EndpointError, Withheld
 from hira.policy import Completion, Policy, Request, Sampling, Watch
 
 
@@ -23,6 +23,11 @@ def trained(sampling: Sampling) -> Sampling:
     a tenth. The most tokens of a reply stay as they are.
     """
     return replace(sampling, temperature=1.0, top_p=1.0, top_k=None)
+
+
+def own_fault(error: EndpointError) -> bool:
+    """Whether the agent brought the failure upon itself: a prompt over the window, a refusal, nothing but thought."""
+    return isinstance(error, ContextOverflow | Withheld) or (isinstance(error, BadReply) and not error.status)
 
 
 @dataclass(slots=True)
@@ -44,7 +49,7 @@ class Seeded:
     """Gives every call of one rollout a seed of its own, and no more than `seconds`.
 
     The seed depends on the rollout, the conversation and the turn in it alone, so the same rollout is the same whatever
-    runs beside it.
+    runs beside it. `broken` are failures that are not the agent's, which a workflow may have made something of.
     """
 
     policy: Policy
@@ -52,6 +57,7 @@ class Seeded:
     seed: int
     seconds: float
     underway: Underway
+    broken: list[EndpointError] = field(default_factory=list)
     _turns: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -69,7 +75,12 @@ class Seeded:
                 return await self.policy.complete(replace(request, sampling=sampling), watch)
         except TimeoutError:
             what = f"no reply to {name!r} within {self.seconds:g} seconds"
-            raise EndpointError(what, where=f"model {self.model!r}", retryable=True) from None
+            self.broken.append(late := EndpointError(what, where=f"model {self.model!r}", retryable=True))
+            raise late from None
+        except EndpointError as error:
+            if not own_fault(error):
+                self.broken.append(error)
+            raise
         finally:
             self.underway.since.pop(told, None)
 

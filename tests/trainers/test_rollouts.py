@@ -164,6 +164,34 @@ async def test_a_failure_has_the_status_of_whose_fault_it_was(failure: HiraError
     assert len(group.counting) == (3 if status == "agent_failed" else 2)
 
 
+async def test_a_failure_that_the_workflow_made_something_of_is_still_the_infrastructures() -> None:
+    class Forgiving(Asking):
+        async def run(self, question: str, team: Team) -> str:
+            try:
+                return await super().run(question, team)
+            except EndpointError:
+                return "no"
+
+    def say(request: Request) -> str | BaseException:
+        return EndpointError("down") if request.conversation == "1/worker" else "yes"
+
+    made = rollouts(Letters(say), trust=1.0)
+    made.workflow = Forgiving()
+    collected = await made.collect(0)
+    assert {one.status for one in collected.groups[0].attempts} == {"infra_failed"}
+    assert collected.samples[0]["error"] == "down"
+
+
+async def test_a_fault_of_the_workflow_in_one_rollout_is_data() -> None:
+    class Faulty(Asking):
+        async def run(self, question: str, team: Team) -> str:
+            raise KeyError("oops")
+
+    made = rollouts(Letters(lambda _: "yes"), trust=1.0)
+    made.workflow = Faulty()
+    assert (await made.collect(0)).samples[0]["error"] == "a fault in the workflow: KeyError: 'oops'"
+
+
 def test_a_budget_that_is_used_up_leaves_an_answer_to_be_judged() -> None:
     assert status_of(replace(Rollout("", "", ""), failure=OutOfBudget("spent"))) == "ok"
 
