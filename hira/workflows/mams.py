@@ -21,6 +21,7 @@ from hira.agents.mams.state import Memory, State
 from hira.agents.mams.write import write
 from hira.errors import HiraError, Stop, UsageError
 from hira.events import Notice, Remembered
+from hira.evidence.references import is_chinese
 from hira.memory import Fact
 from hira.policy import Usage
 from hira.team import Team, together
@@ -29,6 +30,7 @@ from hira.workflows.bound import ASKED_TWICE, Sizes, looped, times
 
 LEAST = 200
 """Tokens of a chunk, without which the frame around a source leaves no room for its text."""
+NOTHING = {False: "Nothing that was read has to do with the topic.", True: "所读内容均与主题无关。"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class MaMs:
                 left = self.max_turns + 1 - turn
                 decision = await decide(team, question, state, tools, turn=turn, left=left, several=self.several)
                 if not decision.calls:
-                    return _report(team) or decision.text
+                    return _report(team) or decision.text or _nothing(question, team)
                 observed = await act(team, decision, tools, window=self.window)
                 plan = replace(decision.plan, done=(*decision.plan.done, *observed.done))
                 fresh = [one for one in observed.read if (one[0].id, one[1]) not in seen]
@@ -74,7 +76,7 @@ class MaMs:
             team.rollout.answer = _report(team)
             if not isinstance(error, Stop) or not team.rollout.answer:
                 raise
-        return _report(team)
+        return _report(team) or _nothing(question, team)
 
     async def _transition(self, question: str, state: State, chunks: list[Chunk], team: Team, turn: int) -> State:
         """s_(t+1): memory, plan and report after all chunks of the turn."""
@@ -146,6 +148,11 @@ def _report(team: Team) -> str:
     """The report so far; before there is one, what is known, with its sources."""
     facts = team.rollout.memory.facts
     return team.rollout.answer or "\n".join(f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources)
+
+
+def _nothing(question: str, team: Team) -> str:
+    """What a run says that came to its end and found nothing; one that was stopped has not."""
+    return "" if team.stopped else NOTHING[is_chinese(question)]
 
 
 def _note(team: Team, memory: Memory, turn: int) -> None:

@@ -180,7 +180,10 @@ async def test_the_limits_are_ten_turns_and_five_calls_a_turn_as_in_the_paper() 
     done = asked(policy, "10/search")
     assert len(re.findall(r"^- search: page .* — nothing$", done, re.MULTILINE)) == 9 * 5
     assert "You have 1 turns left" in done
-    assert (record.answer, record.status) == ("", "insufficient_evidence")
+    assert (record.answer, record.status) == (
+        "Nothing that was read has to do with the topic.",
+        "insufficient_evidence",
+    )
 
 
 async def test_at_the_last_turn_what_it_brought_still_reaches_the_report() -> None:
