@@ -48,25 +48,31 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     models = {role: part.policy.model for role, part in team.cast.items()}
     team.events(RunStarted(record.run, question, workflow.name, models, team.budget.limits))
     try:
-        record.answer = await workflow.run(question, team)
-    except HiraError as error:
-        record.failure = error
+        await _answered(workflow, question, team)
+        await settle(record, team)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
         if team.log:
             team.log.end(record.status, "", record.error, record.usage)
         raise
-    record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
-    record.answer = record.answer or known(record)
-    if not record.answer and not record.failure:
-        record.failure = BadReply("no answer was written", fix="use another model, or let it write longer replies")
-    await settle(record, team)
     if record.failure:
         record.status = _ended(record.failure)
     team.events(RunEnded(record.run, record.status, record.answer, record.usage))
     if team.log:
         team.log.end(record.status, record.answer, record.error, record.usage)
     return record
+
+
+async def _answered(workflow: Workflow, question: str, team: Team) -> None:
+    record = team.rollout
+    try:
+        record.answer = await workflow.run(question, team)
+    except HiraError as error:
+        record.failure = error
+    record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
+    record.answer = record.answer or known(record)
+    if not record.answer and not record.failure:
+        record.failure = BadReply("no answer was written", fix="use another model, or let it write longer replies")
 
 
 async def settle(record: Rollout, team: Team) -> None:

@@ -314,6 +314,23 @@ async def test_results_are_messages_of_the_user_or_of_the_tool(results: Any, dia
     assert record.answer == "It is 31 m high [s1]."
 
 
+@pytest.mark.parametrize("dialect", ["xml", "tags", "json"])
+async def test_both_agents_may_go_on_in_one_chain(dialect: str) -> None:
+    people, policy = team(
+        [hand("Height", dialect=dialect), "Known.", ANSWER],
+        [look("tower", dialect), "Done.", SUMMARY.format("31 m", 1)],
+        dialect,
+        chain=True,
+    )
+    record = await run(MATPO(), people)
+    assert record.answer == "It is 31 m high [s1]."
+    asked = of(policy, "1/worker")
+    assert [len(request.messages) for request in asked] == [2, 3, 4]
+    assert asked[1].continues
+    assert "PAGE-OF-TOWER" in asked[1].messages[-1].text
+    policy.assert_done()
+
+
 async def test_calls_are_the_papers_tags_with_its_servers() -> None:
     people, policy = team([hand("Height"), "Known.", ANSWER], reader)
     await run(MATPO(), people)

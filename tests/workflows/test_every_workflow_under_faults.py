@@ -1,0 +1,84 @@
+"""Every workflow of the registry under faults of its endpoint, at each of its calls: an answer, or a clear ending."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hira import Hira, Settings
+from hira.errors import (
+    AccessDenied,
+    BadReply,
+    ContextOverflow,
+    EndpointError,
+    OutOfBudget,
+    RateLimited,
+    ToolsRefused,
+    Withheld,
+)
+from hira.policies.offline import OfflinePolicy
+from hira.policy import Completion, Request, Watch
+from hira.workflows import WORKFLOWS
+
+ASEAN = Path(__file__).parent.parent / "data" / "asean"
+QUESTION = "What is the capital of Myanmar?"
+When = Callable[[int], bool]
+
+FAULTS: dict[str, EndpointError | Callable[[Completion], Completion]] = {
+    "gone": EndpointError("the endpoint is gone", status=503),
+    "limited": RateLimited("too many requests", status=429),
+    "denied": AccessDenied("the key is wrong", status=401),
+    "long": ContextOverflow("the prompt is too long", status=400),
+    "refused": Withheld("the model refused"),
+    "no tools": ToolsRefused("no tool calls here", status=400),
+    "broken": BadReply("no completion"),
+    "empty": lambda said: replace(said, text="", calls=(), finish="stop"),
+    "thought": lambda said: replace(said, text="", reasoning="hm", calls=(), finish="stop"),
+    "cut": lambda said: replace(said, text=said.text[: len(said.text) // 2], finish="length"),
+    "filtered": lambda said: replace(said, finish="filtered"),
+    "nonsense": lambda said: replace(said, text='<use_mcp_tool>{]}```json\n{"name": "x", <|begin_x|>', calls=()),
+}
+
+
+class Faulty:
+    """The offline policy, with a fault at some of its calls."""
+
+    model = "faulty"
+
+    def __init__(self, fault: str, when: When) -> None:
+        self.inner, self.fault, self.when, self.made = OfflinePolicy(), FAULTS[fault], when, 0
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.made += 1
+        said = await self.inner.complete(request, watch)
+        if not self.when(self.made):
+            return said
+        if isinstance(self.fault, EndpointError):
+            raise self.fault
+        return self.fault(said)
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", WORKFLOWS)
+async def test_it_ends_in_an_answer_or_clearly(name: str, fault: str) -> None:
+    sound = Faulty(fault, lambda _: False)
+    file = ASEAN / "members.md"
+    settings = Settings(docs=(ASEAN,), journal=None)
+    async with Hira(settings=settings, policies={"*": sound}, workflow=WORKFLOWS[name]()) as hira:
+        await hira.stream(QUESTION, files=[file]).work()
+    for at in [*range(1, min(sound.made, 8) + 1), 0]:
+        policy = Faulty(fault, (lambda number, at=at: number == at) if at else (lambda _: True))
+        async with Hira(settings=settings, policies={"*": policy}, workflow=WORKFLOWS[name]()) as hira:
+            run = hira.stream(QUESTION, files=[file])
+            async with asyncio.timeout(60):
+                await run.work()
+        record = run.answer.rollout
+        assert record.status in {"answered", "insufficient_evidence", "partial", "failed"}
+        assert record.failure is None or isinstance(record.failure, EndpointError | OutOfBudget), record.error
+        assert record.answer or record.failure, f"neither an answer nor a reason, with the fault at call {at}"
