@@ -1,0 +1,94 @@
+"""The base and its adapters, as training takes them: one frozen base, one LoRA adapter for all roles or for each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hira.errors import UsageError
+from hira.trainers.weights import all_trainable
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """How adapters are made. `start` names folders of adapters that are gone on with, by adapter.
+
+    Without dropout: a sampler and a trainer that drop different units speak for different policies.
+    """
+
+    rank: int = 16
+    alpha: int = 32
+    targets: str | Sequence[str] = "all-linear"
+    start: Mapping[str, Path] = field(default_factory=dict)
+
+
+def opened(
+    name: str, adapters: Sequence[str], lora: Lora = Lora(), *, bits: Literal[4, 16, 32] = 16
+) -> tuple[Any, Any]:
+    """The tokenizer of a model, and the model with these adapters; on a GPU if there is one.
+
+    `bits` is the precision of the frozen base: 16 is bf16, 4 is nf4 and needs a GPU with bitsandbytes. On a CPU, where
+    bf16 is slow, 16 is taken as 32. Raises `UsageError` for a model that cannot be loaded or has no chat template.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    cuda = torch.cuda.is_available()
+    where = f"model {name!r}"
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+        quantised = _quantised(cuda=cuda, where=where) if bits == 4 else None
+        kind = torch.bfloat16 if cuda and bits != 32 else torch.float32
+        base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
+    except (OSError, ValueError) as error:
+        fix = "name a model's folder, or a model of the Hub that can be reached"
+        raise UsageError(f"it cannot be loaded: {str(error).partition(chr(10))[0]}", where=where, fix=fix) from error
+    if not tokenizer.chat_template:
+        fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
+        raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
+    base = base if bits == 4 else base.to("cuda" if cuda else "cpu")
+    return tokenizer, adapted(base, adapters, lora)
+
+
+def adapted(base: Any, adapters: Sequence[str], lora: Lora = Lora()) -> Any:
+    """The base with its adapters, all trainable. An adapter that begins anew has no effect at first."""
+    from peft import LoraConfig, PeftModel, get_peft_model
+
+    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    config = LoraConfig(
+        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
+    )
+    model: Any = None
+    for name in dict.fromkeys(adapters):
+        place = lora.start.get(name)
+        if place is not None and not (place / "adapter_config.json").is_file():
+            raise UsageError(f"there is no adapter in {place}", where=f"adapter {name!r}", fix="name its folder")
+        if place is None:
+            model = model or get_peft_model(base, config, adapter_name=name)
+            if name not in model.peft_config:
+                model.add_adapter(name, config)
+        elif model is None:
+            model = PeftModel.from_pretrained(base, place, adapter_name=name, is_trainable=True)
+        else:
+            model.load_adapter(place, adapter_name=name, is_trainable=True)
+    if model is None:
+        raise UsageError("there is no adapter to train", fix='name one: adapters = {"*" = "default"}')
+    all_trainable(model)
+    return model
+
+
+def _quantised(*, cuda: bool, where: str) -> Any:
+    from importlib.util import find_spec
+
+    if not cuda or find_spec("bitsandbytes") is None:
+        what = "a base in 4 bits needs a GPU" if not cuda else "a base in 4 bits needs bitsandbytes"
+        raise UsageError(what, where=where, fix="pip install bitsandbytes on a machine with CUDA, or set bits = 16")
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_compute_dtype=torch.bfloat16,
+        bnb_4bit_use_double_quant=True,
+    )
