@@ -78,8 +78,14 @@ def leaves_out_the_end(trajectory: Trajectory) -> int:
     return sum(after.request.continues and before.completion.stop is None for before, after in pairs)
 
 
+FAST = {("native", False), ("tags", False), ("tags", True)}
 # in one chain only where calls are text: a native call ends its message
-WAYS = [(dialect, False) for dialect in DIALECTS] + [(dialect, True) for dialect in DIALECTS if dialect != "native"]
+WAYS = [
+    pytest.param(dialect, chain, marks=() if (dialect, chain) in FAST else pytest.mark.slow)
+    for dialect in DIALECTS
+    for chain in (False, True)
+    if dialect != "native" or not chain
+]
 
 
 @pytest.mark.parametrize(("dialect", "chain"), WAYS)

@@ -64,6 +64,7 @@ class BatchingEngine:
         self._gathered = gathered
         self._seeds = Seeds(seed)
         self._changed = Condition()
+        self._open: dict[int, Asked] = {}
         self._waiting: deque[Asked] = deque()
         self._batches: dict[str | None, Batch] = {}
         self._thread: Thread | None = None
@@ -103,12 +104,15 @@ class BatchingEngine:
         )
         with self._changed:
             row.version = self.version
+            self._open[id(row)] = row
             self._waiting.append(row)
             self._start()
         try:
             return await asyncio.wrap_future(row.future)
         finally:
             row.cancelled = not row.done
+            with self._changed:
+                del self._open[id(row)]
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -134,7 +138,7 @@ class BatchingEngine:
     async def aclose(self) -> None:
         """End what is under way. The engine can be used again."""
         with self._changed:
-            rows = [*self._waiting, *(row for batch in self._batches.values() for row in batch.rows)]
+            rows = list(self._open.values())
             self._waiting.clear()
         for row in rows:
             row.cancelled = True
@@ -258,7 +262,7 @@ class BatchingEngine:
 
     def _fail(self, error: Exception) -> None:
         with self._changed:
-            rows = [*self._waiting, *(row for batch in self._batches.values() for row in batch.rows)]
+            rows = list(self._open.values())
             self._waiting.clear()
             self._batches.clear()
         for row in rows:

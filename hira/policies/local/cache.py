@@ -18,11 +18,14 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         super().__init__(**named)  # type: ignore[no-untyped-call]
         self._room: tuple[torch.Tensor, torch.Tensor] | None = None
 
+    def lazy_initialization(self, key_states: torch.Tensor, *_: object) -> None:
+        self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_: object, **__: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
+            self.lazy_initialization(key_states)
             self.keys, self.values = key_states, value_states
             return key_states, value_states
         assert self.keys is not None  # noqa: S101 - it is initialised
@@ -39,7 +42,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
 
     def settle(self, keys: torch.Tensor, values: torch.Tensor, width: int) -> None:
         """Hold these keys and values, `width` columns of which are taken."""
-        self.lazy_initialization(keys, values)
+        self.lazy_initialization(keys)
         self._room = (keys, values)
         self.keys, self.values = keys[:, :, :width], values[:, :, :width]
 

@@ -48,13 +48,13 @@ class Conversations:
         self.counts: Counter[str] = Counter()
         self._kept = kept
         self._number = 0
-        self._rows: OrderedDict[int, Row] = OrderedDict()
-        self._named: dict[str, dict[int, Row]] = {}
+        self._rows: OrderedDict[int, tuple[str, Row]] = OrderedDict()
+        self._named: dict[str, dict[int, dict[int, Row]]] = {}
 
     def prompt(self, request: Request) -> Prompt:
         """The ids to go on from. Nothing is kept of a turn until `keep` is told what came of it."""
         text = self.template.prompt(request)
-        rows = self._named.get(request.conversation, {})
+        rows = self._candidates(request)
         fitting = [number for number, row in rows.items() if len(row.text) < len(text) and text.startswith(row.text)]
         best = max(fitting, key=lambda number: _shared(rows[number], request), default=None)
         self.counts["turns"] += 1
@@ -67,27 +67,44 @@ class Conversations:
     def keep(self, request: Request, prompt: Prompt, sampled: Sequence[int], said: str) -> None:
         """Keep what the model wrote after the prompt: its ids and, as `said`, their text."""
         if prompt.before is not None:
-            self._forget(request.conversation, prompt.before)
+            self._forget(prompt.before)
         self._number += 1
         row = Row(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + said)
-        self._rows[self._number] = row
-        self._named.setdefault(request.conversation, {})[self._number] = row
+        self._rows[self._number] = (request.conversation, row)
+        begun = self._named.setdefault(request.conversation, {}).setdefault(_first(row.messages), {})
+        begun[self._number] = row
         while len(self._rows) > self._kept:
-            oldest = next(iter(self._rows))
-            name = next(name for name, rows in self._named.items() if oldest in rows)
-            self._forget(name, oldest)
+            self._forget(next(iter(self._rows)))
+
+    def _candidates(self, request: Request) -> dict[int, Row]:
+        """The rows that the request may lengthen: those that began with the same message, else, for a run that was
+        taken up again, all of the conversation's name."""
+        if all(message.role != "assistant" for message in request.messages):
+            return {}
+        named = self._named.get(request.conversation, {})
+        own = named.get(_first(request.messages))
+        return own or {number: row for rows in named.values() for number, row in rows.items()}
 
     def _added(self, text: str) -> list[int] | None:
         """The ids of what the environment added; None if the tokenizer cannot write it apart from what precedes it."""
         ids = self.template.encode(text)
         return ids if self.template.decode(ids) == text else None
 
-    def _forget(self, name: str, number: int) -> None:
-        self._rows.pop(number, None)
-        rows = self._named.get(name, {})
-        rows.pop(number, None)
-        if not rows:
-            self._named.pop(name, None)
+    def _forget(self, number: int) -> None:
+        if number not in self._rows:  # another turn went on from it meanwhile
+            return
+        name, row = self._rows.pop(number)
+        named = self._named[name]
+        del named[_first(row.messages)][number]
+        if not named[_first(row.messages)]:
+            del named[_first(row.messages)]
+        if not named:
+            del self._named[name]
+
+
+def _first(messages: Sequence[Message]) -> int:
+    """Names the run that a message began: a row holds its messages, so that no other object has this number."""
+    return id(messages[0])
 
 
 def _shared(row: Row, request: Request) -> tuple[int, int]:
