@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 from hira.answer import Answer, answer_of
-from hira.casting import Crew, crew, present
+from hira.casting import HANDED, Crew, crew, present
 from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
 from hira.events import record as recorded
@@ -196,15 +196,20 @@ class Hira:
     async def resume(self, run: str) -> Run:
         """A run of the journal that goes on where it ended; no call that it completed is made again.
 
-        Raises `UsageError` for a run that is not there or still going on. `hira.replay` goes through one without
+        Raises `UsageError` for a run that is not there, that is still going on, or that was made with tools, experts,
+        policies or a workflow of a program's own that this `Hira` does not have. `hira.replay` goes through one without
         calling anything.
         """
-        journal = (await self.opened()).journal
+        crew = await self.opened()
+        journal = crew.journal
         if journal is None:
             raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
         entry = await asyncio.to_thread(journal.entry, run)
         if entry.alive:
             raise UsageError(f"run {entry.id} is still going on", where=f"in process {entry.pid}")
+        if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
+            raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
+                             fix="give the same tools, experts, policies and workflow as then")  # fmt: skip
         log = await asyncio.to_thread(journal.resume, entry.id)
         return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
 

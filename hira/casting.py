@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from hira.telemetry.live import Telemetry
 
 OFFLINE = "offline"
+HANDED = "handed"
+"""Stands in a run's recorded settings for what its program handed over as objects."""
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
 _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
@@ -46,7 +48,10 @@ _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them."""
+    """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
+
+    `handed` names what came as objects from a program, and which no settings can bring back.
+    """
 
     settings: Settings
     cast: Mapping[str, Part]
@@ -55,6 +60,7 @@ class Crew:
     own: tuple[Policy, ...]
     journal: Journal | None = None
     telemetry: "Telemetry | None" = None
+    handed: tuple[str, ...] = ()
 
     @property
     def model(self) -> str:
@@ -110,7 +116,7 @@ class Crew:
             return None
         return self.journal.begin(
             run,
-            settings=self.settings.shown(),
+            settings={**self.settings.shown(), HANDED: self.handed},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),
@@ -194,7 +200,13 @@ async def crew(
     cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
     bench = await workbench(settings, tools, sees="look" in getattr(flow, "roles", ()))
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
-    return Crew(settings, cast, flow, bench, own, journal, opened_telemetry(settings, bench.notices))
+    handed = [
+        *(f"tool {one.name!r}" for one in tools),
+        *(f"expert {one.name!r}" for one in experts),
+        *(f"policy of {role!r}" for role in given),
+        *([f"workflow {flow.name!r}"] if workflow and workflow != made_workflow(settings, experts) else []),
+    ]
+    return Crew(settings, cast, flow, bench, own, journal, opened_telemetry(settings, bench.notices), tuple(handed))
 
 
 def opened_journal(settings: Settings, notices: list[str]) -> Journal | None:

@@ -45,6 +45,7 @@ FILE = "hira.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
+Extractor = Literal["hira", "trafilatura"]
 Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
@@ -162,15 +163,15 @@ class McpSettings(_Checked):
 
 class Settings(_Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
-    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and `max_calls` bound
-    one run; `prices` are by model, in US dollars for a million tokens; `sandbox` is how much has to hold Python code
-    back (hira.tools.python), `sandbox_image` the image of its container; `cache` is the folder in which indexes of
-    documents and searches are kept, None keeps them in memory. `search` names services, separated by commas, in order
-    of preference; `contact` (an address or URL) is told to the sites that are read; `allow` holds "host:port" entries
-    of servers of this network that may be opened all the same. `adapter` is a LoRA adapter for a model of this process
-    (`hf:NAME`). `mcp` names servers whose tools experts are given. `max_subtasks`, `parallel` and `dialect` are the
-    workflow's own where they are not set; `workflows` holds further options of workflows, by their names. `otel` is the
-    base URL of a collector of spans, empty or "off" for none.
+    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and `max_calls`
+    bound one run; `prices` are by model, in US dollars for a million tokens; `sandbox` is how much has to hold Python
+    code back (hira.tools.python), `sandbox_image` the image of its container; `cache` is the folder in which indexes
+    of documents and searches are kept, None keeps them in memory. `search` names services, separated by commas, in
+    order of preference; `contact` (an address or URL) is told to the sites that are read; `extractor` reads web
+    pages; `allow` holds "host:port" entries of servers of this network that may be opened all the same. `adapter` is
+    a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers whose tools experts are given.
+    `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows` holds further
+    options of workflows, by their names. `otel` is the base URL of a collector of spans, empty or "off" for none.
     """
 
     model: str = ""
@@ -186,6 +187,7 @@ class Settings(_Checked):
     searxng_url: str = ""
     mcp: Mapping[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")], McpSettings] = Field(default_factory=dict)
     contact: str = ""
+    extractor: Extractor = "hira"
     allow: tuple[str, ...] = ()
     temperature: float = Field(default=0.7, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)
@@ -563,6 +565,12 @@ def _invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
 
 
 def _choices(path: list[str]) -> tuple[str, ...]:
-    fields = {"without": Part, "dialect": Dialect, "continuation": Continuation, "sandbox": Sandbox}
+    fields = {
+        "without": Part,
+        "dialect": Dialect,
+        "continuation": Continuation,
+        "sandbox": Sandbox,
+        "extractor": Extractor,
+    }
     name = next((part for part in reversed(path) if part in fields), "without")
     return tuple(fields[name].__args__)  # type: ignore[attr-defined]

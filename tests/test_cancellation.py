@@ -12,11 +12,14 @@ import pytest
 
 from hira import Hira, Settings
 from hira.api import Run
-from hira.events import ToolStarted, TurnStarted, TurnText
+from hira.events import Event, Events, Notice, ToolStarted, TurnStarted, TurnText
 from hira.journal import Journal
+from hira.team import Team
 from hira.testing import calling
 from hira.testing.endpoint import Endpoint
+from hira.testing.team import team_of
 from hira.tools.python import refusal
+from hira.workflows import rollout
 
 QUESTION = "When was ASEAN founded?"
 ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
@@ -213,4 +216,27 @@ async def test_a_cancelled_batch_leaves_nothing_and_records_every_run(place: Pat
     journal = Journal(place / "j.sqlite")
     for entry in journal.runs():
         assert [event["event"] for event in journal.events(entry.id)][-1] == "TurnStarted"
+    journal.close()
+
+
+async def test_a_cancel_while_the_answer_is_checked_leaves_an_interrupted_run(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    log = journal.begin("r1", settings={}, files=(), versions={})
+
+    class CitesNothing:
+        name = "cites_nothing"
+
+        async def run(self, question: str, team: Team) -> str:
+            return "It was in 1967 [s9]."
+
+    def cancels(event: Event) -> None:
+        if isinstance(event, Notice) and "dropped citations" in event.text:
+            task = asyncio.current_task()
+            assert task
+            task.cancel()
+
+    team = team_of([], log=log, events=Events(cancels))
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(rollout(CitesNothing(), QUESTION, team))
+    assert journal.entry("r1").state == "interrupted"
     journal.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.api import Hira, Run
+from hira.casting import HANDED
 from hira.cli import output, report
 from hira.cli.ask import answered, told
 from hira.cli.parser import LIMITS
@@ -39,6 +40,9 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
     if entry.workflow and entry.workflow not in WORKFLOWS:
         raise UsageError(f"run {entry.id} was made with a workflow of its own, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
+    if handed := entry.settings.get(HANDED):
+        raise UsageError(f"run {entry.id} was made by a program, with its own {', '.join(handed)}",
+                         fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)
     limits = {name: value for name in LIMITS if (value := getattr(args, name)) is not None}
     flags = {**as_flags(entry, today), **limits, "journal": file}

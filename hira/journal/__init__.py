@@ -181,7 +181,6 @@ class Journal:
 
     def cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """The newest good result of a call with this digest that began after `since`, None if there is none."""
-        self._writer.settle()
         with self._reading:
             rows = self._reader.execute(_CACHED, (digest, kind, since, scope)).fetchall()
         results = (unpacked(row["result"]) for row in rows)
@@ -210,7 +209,13 @@ class Journal:
             raise UsageError(self._writer.trouble, fix="see that the disk has room and that the file may be written")
 
     def _reuse(self, scope: str, seconds: float) -> Reuse:
+        settled = False
+
         async def reuse(kind: Kind, digest: str) -> Any:
+            nonlocal settled
+            if not settled:  # once: runs before this one are what it looks for
+                settled = True
+                await self._writer.settled()
             if kind == "tool" and not scope:
                 return None
             since = time.time() - seconds if kind == "tool" else 0.0

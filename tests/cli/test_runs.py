@@ -1,5 +1,6 @@
 """The commands about recorded runs: listed, shown, replayed without network, verified, exported, deleted, reused."""
 
+import asyncio
 import io
 import json
 import os
@@ -14,8 +15,10 @@ from typing import Any
 import pytest
 from killed import ANSWER, QUESTION, Place, plain, replies
 
+from hira import Hira, Settings, tool
 from hira.cli import main
 from hira.cli.shell import Shell
+from hira.errors import UsageError
 from hira.testing.endpoint import Endpoint
 
 
@@ -274,3 +277,28 @@ def test_a_mistake_ends_with_2(hira: Command, endpoint: Endpoint, argv: list[str
     assert (said.code, said.out) == (2, "")
     assert what in said.err
     assert len(said.err.splitlines()) <= 3
+
+
+async def test_a_run_with_a_tool_of_its_own_is_resumed_by_its_program_and_nobody_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @tool
+    async def ring(bell: str) -> str:
+        "Ring a bell."
+        return f"{bell} rang"
+
+    with Endpoint(["The bell rang."], faults=["401"]) as endpoint:
+        settings = Settings(model=endpoint.model, base_url=endpoint.base_url, journal=tmp_path / "j.sqlite")
+        async with Hira(settings=settings, tools=[ring]) as hira:
+            first = hira.stream("Did it ring?")
+            await first.work()
+        async with Hira(settings=settings) as other:
+            with pytest.raises(UsageError, match="tool 'ring', which this Hira does not have"):
+                await other.resume(first.id)
+        code = await asyncio.to_thread(main, ["resume", first.id, "--journal", str(tmp_path / "j.sqlite")])
+        assert code == 2
+        assert "was made by a program, with its own tool 'ring'" in capsys.readouterr().err
+        async with Hira(settings=settings, tools=[ring]) as hira:
+            again = await hira.resume(first.id)
+            await again.work()
+    assert again.answer.text == "The bell rang."
