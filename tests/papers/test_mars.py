@@ -507,6 +507,56 @@ async def test_a_run_that_broke_off_goes_on_without_distilling_again(tmp_path: P
     assert list(again.answer.rollout.trajectories) == ["system2", "1/1/system1"]
 
 
+async def test_a_run_that_was_killed_while_bins_were_read_asks_only_for_those_that_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for at in range(12):
+        text = f"Tower number {at} of Varn is {at}1 m high. " + "It has many windows and doors. " * 60
+        (tmp_path / "docs" / f"tower{at}.txt").write_text(text, encoding="utf-8")
+    settings = Settings(
+        model="offline", docs=(tmp_path / "docs",), journal=tmp_path / "journal.sqlite", dialect="native"
+    )
+    asked: list[str] = []
+
+    class Hanging(ScriptedPolicy):
+        """Of System 1, only who comes first is answered."""
+
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            if request.conversation != "system2":
+                asked.append(request.conversation)
+                if len(asked) > 1:
+                    await asyncio.sleep(60)
+            return await super().complete(request, watch)
+
+    broken = Hanging({"system2": [wanted("height of the towers of Varn")], "system1": notes})
+    async with Hira(settings=settings, policies={"*": broken}, workflow=MARS(window=2_000)) as hira:
+        run = hira.stream(QUESTION)
+        working = asyncio.create_task(run.work())
+        async with asyncio.timeout(10):
+            while len(asked) < 2:
+                await asyncio.sleep(0.01)
+        working.cancel()
+        await asyncio.wait((working,))
+    bins = len(asked)
+    mended = ScriptedPolicy({"system2": [ANSWER], "system1": notes})
+    async with Hira(settings=settings, policies={"*": mended}, workflow=MARS(window=2_000)) as hira:
+        again = await hira.resume(run.id)
+        await again.work()
+    assert [request.conversation for request in mended.requests] == [*asked[1:], "system2"]
+    assert len(again.answer.rollout.trajectories) == 1 + bins
+
+
+async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() -> None:
+    async def census(arguments: Any) -> Observation:
+        return Observation(f"{arguments['query']} has 512 inhabitants")
+
+    box = replace(BOX, extra=(replace(_broken("census"), run=census),))
+    people, policy = team([calling("census", query="Varn"), "<answer>512</answer>"], box=box)
+    record = await rollout(MARS(), QUESTION, people)
+    assert "Varn has 512 inhabitants" in policy.requests[-1].messages[-1].text
+    assert of(policy, "system1") == []
+    assert record.answer == "512"
+
+
 async def test_no_run_takes_more_than_its_bound() -> None:
     workflow = MARS(max_turns=3, queries=2, pages=2, window=2_000)
     search, browse = library(found=4, words=lambda _: 300)
