@@ -67,6 +67,7 @@ class _Reader:
         self.text = text
         self.cut = completion.finish == "length"
         self.tools = {tool.name: tool for tool in tools}
+        self.last = text.rfind('"arguments"')
         self.fenced = False
 
     def following(self, at: int) -> Written | None:
@@ -78,7 +79,7 @@ class _Reader:
             try:
                 value, end = _DECODER.raw_decode(text, start)
             except (json.JSONDecodeError, RecursionError) as fault:
-                if self.cut or '"arguments"' in text[start:]:
+                if self.cut or start < self.last or isinstance(fault, RecursionError):
                     return Written(start, error=self._unreadable(fault))
                 at = begin.end()
                 continue

@@ -163,3 +163,20 @@ def test_no_reply_whatever_breaks_a_dialect(dialect: Dialect) -> None:
         assert not (parsed.error and parsed.calls)
 
     check()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": ' * 20_000,
+        '{"name":"a","arguments":{"a":' * 5_000,
+        "<use_mcp_tool>" * 20_000,
+        "```\n`a` " * 20_000,
+        "<|begin_x|>" * 9_000,
+    ],
+    ids=["braces", "nested", "open", "spans", "tokens"],
+)
+def test_a_turn_made_to_be_slow_is_read_at_once(dialect: Dialect, text: str) -> None:
+    for turn in (Completion(text), Completion(text, finish="length")):
+        parsed = dialect.parse(turn, TOOLS, 3)
+        assert not parsed.calls
