@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,6 +12,7 @@ from hira.agents.experts import EXPERTS
 from hira.errors import UsageError
 from hira.policy import Policy
 from hira.settings import Settings, did_you_mean
+from hira.team import Team
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 GENERAL = ("max_subtasks", "parallel", "without")
@@ -78,3 +79,21 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
         if role not in (known if role in named else known | anywhere) and role != "*":
             where = f"in workflow {workflow.name!r}"
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Stands for several workflows while the crew that they share is made: a role of any of them may be cast."""
+
+    workflows: Mapping[str, BuiltIn]
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.workflows)
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset(role for workflow in self.workflows.values() for role in workflow.roles)
+
+    async def run(self, question: str, team: Team) -> str:
+        raise NotImplementedError(f"{self.name} are run one by one: {question!r}, {team!r}")

@@ -17,12 +17,11 @@ from hira.answer import Answer
 from hira.api import Run
 from hira.batch import Question, failed
 from hira.casting import Crew, crew
-from hira.chosen import made_workflow
+from hira.chosen import AnyOf, made_workflow
 from hira.errors import HiraError, UsageError
 from hira.events import Reader
 from hira.policy import Policy
 from hira.settings import Settings
-from hira.team import Team
 from hira.tools.once import Once
 from hira.workflows import BuiltIn
 
@@ -41,24 +40,6 @@ class Compared:
         claims = {citation.claim for citation in self.answer.citations}
         held = {citation.claim for citation in self.answer.citations if citation.verdict == "supported"}
         return len(held), len(claims)
-
-
-@dataclass(frozen=True)
-class _AnyOf:
-    """Stands for all compared workflows while the crew is made: a role of any of them may be cast."""
-
-    workflows: Mapping[str, BuiltIn]
-
-    @property
-    def name(self) -> str:
-        return ", ".join(self.workflows)
-
-    @property
-    def roles(self) -> frozenset[str]:
-        return frozenset(role for workflow in self.workflows.values() for role in workflow.roles)
-
-    async def run(self, question: str, team: Team) -> str:
-        raise NotImplementedError(f"{self.name} are run one by one: {question!r}, {team!r}")
 
 
 class Comparison:
@@ -120,16 +101,16 @@ async def comparison(
     made = {name: made_workflow(settings.changed({"workflow": name}, "--workflow")) for name in names}
     if not made:
         raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
-    async with _shared(settings, made, policies) as crews:
+    async with shared(settings, made, policies) as crews:
         yield Comparison(crews, question, files)
 
 
 @asynccontextmanager
-async def _shared(
+async def shared(
     settings: Settings, workflows: Mapping[str, BuiltIn], policies: Mapping[str, Policy] | None
 ) -> AsyncIterator[dict[str, Crew]]:
     """A crew for each workflow, all with the same connections, tools and record."""
-    shared = await crew(settings, workflow=_AnyOf(workflows), policies=policies)
+    shared = await crew(settings, workflow=AnyOf(workflows), policies=policies)
     shared.bench.once = Once()
     try:
         yield {name: shared.beside(workflow) for name, workflow in workflows.items()}
