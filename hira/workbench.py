@@ -19,6 +19,7 @@ from hira.tools.files import files_tool
 from hira.tools.mcp import Server, mcp_tools
 from hira.tools.media import can_be_sent, media_reader
 from hira.tools.once import Once
+from hira.tools.pages.other import check_extractor
 from hira.tools.python import open_python, refusal
 from hira.tools.python.container import IMAGE
 from hira.tools.search import BACKENDS, Backend
@@ -126,6 +127,7 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
     stack = AsyncExitStack()
     names = web_searches(settings)
     check_searches(names, settings)
+    check_extractor(settings.extractor)
     index = None
     if settings.docs:
         found = await asyncio.to_thread(walk, settings.docs)
@@ -252,7 +254,11 @@ def _web(
     backends = [Shared(backend, once) for backend in backends] if once else backends
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
     scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
-    return search_tool(backends, seen=seen, on_notice=events), browse_tool(fetcher, seen=seen), scholar
+    return (
+        search_tool(backends, seen=seen, on_notice=events),
+        browse_tool(fetcher, seen=seen, extractor=settings.extractor),
+        scholar,
+    )
 
 
 def both(documents: Tool, web: Tool) -> Tool:

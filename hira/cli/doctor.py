@@ -34,6 +34,7 @@ EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
+    "trafilatura": ("trafilatura", "another reader of web pages, where extractor is set to it"),
     "media": ("av", "sounds of any kind, and pictures out of videos"),
     "mcp": ("mcp", "tools of MCP servers, and hira as one"),
 }

@@ -19,7 +19,8 @@ from hira.tools.documents.passages import Piece, cut
 from hira.tools.documents.read import read_file
 from hira.tools.documents.search import nearest, within
 from hira.tools.fetch import Fetched, Fetcher
-from hira.tools.pages import Link, Page, extract
+from hira.tools.pages import Link, Page
+from hira.tools.pages.other import Extractor, extract_by
 from hira.tools.seen import allowed, on, spelled, urls
 from hira.tools.tool import Observation, Passage, Tool, tool
 
@@ -52,11 +53,13 @@ class Reading:
     cut: str = ""
 
 
-def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = ()) -> Tool:
+def browse_tool(
+    fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = (), extractor: Extractor = "hira"
+) -> Tool:
     """The tool "browse" for one run. Only URLs in `seen` are opened, spelled as `hira.tools.seen.spelled` does.
 
     `seen` begins with the URLs of the question and is shared with the run's search; what a page shows is added to it.
-    `blocked` hosts, and those below them, are not opened.
+    `blocked` hosts, and those below them, are not opened. `extractor` reads the pages.
     """
     from pydantic import Field
 
@@ -71,7 +74,7 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = 
         if on(url, blocked):
             raise ToolError(f"{shown(url)} is on a host that is closed in this run")
         if spelled(url) not in kept:
-            kept[spelled(url)] = await asyncio.to_thread(read, await fetcher.get(url))
+            kept[spelled(url)] = await asyncio.to_thread(read, await fetcher.get(url), extractor)
         reading = kept[spelled(url)]
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
@@ -97,12 +100,12 @@ def _meant(url: str, seen: set[str]) -> str:
     )
 
 
-def read(got: Fetched) -> Reading:
+def read(got: Fetched, extractor: Extractor = "hira") -> Reading:
     """What came back as readable text. Raises `ToolError` for the model where there is none."""
     if got.status >= 400:
         raise ToolError(f"{shown(got.url)} answered with an error, status {got.status}")
     if got.kind == "html":
-        page = extract(got.text, got.url)
+        page = extract_by(extractor, got.text, got.url)
         _check(page, got)
         return Reading(got.url, _document(got, page.title, page.text), page.links, got.cut)
     if got.kind in {"text", "json"}:
