@@ -14,13 +14,13 @@ takes the longer of the two, and the next begins when both are done, since the S
 import asyncio
 from dataclasses import dataclass, replace
 
-from hira.agents.mams.chunking import Chunk, chunked
+from hira.agents.mams.chunking import Chunk, Key, chunked
 from hira.agents.mams.remember import remember
-from hira.agents.mams.search import act, decide
+from hira.agents.mams.search import act, decide, within
 from hira.agents.mams.state import Memory, State
 from hira.agents.mams.write import write
 from hira.errors import HiraError, Stop, UsageError
-from hira.events import Notice, Remembered
+from hira.events import Remembered
 from hira.evidence.references import is_chinese
 from hira.memory import Fact
 from hira.policy import Usage
@@ -59,7 +59,7 @@ class MaMs:
 
     async def run(self, question: str, team: Team) -> str:
         tools, state = means(team, "search"), State()
-        seen: set[tuple[str, str]] = set()
+        seen: set[Key] = set()
         try:
             for turn in range(1, self.max_turns + 1):
                 left = self.max_turns + 1 - turn
@@ -67,10 +67,11 @@ class MaMs:
                 if not decision.calls:
                     return _report(team) or decision.text or _nothing(question, team)
                 observed = await act(team, decision, tools, window=self.window)
-                plan = replace(decision.plan, done=(*decision.plan.done, *observed.done))
-                fresh = [one for one in observed.read if (one[0].id, one[1]) not in seen]
-                seen |= {(source.id, text) for source, text in fresh}
-                chunks = self._within(chunked(fresh, self.chunk), team, turn)
+                new = {key: one for key, one in observed.read.items() if key not in seen}
+                fresh, unread = within(new, self.window)
+                seen |= set(fresh)
+                plan = replace(decision.plan, done=(*decision.plan.done, *observed.done, *unread))
+                chunks = chunked(fresh.values(), self.chunk)
                 state = await self._transition(question, replace(state, plan=plan), chunks, team, turn)
         except HiraError as error:
             team.rollout.answer = _report(team)
@@ -104,17 +105,6 @@ class MaMs:
 
         remembered, reported = await together([states(), reports()])
         return replace(remembered, report=reported.report)
-
-    def _within(self, chunks: list[Chunk], team: Team, turn: int) -> list[Chunk]:
-        """The chunks that fit into the window, at least one; what is left out is told."""
-        kept: list[Chunk] = []
-        for chunk in chunks:
-            if kept and sum(one.size for one in kept) + chunk.size > self.window:
-                left = len(chunks) - len(kept)
-                team.events(Notice(f"turn {turn}: {left} of {len(chunks)} chunks are over the window and not read"))
-                break
-            kept.append(chunk)
-        return kept
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         """At most so much by role. Of two chunks side by side at least one is half full; what the Search agent begins

@@ -1,6 +1,7 @@
 """Reports end to end: MaMs and its ReAct baseline offline, in every dialect, resumed, bounded, and on a real server."""
 
 import random
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import pytest
 from hira import Hira, Settings
 from hira.dialects import DIALECTS
 from hira.errors import EndpointError, UsageError
-from hira.events import Notice
 from hira.evidence import Source, cited
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
@@ -146,15 +146,14 @@ async def test_what_was_read_before_is_not_read_again() -> None:
     assert [name for name in record.trajectories if name.endswith("state")] == ["1.1/state"]
 
 
-async def test_more_than_the_window_is_not_read_and_that_is_told() -> None:
+async def test_more_than_the_window_is_left_for_a_later_turn_and_the_search_agent_is_told() -> None:
     texts = [text_of(at, 60) for at in range(10)]
-    policy = quiet([query("all"), "Done."])
-    team = team_of(policy, tools=Toolbox(search=pages(*texts)))
-    heard: list[Any] = []
-    team.events.readers.append(heard.append)
-    record = await rollout(MaMs(chunk=400, window=1_200), TOPIC, team)
-    assert len([name for name in record.trajectories if name.endswith("state")]) == 3
-    assert next(one.text for one in heard if isinstance(one, Notice)).endswith("are over the window and not read")
+    policy = quiet([query("all"), query("the rest"), "Done."])
+    await rollout(MaMs(chunk=400, window=1_200), TOPIC, team_of(policy, tools=Toolbox(search=pages(*texts))))
+    prompts = {one.conversation: one.messages[0].text for one in policy.requests}
+    read = [re.findall(r"Page (\d) word 0", prompts[f"{turn}.{at}/state"]) for turn in (1, 2) for at in (1, 2, 3)]
+    assert read == [["0"], ["1"], ["2"], ["3"], ["4"], ["5"]]
+    assert "- too long for one turn, not read: s4, s5, s6, s7, s8, s9, s10" in prompts["2/search"]
 
 
 @pytest.mark.parametrize("wrong", [{"max_turns": 0}, {"several": 0}, {"chunk": 50}, {"chunk": 600, "window": 500}])

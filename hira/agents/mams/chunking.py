@@ -1,7 +1,7 @@
 """What the tools of a turn brought, cut into chunks at headings, paragraphs, rows and sentences (MaMs, section 3.4)."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hira.agents.loop import framed
@@ -18,6 +18,12 @@ _SEAM = 2
 """Tokens at most that two texts have more when they are put together, than each by itself."""
 
 
+Read = tuple[Source, str]
+"""A source and the text of it that was shown."""
+Key = tuple[str, str]
+"""The id of a source and a text of it: what tells two texts apart while a source grows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A part of what was read, as a prompt shows it, and the ids of the sources in it."""
@@ -27,20 +33,25 @@ class Chunk:
     size: int
 
 
-def chunked(read: Sequence[tuple[Source, str]], limit: int) -> list[Chunk]:
+def size(source: Source, text: str) -> int:
+    """Tokens of a text in its frame."""
+    return count(_shown(source, clean(text))) + _SEAM
+
+
+def chunked(read: Iterable[Read], limit: int) -> list[Chunk]:
     """The texts in order as chunks of at most about `limit` tokens. Short texts share a chunk, long ones are split."""
     chunks: list[Chunk] = []
     for source, text in read:
         frame = count(_shown(source, "")) + _SEAM
         for part in split(clean(text).strip(), max(1, limit - frame)):
             shown = _shown(source, part.strip("\n"))
-            size = count(shown)
-            if chunks and chunks[-1].size + _SEAM + size <= limit:
+            tokens = count(shown)
+            if chunks and chunks[-1].size + _SEAM + tokens <= limit:
                 last = chunks.pop()
                 ids = tuple(dict.fromkeys((*last.sources, source.id)))
-                chunks.append(Chunk(Filled(f"{last.text}\n\n{shown}"), ids, last.size + _SEAM + size))
+                chunks.append(Chunk(Filled(f"{last.text}\n\n{shown}"), ids, last.size + _SEAM + tokens))
             else:
-                chunks.append(Chunk(shown, (source.id,), size))
+                chunks.append(Chunk(shown, (source.id,), tokens))
     return [Chunk(one.text, tuple(filter(None, one.sources)), one.size) for one in chunks]
 
 

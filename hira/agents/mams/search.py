@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hira.agents.expert import attached
 from hira.agents.loop import Loop, Seen, use_all
+from hira.agents.mams.chunking import Key, Read, size
 from hira.agents.mams.shown import done, memory, plan, report
 from hira.agents.mams.state import Plan, State
 from hira.dialects import Call
@@ -19,6 +20,7 @@ from hira.untrusted import said
 
 SEARCH = Prompt(__file__, "mams_search")
 BEGIN = Prompt(__file__, "mams_begin")
+UNREAD = Prompt(__file__, "mams_unread")
 TOLD = 120
 """Characters of a failure that the plan keeps."""
 
@@ -35,9 +37,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """O_t: what the calls brought, each source with the text that was shown of it, and a line a call for the plan."""
+    """O_t: what the calls brought, and a line a call for the plan."""
 
-    read: tuple[tuple[Source, str], ...]
+    read: Mapping[Key, Read]
     done: tuple[str, ...]
 
 
@@ -80,16 +82,30 @@ async def act(team: Team, decision: Decision, tools: Sequence[Tool], *, window: 
     named = {tool.name: tool for tool in tools}
     calls = decision.calls
     seen = await use_all(decision.conversation, [(named[call.name], call.arguments) for call in calls])
-    read: list[tuple[Source, str]] = []
+    read: dict[Key, Read] = {}
     lines: list[str] = []
     for call, one in zip(calls, seen, strict=True):
         shown = [(team.read(passage.source), passage.text) for passage in one.observation.passages]
         own = one.ok and not shown and call.name in {tool.name for tool in team.tools.extra_for("search")}
         if own and one.observation.text:
             shown = [(Source("", call.name, one.observation.text), one.observation.text)]
-        read += [(source, clip(text, window)) for source, text in shown]
+        read |= {(source.id, text): (source, clip(text, window)) for source, text in shown}
         lines.append(f"- {call.name}: {_spelled(call.arguments)} — {_brought(one, [source for source, _ in shown])}")
-    return Observed(tuple(dict.fromkeys(read)), tuple(lines))
+    return Observed(read, tuple(lines))
+
+
+def within(read: Mapping[Key, Read], window: int) -> tuple[dict[Key, Read], tuple[str, ...]]:
+    """The texts that fit into the window, in their order and at least one, and what the plan is told of the others."""
+    kept: dict[Key, Read] = {}
+    left: list[str] = []
+    room = window
+    for key, (source, text) in read.items():
+        room -= size(source, text)
+        if kept and room < 0:
+            left.append(source.id or source.title)
+        else:
+            kept[key] = (source, text)
+    return kept, (str(UNREAD.fill(sources=", ".join(dict.fromkeys(left)))),) if left else ()
 
 
 def _brought(seen: Seen, sources: Sequence[Source]) -> str:
