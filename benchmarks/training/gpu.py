@@ -25,7 +25,6 @@ from typing import Any
 import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
-os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
 
 from plain import Plain, plain_batch, plain_config  # noqa: E402
 from workload import DATA, QWEN_05B, TINY, Thinking, by_chance, model, problems, teams, tokenizer  # noqa: E402

@@ -44,7 +44,7 @@ TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-_NEXT: ContextVar[str] = ContextVar("next")
+_NEXT: ContextVar[tuple[str, str | None]] = ContextVar("next")
 
 
 def tokenizer(words: int) -> PreTrainedTokenizerFast:
@@ -128,11 +128,12 @@ class Thinking:
         found = await self.inner.sample(prompt, replace(sampling, max_tokens=self.thought), (), adapter, seen=seen)
         self.sampled += len(found.ids)
         self.read += len(prompt)
+        text, stop = _NEXT.get()
         ends = self.words.eos_token_id
         ids = [one for one in found.ids if one != ends]
-        said = self.words(_NEXT.get(), add_special_tokens=False)["input_ids"]
-        logprobs = [*found.logprobs[: len(ids)], *[-1.0] * (len(said) + 1)]
-        return replace(found, ids=(*ids, *said, ends), logprobs=tuple(logprobs), finish="stop", stop=None)
+        said = self.words(text + (stop or ""), add_special_tokens=False)["input_ids"] + ([] if stop else [ends])
+        logprobs = [*found.logprobs[: len(ids)], *[-1.0] * len(said)]
+        return replace(found, ids=(*ids, *said), logprobs=tuple(logprobs), finish="stop", stop=stop)
 
     async def aclose(self) -> None:
         await self.inner.aclose()
@@ -150,7 +151,8 @@ class Speaking:
         return self.policy.model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        _NEXT.set((await self.offline.complete(request)).text)
+        said = await self.offline.complete(request)
+        _NEXT.set((said.text, said.stop))
         return await self.policy.complete(request, watch)
 
     async def aclose(self) -> None:

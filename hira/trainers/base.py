@@ -46,7 +46,8 @@ def opened(
     if not tokenizer.chat_template:
         fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
         raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
-    base = base if bits == 4 else base.to("cuda" if cuda else "cpu")
+    if bits != 4:
+        base = base.to("cuda" if cuda else "cpu")  # type: ignore[arg-type]
     return tokenizer, adapted(base, adapters, lora)
 
 

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hira.casting import Crew
 from hira.errors import (
     AccessDenied,
     DialectError,
@@ -33,6 +33,9 @@ from hira.trainers.transcript import transcript
 from hira.trainers.update import Collected
 from hira.trajectory import Rollout
 from hira.workflows.workflow import Workflow, rollout
+
+if TYPE_CHECKING:
+    from hira.casting import Crew
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ OpenTeam = Callable[[str, Problem, Reader], AbstractAsyncContextManager[Team]]
 """Opens the team of one run: its name, its question, and who watches."""
 
 
-def teams_of(crew: Crew) -> OpenTeam:
+def teams_of(crew: "Crew") -> OpenTeam:
     """Teams as a user's runs have them: the same tools, budgets and dialects."""
 
     @asynccontextmanager

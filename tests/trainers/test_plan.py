@@ -1,0 +1,147 @@
+"""The plan against what is known of models, and against what really lies in memory."""
+
+import json
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.errors import UsageError
+from hira.trainers.plan import DEVICES, GIB, Shape, Work, layer_bytes, saved_bytes, sheet, times
+
+QWEN_7B = {
+    "model_type": "qwen2",
+    "num_hidden_layers": 28,
+    "hidden_size": 3584,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+    "intermediate_size": 18_944,
+    "vocab_size": 152_064,
+    "tie_word_embeddings": False,
+}
+QWEN_05B = {
+    "model_type": "qwen2",
+    "num_hidden_layers": 24,
+    "hidden_size": 896,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "intermediate_size": 4864,
+    "vocab_size": 151_936,
+    "tie_word_embeddings": True,
+}
+
+
+def test_parameters_are_those_that_are_published() -> None:
+    assert Shape.of(QWEN_05B).parameters == 494_032_768
+    assert Shape.of(QWEN_7B).parameters == 7_615_616_512
+    assert Shape.of(QWEN_7B).lora(16) == 40_370_176
+
+
+def test_the_sheet_of_seven_billion_parameters_is_the_one_worked_out_by_hand() -> None:
+    planned = sheet(Shape.of(QWEN_7B), Work(budget=8192, longest=8192, at_once=32))
+    assert planned.update["base weights"] / GIB == pytest.approx(14.2, abs=0.05)
+    assert (
+        planned.update["adapters"] + planned.update["optimiser"] + planned.update["gradients"]
+    ) / GIB == pytest.approx(0.6, abs=0.1)
+    assert Shape.of(QWEN_7B).kv == 56 * 1024
+    assert planned.rollout["keys and values"] / GIB == pytest.approx(14, rel=0.03)
+    assert planned.update["activations kept"] / GIB == pytest.approx(1.5, abs=0.05)
+    assert sheet(Shape.of(QWEN_7B), Work(bits=4)).update["base weights"] / GIB == pytest.approx(5.4, abs=0.3)
+
+
+def test_adapters_cost_by_their_number_and_the_base_once() -> None:
+    one, two = (sheet(Shape.of(QWEN_05B), Work(adapters=many)) for many in (1, 2))
+    assert two.update["adapters"] == 2 * one.update["adapters"]
+    assert two.update["optimiser"] == 2 * one.update["optimiser"]
+    assert two.update["base weights"] == one.update["base weights"]
+
+
+def test_the_sheet_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(QWEN_05B))
+    told = str(sheet(Shape.read(tmp_path), Work()))
+    assert "base: 494,032,768 parameters" in told
+    assert "activations kept" in told
+
+
+def test_a_config_that_is_not_a_decoders_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no config"):
+        Shape.read(tmp_path)
+    with pytest.raises(UsageError, match="has no num_attention_heads"):
+        Shape.of({"vocab_size": 3})
+    with pytest.raises(UsageError, match="a base of 8 bits"):
+        sheet(Shape.of(QWEN_05B), Work(bits=8))
+
+
+def test_more_rows_and_longer_ones_take_longer() -> None:
+    shape, device = Shape.of(QWEN_05B), DEVICES["h200"]
+    few = times(shape, Work(), device, rows=32, length=2000, sampled=500, turns=5)
+    more = times(shape, Work(), device, rows=128, length=2000, sampled=500, turns=5)
+    longer = times(shape, Work(), device, rows=32, length=8000, sampled=2000, turns=5)
+    assert few.update < more.update < 5 * few.update
+    assert few.rollout < more.rollout
+    assert few.update < longer.update
+    assert few.rollout < longer.rollout
+
+
+def lying(torch: Any, config: dict[str, int], *, checkpointing: bool) -> tuple[int, int]:
+    """The bytes that lie in memory after a forward pass and at the peak of the backward pass, weights left out."""
+    from peft import LoraConfig, get_peft_model
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    class Lying(TorchDispatchMode):  # type: ignore[misc]
+        def __init__(self, known: list[Any]) -> None:
+            super().__init__()
+            self.sizes = {one.untyped_storage()._cdata: 0 for one in known}
+            self.now = self.most = 0
+
+        def gone(self, key: int) -> None:
+            self.now -= self.sizes.pop(key, 0)
+
+        def __torch_dispatch__(self, function: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made = function(*args, **(kwargs or {}))
+            for one in tree_leaves(made):
+                if isinstance(one, torch.Tensor) and (store := one.untyped_storage())._cdata not in self.sizes:
+                    self.sizes[store._cdata] = store.nbytes()
+                    self.now += store.nbytes()
+                    weakref.finalize(store, self.gone, store._cdata)
+            self.most = max(self.most, self.now)
+            return made
+
+    torch.set_num_threads(1)
+    base = Qwen2ForCausalLM(Qwen2Config(**config)).to(torch.bfloat16)
+    made = get_peft_model(base, LoraConfig(r=8, target_modules="all-linear", task_type="CAUSAL_LM"))
+    if checkpointing:
+        made.gradient_checkpointing_enable()
+    made.enable_input_require_grads()
+    made.train()
+    ids = torch.randint(0, config["vocab_size"], (2, 512))
+    with Lying([*made.parameters(), *made.buffers(), ids]) as seen:
+        with torch.autocast("cpu", torch.bfloat16):
+            said = made.get_base_model().model(input_ids=ids, use_cache=False).last_hidden_state
+        kept = seen.now
+        (said * said).sum().backward()
+    return kept, seen.most
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("inner", [512, 1536])
+def test_activations_are_within_a_tenth_of_what_really_lies_in_memory(inner: int) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("peft")
+    config = {
+        "vocab_size": 100,
+        "hidden_size": 256,
+        "intermediate_size": inner,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+    }
+    shape, tokens = Shape.of({**config, "model_type": "qwen2"}), 1024
+    _, most = lying(torch, config, checkpointing=True)
+    assert 2 * 256 * 4 * tokens + tokens * layer_bytes(shape, 8) == pytest.approx(most, rel=0.1)
+    kept, _ = lying(torch, config, checkpointing=False)
+    assert 4 * tokens * saved_bytes(shape, 8) == pytest.approx(kept, rel=0.1)
