@@ -119,7 +119,6 @@ def _text(name: str, flag: str, shell: Shell) -> str:
 def _recorded(text: str, name: str) -> Rubric:
     """The rubric in a file that `--json` wrote, or in a bare list."""
     try:
-        value = json.loads(text)
-        return Rubric.of(value.get("items") if isinstance(value, dict) else value)
+        return Rubric.of(json.loads(text))
     except ValueError as error:
         raise UsageError(f"--rubric {name} holds no rubric: {error}", fix="write one with hira rubric --json") from None

@@ -59,7 +59,9 @@ class Rubric:
 
     @classmethod
     def of(cls, value: object) -> "Rubric":
-        """The rubric in a list of objects as JSON has them. Raises `ValueError` with all that is wrong with it."""
+        """The rubric in a list of objects as JSON has them, or in an object that holds one as its `items`. Raises
+        `ValueError` with all that is wrong with it."""
+        value = value.get("items") if isinstance(value, Mapping) else value
         if wrong := faults(value):
             raise ValueError("; ".join(wrong))
         assert isinstance(value, list)  # noqa: S101 - faults() has looked

@@ -96,6 +96,13 @@ def test_what_is_no_rubric_is_told_by_all_that_is_wrong_with_it(value: object, w
         Rubric.of(value)
 
 
+def test_a_rubric_is_read_from_a_list_and_from_what_the_command_writes() -> None:
+    assert Rubric.of({"query": QUERY, "items": VALID}) == Rubric.of(VALID) == RUBRIC
+    for nothing in ({"query": QUERY}, {}, None, 7):
+        with pytest.raises(ValueError, match="a rubric is a list of items"):
+            Rubric.of(nothing)
+
+
 def test_prefixes_may_be_chinese_and_stand_in_any_case() -> None:
     one = Item("清晰", "关键标准：报告结构清晰。", 5)
     assert (one.kind, one.criterion) == ("key", "报告结构清晰。")
