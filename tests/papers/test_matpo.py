@@ -342,6 +342,22 @@ async def test_calls_are_the_papers_tags_with_its_servers() -> None:
     assert planner.stop == ("</use_mcp_tool>",)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "stop"), [(None, ("</use_mcp_tool>",)), ("tags", ("<|end_search_and_browse_call|>",))]
+)
+async def test_the_papers_dialect_is_the_workflows_own_unless_another_is_set(
+    chosen: Any, stop: tuple[str, ...]
+) -> None:
+    policy = ScriptedPolicy({"planner": [r"\boxed{4}", r"## Conclusion\n\boxed{4}"]})
+    settings = Settings(
+        docs=(ASEAN,), dialect=chosen, journal=None, workflow="matpo", workflows={"matpo": {"recap": False}}
+    )
+    async with Hira(settings=settings, policies={"*": policy}) as hira:
+        answer = await hira.ask(QUESTION)
+    assert answer.rollout.workflow == "matpo"
+    assert policy.requests[0].stop == stop
+
+
 async def test_a_call_that_cannot_be_read_is_told_and_does_not_end_the_rollout() -> None:
     """The published code ends the rollout there, without a word."""
     broken = hand("Height").text.replace('"subtask"', "subtask")

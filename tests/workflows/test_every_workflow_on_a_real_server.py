@@ -23,7 +23,7 @@ from hira.policies.openai import OpenAIPolicy
 from hira.policy import Completion, Request, Watch
 from hira.tools import Tool
 from hira.tools.python import refusal
-from hira.workflows import WORKFLOWS
+from hira.workflows import MATPO, WORKFLOWS
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the capital of Myanmar, and how many people live there?"
@@ -116,3 +116,19 @@ async def test_it_ends_in_an_answer_or_in_a_clear_partial(
     turns = [turn for trajectory in record.trajectories.values() for turn in trajectory.turns]
     went_back = any(message.prompt == "result" for turn in turns for message in turn.request.messages)
     assert went_back or len(record.trajectories) > 1 or not policy.called, "what was called was carried out"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "native"])
+async def test_a_real_server_takes_results_as_messages_of_the_tool(dialect: Any, llama_server: str) -> None:
+    settings = Settings(model="tiny", docs=(ASEAN,), dialect=dialect, journal=None)
+    policy, workflow = Babbling(llama_server), MATPO(results="tool", max_subtasks=1, worker_calls=1)
+    async with Hira(settings=settings, policies={"*": policy}, workflow=workflow) as hira:
+        run = hira.stream(QUESTION)
+        await run.work()
+    await policy.aclose()
+    record = run.answer.rollout
+    assert record.error == ""
+    for name in ("planner", "1/worker"):
+        brought = [one for one in record.trajectories[name].turns[-1].request.messages if one.prompt == "result"]
+        assert [message.role for message in brought] == ["tool"]
