@@ -1,6 +1,8 @@
 """What hira is to work with: read once, at the edge, from flags, environment and files, each value with its origin.
 
-    flags > environment > ./hira.toml > $XDG_CONFIG_HOME/hira/hira.toml > defaults
+    flags > environment > profile > ./hira.toml > $XDG_CONFIG_HOME/hira/hira.toml > defaults
+
+A profile is a file of the same form that a training run writes (`--profile RUN`): its model, adapters and workflow.
 
 A model is not chosen here: `model == ""` asks `hira.casting` for a server of this machine, then for `offline`.
 
@@ -42,6 +44,7 @@ from hira.errors import UsageError
 from hira.redaction import passwords_in, without_userinfo
 
 FILE = "hira.toml"
+PROFILE, SERVED = "profile.toml", "served.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
@@ -63,7 +66,7 @@ SEARCH_KEYS: Mapping[str, str] = {
     "openalex": "OPENALEX_API_KEY",
     "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
-_TABLES = ("roles", "workflows", "search_keys", "mcp", "prices")
+_TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys")
 _LISTS = {"docs": os.pathsep, "without": ",", "allow": ","}
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
@@ -161,6 +164,16 @@ class McpSettings(_Checked):
         return self
 
 
+class KeySettings(_Checked):
+    """Who may use `hira serve` with this key: so many questions at once, and tokens and US dollars for all of them
+    together as long as the server runs."""
+
+    key: SecretStr = SecretStr("")
+    concurrency: int = Field(default=8, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+
+
 class Settings(_Checked):
     """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
     and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and `max_calls`
@@ -174,6 +187,7 @@ class Settings(_Checked):
     options of workflows, by their names. `otel` is the base URL of a collector of spans, empty or "off" for none.
     """
 
+    profile: Path | None = None
     model: str = ""
     adapter: str = ""
     base_url: str = ""
@@ -203,6 +217,7 @@ class Settings(_Checked):
     max_time: float | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
+    keys: Mapping[str, KeySettings] = Field(default_factory=dict)
     sandbox: Sandbox = "auto"
     sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
     cache: Path | None = None
@@ -232,6 +247,7 @@ class Settings(_Checked):
         """Keys and passwords that no tool may be given: those set here, and those of the environment."""
         given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
         given += [secret for server in self.mcp.values() for secret in server.secrets]
+        given += [own.key for own in self.keys.values()]
         urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
         urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
         told = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
@@ -239,7 +255,7 @@ class Settings(_Checked):
 
     def shown(self) -> dict[str, Any]:
         """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""
-        values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp"}, exclude_none=True)
+        values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp", "keys"}, exclude_none=True)
         roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
         values |= {"roles": roles, "without": sorted(self.without), "base_url_from": self.origin("base_url")}
         shown: dict[str, Any] = _bare(values)
@@ -302,12 +318,8 @@ def load(
     `names` says what the flags are called in such errors, if they are none of the command line.
     """
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
-    layers = [
-        _Layer("flags", _placed(flags, folder), _named(flags, names or {})),
-        _environment(environ, folder),
-        _file("project", folder / FILE),
-        _file("user", config),
-    ]
+    closer = [_Layer("flags", _placed(flags, folder), _named(flags, names or {})), _environment(environ, folder)]
+    layers = [*closer, *_profile(closer, folder), _file("project", folder / FILE), _file("user", config)]
     layers, refused = _consented(layers, environ)
     values, origins = _merged(layers)
     for layer in layers:
@@ -401,6 +413,8 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
     _table(values, "search_keys", path)
     for name in _table(values, "workflows", path):
         _table(values["workflows"], name, path)
+    for key in _table(values, "keys", path).values():
+        _known(key if isinstance(key, Mapping) else {}, KeySettings, path)
     for price in _table(values, "prices", path).values():
         _known(price if isinstance(price, Mapping) else {}, PriceSettings, path)
     for server in _table(values, "mcp", path).values():
@@ -411,6 +425,47 @@ def _file(kind: Literal["project", "user"], path: Path) -> _Layer:
         _no_litellm_elsewhere(_places(values), path)
     names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
     return _Layer(kind, values, dict.fromkeys(names, str(path)))
+
+
+def _profile(closer: Iterable[_Layer], folder: Path) -> list[_Layer]:
+    """The profile that flags or the environment name, with the limits of a project's file: others may have made it.
+
+    Paths in it that begin with `./` start at its folder. Where a server is named closer, it is that of the adapters as
+    a server serves them; where a model is, its own adapters are left out.
+    """
+    set_ = {name: one.values[name] for one in reversed(list(closer)) for name in one.values}
+    if not set_.get("profile"):
+        return []
+    place = folder / Path(str(set_["profile"])).expanduser()
+    if place.is_dir():
+        served = "base_url" in set_ and (place / SERVED).is_file()
+        place /= SERVED if served else PROFILE
+    if not place.is_file():
+        fix = "name the folder of a run of hira-train, or a file of settings"
+        raise UsageError("there is no such profile", where=str(place), fix=fix)
+    layer = _file("project", place)
+    values = _beside(layer.values, place.parent)
+    if "model" in set_:
+        values = {name: value for name, value in values.items() if name != "adapter"}
+        values["roles"] = {role: _without_weights(own) for role, own in values.get("roles", {}).items()}
+    return [replace(layer, values=values)]
+
+
+def _without_weights(role: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in role.items() if name not in ("model", "adapter")}
+
+
+def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values, and those of roles, with models and adapters at `./` as absolute paths."""
+    placed = dict(values)
+    for name in ("model", "adapter"):
+        told = str(placed.get(name, ""))
+        path = told.removeprefix("hf:")
+        if path.startswith("./"):
+            placed[name] = told.removesuffix(path) + str(folder.resolve() / path)
+    if "roles" in placed:
+        placed["roles"] = {role: _beside(own, folder) for role, own in placed["roles"].items()}
+    return placed
 
 
 def _harmless(values: Mapping[str, Any], path: Path) -> None:
@@ -496,7 +551,7 @@ def _merged(layers: Iterable[_Layer]) -> tuple[dict[str, Any], dict[str, str]]:
             elif key == "workflows":
                 known = values.get(key, {})
                 values[key] = {**known, **{name: {**known.get(name, {}), **value[name]} for name in value}}
-            elif key in ("search_keys", "mcp", "prices"):
+            elif key in ("search_keys", "mcp", "prices", "keys"):
                 values[key] = {**values.get(key, {}), **value}
             else:
                 values[key] = value

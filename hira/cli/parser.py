@@ -158,6 +158,7 @@ def _model(command: Parser, *, several: bool = False) -> None:
     else:
         group.add_argument("--model", metavar="M", help=told)
     group.add_argument("--adapter", metavar="DIR", help="LoRA adapter for a model of this process (hf:PATH)")
+    group.add_argument("--profile", metavar="RUN", help="what a run of hira-train made: model, adapters, workflow")
     group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
     group.add_argument(
         "--role",
