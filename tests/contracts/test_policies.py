@@ -18,7 +18,21 @@ def reply(request: Request) -> str:
     return "The answer is 42.<end> and more"
 
 
-@pytest.fixture(params=["scripted", "endpoint", "llama.cpp", "offline"])
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with a tiny model of transformers."""
+    pytest.importorskip("torch").set_num_threads(1)
+    pytest.importorskip("transformers")
+    from tiny_hf import tiny_model, tiny_tokenizer
+
+    folder = str(tmp_path_factory.mktemp("tiny"))
+    tokenizer = tiny_tokenizer()
+    tokenizer.save_pretrained(folder)
+    tiny_model(tokenizer).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(params=["scripted", "endpoint", "llama.cpp", "offline", "local"])
 async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
     if request.param == "endpoint":
         with Endpoint(reply) as endpoint:
@@ -30,6 +44,7 @@ async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
         "scripted": lambda: ScriptedPolicy(reply),
         "llama.cpp": lambda: open_policy("tiny", base_url=request.getfixturevalue("llama_server")),
         "offline": lambda: open_policy("offline"),
+        "local": lambda: open_policy(f"hf:{request.getfixturevalue('saved')}"),
     }[request.param]()
     yield made
     await made.aclose()

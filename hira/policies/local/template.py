@@ -55,6 +55,18 @@ class Template:
         self._anchor = self.encode("a")
         self._anchored = self._decoded(self._anchor)
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person who trains or runs with this template should know, one line each."""
+        told = []
+        if not self.can.keeps:
+            told.append("the chat template takes earlier thought out of the prompt: each later turn begins a new row")
+        if not self.can.tools:
+            told.append("the chat template has no place for tools: calls are written as text")
+        if not self.can.system:
+            told.append("the chat template has no system messages: they are joined to the user's")
+        return tuple(told)
+
     def prompt(self, request: Request) -> str:
         """The text that the model goes on from: all messages, and the beginning of its turn or what it carries on."""
         if kinds := [media.kind for message in request.messages for media in message.media]:

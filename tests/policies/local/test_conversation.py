@@ -110,7 +110,7 @@ async def test_what_a_dialect_has_cut_begins_a_new_row_with_what_the_run_time_pr
 
 async def test_a_template_that_strips_earlier_thought_begins_a_new_row_each_turn() -> None:
     talk = Talk("<think>hm</think>one", "<think>so</think>two", template=FORGETFUL)
-    assert not talk.policy.template.can.keeps
+    assert "each later turn begins a new row" in talk.policy.template.notices[0]
     asked = user("first")
     said = await talk.ask(asked)
     assert (said.reasoning, said.text) == ("hm", "one")
