@@ -61,10 +61,13 @@ class Answers:
 
     def __exit__(self, *_: object) -> None:
         """Put the lines in order. What began and has no answer stays noted beside them."""
-        self._sort()
-        if all(name in self._kept and self._kept[name].run == run for name, run in self._begun.items()):
-            Path(self._runs.name).unlink()
-        self._close()
+        try:
+            with _writing(self.path):
+                self._sort()
+                if all(name in self._kept and self._kept[name].run == run for name, run in self._begun.items()):
+                    Path(self._runs.name).unlink()
+        finally:
+            self._close()
 
     def left(self) -> Iterator[Question]:
         """The questions that are not answered for good, each with the run that it goes on with, if it began."""
@@ -79,16 +82,18 @@ class Answers:
     def begin(self, question: Question, run: str) -> None:
         """Note that this run is the question's, before anything is asked."""
         self._begun[question.id] = run
-        self._runs.write(json.dumps({"id": question.id, "run": run}) + "\n")
-        self._runs.flush()
+        with _writing(self.path):
+            self._runs.write(json.dumps({"id": question.id, "run": run}) + "\n")
+            self._runs.flush()
 
     def keep(self, done: Done) -> None:
         """Add the answer's line."""
-        values = {"id": done.question.id, **done.answer.json(), "error": done.answer.error}
+        values = {"id": done.question.id, **done.answer.json()}
         line = json.dumps(values, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
-        at = self._file.seek(0, os.SEEK_END)
-        self._file.write(line)
-        self._file.flush()
+        with _writing(self.path):
+            at = self._file.seek(0, os.SEEK_END)
+            self._file.write(line)
+            self._file.flush()
         run = done.answer.rollout.run
         self._kept[done.question.id] = Kept(at, len(line), done.answer.status, run)
 
@@ -120,16 +125,34 @@ class Answers:
             self.path.unlink()
             return
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        with os.fdopen(handle, "wb") as ordered:
-            for one in kept:
-                self._file.seek(one.at)
-                ordered.write(self._file.read(one.size))
-        Path(name).chmod(0o644)
-        Path(name).replace(self.path)
+        try:
+            with os.fdopen(handle, "wb") as ordered:
+                for one in kept:
+                    self._file.seek(one.at)
+                    ordered.write(self._file.read(one.size))
+            Path(name).chmod(0o644)
+            Path(name).replace(self.path)
+        except OSError:
+            Path(name).unlink()
+            raise
 
     def _close(self) -> None:
-        self._file.close()
-        self._runs.close()
+        for file in (self._file, self._runs):
+            with contextlib.suppress(OSError):  # what could not be written has been told
+                file.close()
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raises `UsageError` for what cannot be written, such as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"the answers cannot be written: {error.strerror or error}",
+            where=f"to {path}",
+            fix="make room, then give the same command again: what is recorded is not asked again",
+        ) from None
 
 
 def _lock(file: IO[str], path: Path) -> None:

@@ -98,7 +98,9 @@ class Journal:
             self._reader = connected(path)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
-                f"the journal cannot be opened: {error}", where=f"at {path}", fix="name another file with --journal"
+                f"the journal cannot be opened: {error}",
+                where=f"at {path}",
+                fix="make room there if it is full, or name another file with --journal",
             ) from None
         self._reading = threading.Lock()
         self._writer = Writer(path)

@@ -1,0 +1,120 @@
+"""A disk that is full, a real one: a small file system in memory. One clear message, and the run goes on or ends."""
+
+import io
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hira.cli import main
+from hira.cli.shell import Shell
+
+SIZE = 640 * 1024
+QUESTION = "What is 2 + 2?"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    if not (mount and umount):
+        pytest.skip("no file system can be mounted here")
+    mounted = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run([umount, "-l", str(folder)], check=True)
+
+
+def filled(disk: Path, *, left: int = 0) -> None:
+    (disk / "fill").write_bytes(b"0" * (SIZE - left))
+
+
+def hira(tmp_path: Path, *argv: str, **environ: str) -> tuple[int, str, list[str]]:
+    out, err = io.StringIO(), io.StringIO()
+    code = main(argv, Shell(io.StringIO(), out, err, environ, tmp_path, tmp_path / "home"))
+    return code, out.getvalue(), err.getvalue().splitlines()
+
+
+def about_the_disk(err: list[str]) -> list[str]:
+    return [line for line in err if "full" in line or "No space" in line or "disk" in line]
+
+
+@pytest.mark.parametrize("left", [0, 32 * 1024, 64 * 1024, 96 * 1024])
+def test_a_run_whose_journal_is_on_a_full_disk_answers_and_says_once_that_it_is_not_recorded(
+    disk: Path, tmp_path: Path, left: int
+) -> None:
+    filled(disk, left=left)
+    code, out, err = hira(tmp_path, "ask", QUESTION, "--model", "offline", "--journal", str(disk / "j.sqlite"))
+    assert (code, out.splitlines()[0]) == (0, "2 + 2 = 4. [s1]")
+    assert len(about_the_disk(err)) <= 1
+    if not about_the_disk(err):
+        (disk / "fill").unlink()
+        code, _, err = hira(tmp_path, "show", "last", "--journal", str(disk / "j.sqlite"))
+        assert code == 0, err
+
+
+def test_a_journal_that_fills_the_disk_while_a_run_is_under_way_costs_no_answer(disk: Path, tmp_path: Path) -> None:
+    journal = str(disk / "j.sqlite")
+    assert hira(tmp_path, "ask", QUESTION, "--model", "offline", "--journal", journal)[0] == 0
+    (disk / "fill").write_bytes(b"")
+    with (disk / "fill").open("r+b", buffering=0) as fill:
+        while True:
+            try:
+                if not fill.write(b"0" * 4096):
+                    break
+            except OSError:
+                break
+    code, out, err = hira(tmp_path, "ask", QUESTION, "--model", "offline", "--journal", journal)
+    assert (code, out.splitlines()[0]) == (0, "2 + 2 = 4. [s1]")
+    assert len(about_the_disk(err)) == 1, err
+    (disk / "fill").unlink()
+    code, out, _ = hira(tmp_path, "runs", "--json", "--journal", journal)
+    assert code == 0
+    assert QUESTION in out
+
+
+def test_an_index_that_cannot_be_kept_is_made_in_memory(disk: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "t.txt").write_text("The tower of Varn is 31 m high.\n", encoding="utf-8")
+    filled(disk)
+    code, out, err = hira(
+        tmp_path, "ask", "How high is the tower of Varn?", "--docs", "docs", "--model", "offline", "--journal", "off",
+        HIRA_CACHE=str(disk / "cache"),
+    )  # fmt: skip
+    assert (code, "31 m" in out) == (0, True)
+    assert len(about_the_disk(err)) == 1
+
+
+def test_answers_that_cannot_be_written_end_a_batch_with_what_to_do(disk: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(f'{{"question": "{QUESTION}"}}\n', encoding="utf-8")
+    filled(disk)
+    command = ("ask", "--batch", "q.jsonl", "--out", str(disk / "a.jsonl"), "--model", "offline", "--quiet")
+    code, _, err = hira(tmp_path, *command)
+    assert code == 2
+    assert [line.strip() for line in err[-3:]] == [
+        "hira: the answers cannot be written: No space left on device",
+        f"to {disk / 'a.jsonl'}",
+        "make room, then give the same command again: what is recorded is not asked again",
+    ]
+    (disk / "fill").unlink()
+    assert hira(tmp_path, *command)[0] == 0
+    assert "2 + 2 = 4" in (disk / "a.jsonl").read_text(encoding="utf-8")
+
+
+def test_code_that_fills_its_folders_disk_does_not_end_the_run(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(disk)
+    monkeypatch.setattr("tempfile.tempdir", str(disk))
+    code, out, err = hira(tmp_path, "ask", QUESTION, "--model", "offline", "--journal", "off")
+    assert not [line for line in err if "a fault in hira" in line], err
+    assert code in (0, 4, 5)
+    assert out
