@@ -1,0 +1,98 @@
+"""Rollouts, credit and updates together, with real sampling: two roles learn, and a stopped run goes on as it was."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from tiny import model, tokenizer  # noqa: E402
+
+from hira.dialects import DIALECTS  # noqa: E402
+from hira.events import Events, Reader  # noqa: E402
+from hira.messages import user  # noqa: E402
+from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.template import Template  # noqa: E402
+from hira.policy import Sampling  # noqa: E402
+from hira.rewards.reward import Score  # noqa: E402
+from hira.team import Part, Team  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.credit import matpo  # noqa: E402
+from hira.trainers.grpo import RoleTrainer  # noqa: E402
+from hira.trainers.live import LivePolicy  # noqa: E402
+from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
+from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.trajectory import Rollout  # noqa: E402
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+ADAPTERS = {"planner": "one", "*": "two"}
+PROBLEMS = [Problem(str(at), f"w{at + 10} w{at + 20}", ("w5",)) for at in range(4)]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A planner that speaks, and a worker that is told what it said."""
+
+    name: str = "pair"
+
+    async def run(self, question: str, team: Team) -> str:
+        said = await team.conversation("planner").reply(user(question))
+        return f"{said} {await team.conversation('worker', '1').reply(user(said or question))}"
+
+
+async def fives(rollout: Rollout, references: tuple[str, ...]) -> Score:
+    words = Counter(rollout.answer.split())
+    return Score(words[references[0]] / max(1, words.total()))
+
+
+def learned(folder: Path, made: Any, *, steps: int, resume: bool = False, stop: int = 1000) -> list[dict[str, Any]]:
+    """A run of so many steps, or until the update `stop`; what was told of each."""
+    words = tokenizer()
+    words.chat_template = "{% for message in messages %}{{ message.content }} {% endfor %}"
+    engine = BatchingEngine(made, Template(words), seed=0)
+    live = LivePolicy("tiny", words, engine, ADAPTERS)
+    part = Part(live, Sampling(max_tokens=6), DIALECTS["tags"])
+
+    @asynccontextmanager
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+        yield Team({"*": part}, Rollout(run, problem.question, "pair"), Events(reader))
+
+    with asyncio.Runner() as runner:
+        collector = Collector(runner, Rollouts(opened, Pair(), PROBLEMS, fives, questions=4, attempts=8))
+
+        def collect(update: int) -> Collected:
+            if update == stop:
+                raise KeyboardInterrupt
+            return collector(update)
+
+        updates = Updates(steps=steps, learning_rate=0.02, adapters=ADAPTERS, save_every=3, checkpointing=False, keep=5)
+        run = RoleTrainer(made, words, updates, collect, matpo, folder, updated=engine.updated)
+        run.run(resume=resume)
+    return [one for one in records.read(folder / records.METRICS) if "reward" in one]
+
+
+def test_two_roles_with_an_adapter_each_learn_what_is_rewarded(tmp_path: Path) -> None:
+    told = learned(tmp_path, model(("one", "two"), fresh=True), steps=25)
+    before, after = (sum(one["reward"] for one in part) / 3 for part in (told[:3], told[-3:]))
+    assert before < 0.15
+    assert after > before + 0.3
+    for one in told:
+        assert one.get("planner/sampler_drift", 0.0) < 1e-4  # once all is learned, no group has a signal
+        assert one.get("worker/sampler_drift", 0.0) < 1e-4
+        assert one["row_breaks"] == one["rows_dropped"] == one["infra_failed"] == 0
+
+
+def test_real_rollouts_are_the_same_after_a_resume(tmp_path: Path) -> None:
+    whole = learned(tmp_path / "whole", model(("one", "two"), fresh=True), steps=6)
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path / "parts", model(("one", "two"), fresh=True), steps=6, stop=4)
+    parts = learned(tmp_path / "parts", model(("one", "two"), fresh=True), steps=6, resume=True)
+    for name in ("reward", "tokens", "planner/entropy", "worker/advantage_size"):
+        assert [one[name] for one in parts] == pytest.approx([one[name] for one in whole], abs=1e-4), name
