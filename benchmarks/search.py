@@ -1,4 +1,7 @@
-"""What many searches at once cost the loop they run in: `python benchmarks/search.py`.
+"""What many searches at once cost the loop they run in.
+
+    python benchmarks/search.py              prints the figures
+    python benchmarks/search.py --write      also writes results/search.md
 
 A fake SearXNG in a process of its own holds every answer until all searches have come. The lag is how much later than
 asked for a sleeping task wakes up meanwhile.
@@ -6,19 +9,34 @@ asked for a sleeping task wakes up meanwhile.
 
 import argparse
 import asyncio
+import platform
 import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from hira.testing.web import FakeWeb
 from hira.tools.search import open_backend, open_client, search_tool
+
+RESULTS = Path(__file__).parent / "results" / "search.md"
+PAGE = """# Web searches at once
+
+Made by `python benchmarks/search.py --write`: Python {version}, {machine}. {searches} searches at once, medians of
+{rounds} rounds and the worst of them. One run on a shared machine.
+
+| | ms | worst | goal |
+|---|---|---|---|
+| all answered | {wall:.0f} | {walls:.0f} | |
+| longest lag of the loop | {lag:.0f} | {lags:.0f} | 50 |
+"""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--searches", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="also write results/search.md")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
@@ -26,10 +44,19 @@ def main() -> None:
         return
     rounds = [asyncio.run(measured(arguments.searches)) for _ in range(arguments.rounds)]
     walls, lags = zip(*rounds, strict=True)
-    print(
-        f"{arguments.searches} searches: {statistics.median(walls) * 1000:.0f} ms, "
-        f"longest lag of the loop {statistics.median(lags) * 1000:.0f} ms (worst {max(lags) * 1000:.0f})"
+    page = PAGE.format(
+        version=platform.python_version(),
+        machine=platform.machine(),
+        searches=arguments.searches,
+        rounds=arguments.rounds,
+        wall=statistics.median(walls) * 1000,
+        walls=max(walls) * 1000,
+        lag=statistics.median(lags) * 1000,
+        lags=max(lags) * 1000,
     )
+    print(page)
+    if arguments.write:
+        RESULTS.write_text(page, encoding="utf-8")
 
 
 def serve(searches: int) -> None:

@@ -31,6 +31,8 @@ LOCAL_NAMES = frozenset(
         "home",
         "arpa",
         "onion",
+        "svc",
+        "consul",
         "test",
     }
 )
