@@ -110,9 +110,9 @@ async def shared(
     settings: Settings, workflows: Mapping[str, BuiltIn], policies: Mapping[str, Policy] | None
 ) -> AsyncIterator[dict[str, Crew]]:
     """A crew for each workflow, all with the same connections, tools and record."""
-    shared = await crew(settings, workflow=AnyOf(workflows), policies=policies)
-    shared.bench.once = Once()
+    common = await crew(settings, workflow=AnyOf(workflows), policies=policies)
+    common.bench.once = Once()
     try:
-        yield {name: shared.beside(workflow) for name, workflow in workflows.items()}
+        yield {name: common.beside(workflow) for name, workflow in workflows.items()}
     finally:
-        await shared.aclose()
+        await common.aclose()

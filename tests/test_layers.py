@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
         "evaluation",
         "trainers",
     },
+    {"serve"},
     {"cli", "__init__", "__main__"},
 ]
 RANK = {name: at for at, names in enumerate(LAYERS) for name in names}

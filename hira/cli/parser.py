@@ -84,6 +84,9 @@ def parser(version: str) -> Parser:
     _recorded(commands)
     compare_flags.add(commands, (_model, _sources, _limits, _record))
     eval_flags.add(commands, _model, _limits)
+    _serve(
+        commands.add_parser("serve", help="an OpenAI-compatible endpoint, and a page to watch", description="Serve.")
+    )
     report_flags.add(commands, _model, (_sources, _limits, _record))
     return main
 
@@ -135,6 +138,20 @@ def _recorded(commands: Any) -> None:
 
 def _journal(command: Parser) -> None:
     command.add_argument("--journal", metavar="FILE", help="the file of records; yours by default")
+
+
+def _serve(command: Parser) -> None:
+    _model(command)
+    _sources(command)
+    _limits(command)
+    _record(command)
+    group = command.add_argument_group("serving")
+    group.add_argument("--host", metavar="ADDRESS", help="the address to listen at (127.0.0.1)")
+    group.add_argument("--port", type=int, metavar="N", help="the port (8811)")
+    group.add_argument(
+        "--api-key", dest="serve_key", metavar="KEY", help="ask for this key; more in hira.toml, [keys.NAME]"
+    )
+    group.add_argument("--debug", action="store_true", help="show tracebacks, and each request")
 
 
 def _mcp(command: Parser) -> None:

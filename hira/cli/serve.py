@@ -1,0 +1,78 @@
+"""`hira serve`: an endpoint that speaks the OpenAI chat API, and the live page."""
+
+import argparse
+import asyncio
+import socket
+from ipaddress import ip_address
+
+from hira.cli import OK
+from hira.cli.ask import announced
+from hira.cli.parser import flags
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.settings import KeySettings, load
+
+HOST, PORT = "127.0.0.1", 8811
+
+
+def serve(args: argparse.Namespace, shell: Shell) -> int:
+    settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    if args.serve_key:
+        keys = {**settings.keys, "--api-key": KeySettings.model_validate({"key": args.serve_key})}
+        settings = settings.changed({"keys": keys}, "--api-key")
+    if empty := [name for name, own in settings.keys.items() if not own.key.get_secret_value()]:
+        raise UsageError(f"the key {empty[0]!r} is empty", fix=f"write [keys.{empty[0]}] key = … in hira.toml")
+    host = args.host or HOST
+    if not is_loopback(host) and not settings.keys:
+        what = f"{host} can be reached from other machines, and no key protects it"
+        raise UsageError(what, fix="give one with --api-key, or serve on 127.0.0.1, the default")
+    try:
+        import uvicorn
+
+        from hira.serve.app import application
+        from hira.serve.door import LOCAL
+    except ImportError:
+        fix = "pip install 'hira[serve]'"
+        raise UsageError("hira serve needs starlette and uvicorn, which are not installed", fix=fix) from None
+    listening = _listening(host, PORT if args.port is None else args.port)
+    address = f"http://{host}:{listening.getsockname()[1]}"
+
+    async def served() -> None:
+        async with application(settings, hosts=LOCAL if is_loopback(host) else None) as app:
+            config = uvicorn.Config(app, log_level="warning", access_log=args.debug, timeout_graceful_shutdown=3)
+            server = uvicorn.Server(config)
+            if line := announced(app.state.crew):
+                shell.remark(line)
+            if not is_loopback(host):
+                shell.remark(f"{host} can be reached from other machines; what is sent there is not encrypted")
+            shell.remark(f"a page to watch runs: {address}/")
+            shell.remark(f"an OpenAI-compatible endpoint: {address}/v1, models: {', '.join(app.state.models)}")
+            await server.serve(sockets=[listening])
+
+    try:
+        asyncio.run(served())
+    except KeyboardInterrupt:
+        shell.remark("stopped")
+    return OK
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """The socket, so that a port that is taken is told before anything else."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(512)
+    except OSError as error:
+        made.close()
+        what = f"port {port} of {host} cannot be used: {error.strerror}"
+        raise UsageError(what, fix="choose another with --port") from None
+    return made

@@ -1,0 +1,135 @@
+"""The server: `/v1/models`, `/v1/chat/completions` as OpenAI has them, `/api/…` for the page, and the page at `/`.
+
+>>> async with application(settings) as app: ...  # an ASGI app, for any ASGI server or mounted into another app
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from hira.casting import crew
+from hira.chosen import AnyOf, made_workflow
+from hira.policy import Policy
+from hira.serve import chat
+from hira.serve.door import LOCAL, Door, Handler, beating, body_of, guarded, refused_by, unknown
+from hira.serve.keys import Clients
+from hira.serve.page import page_routes
+from hira.serve.runs import Runs, Watched, while_connected
+from hira.serve.watching import begin, events, listed, one_run, resume, stop
+from hira.settings import Settings
+from hira.workflows import WORKFLOWS
+
+
+@asynccontextmanager
+async def application(
+    settings: Settings,
+    *,
+    policies: Mapping[str, Policy] | None = None,
+    hosts: frozenset[str] | None = LOCAL,
+) -> AsyncIterator[Starlette]:
+    """The app, with what its runs share open as long as the context lasts. Raises what is wrong with the settings."""
+    made = {name: made_workflow(settings.changed({"workflow": name}, "hira serve")) for name in WORKFLOWS}
+    common = await crew(settings, workflow=AnyOf(made), policies=policies)
+    crews = {name: common.beside(workflow) for name, workflow in made.items()}
+    with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:
+        door = Door(settings, Runs(crews), Clients(settings.keys), hosts, Path(folder))
+        try:
+            app = Starlette(routes=[*_routes(door), *page_routes()], exception_handlers={404: unknown, 405: unknown})
+            app.state.crew, app.state.models = common, list(crews)
+            yield app
+        finally:
+            await door.runs.aclose()
+            await common.aclose()
+
+
+def _routes(door: Door) -> list[Route]:
+    table: list[tuple[str, str, Handler]] = [
+        ("GET", "/v1/models", models),
+        ("GET", "/v1/models/{model:path}", model),
+        ("POST", "/v1/chat/completions", completions),
+        ("GET", "/api/runs", listed),
+        ("POST", "/api/runs", begin),
+        ("GET", "/api/runs/{run}", one_run),
+        ("GET", "/api/runs/{run}/events", events),
+        ("POST", "/api/runs/{run}/stop", stop),
+        ("POST", "/api/runs/{run}/resume", resume),
+    ]
+    return [Route(path, guarded(door, handler), methods=[method]) for method, path, handler in table]
+
+
+async def models(door: Door, request: Request) -> Response:
+    door.client(request)
+    return JSONResponse({"object": "list", "data": [_model(name) for name in door.runs.crews]})
+
+
+async def model(door: Door, request: Request) -> Response:
+    door.client(request)
+    return JSONResponse(_model(door.runs.crew(request.path_params["model"]).workflow.name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "hira"}
+
+
+async def completions(door: Door, request: Request) -> Response:
+    """One answer, whole or as a stream. When the client goes away its run is ended."""
+    client = door.client(request)
+    asked = chat.asked_of(await body_of(request))
+    question = chat.question_of(asked)
+    door.runs.crew(asked.model)
+    folder = Path(tempfile.mkdtemp(dir=door.folder))
+    watched = door.runs.begin(client, asked.model, question, chat.attached(asked, folder))
+    made = chat.now()
+    if asked.stream:
+        counted = bool(asked.stream_options and asked.stream_options.include_usage)
+        stream = _streamed(watched, asked.model, made, counted=counted)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+    async with while_connected(watched):
+        assert watched.task is not None  # noqa: S101 - begin() has made it
+        gone = asyncio.ensure_future(_gone(request))
+        await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
+        gone.cancel()
+        if not watched.task.done():
+            raise ClientDisconnect
+    if watched.failure:
+        raise refused_by(watched.failure)
+    reasoning = "".join(map(chat.thought, watched.events))
+    return JSONResponse(chat.completion(watched.run.answer, asked.model, reasoning, made))
+
+
+async def _gone(request: Request) -> None:
+    """Returns when the client has gone away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _streamed(watched: Watched, model: str, made: int, *, counted: bool) -> AsyncIterator[bytes]:
+    """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
+    run = watched.id
+    async with while_connected(watched):
+        yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
+        async for event in beating(watched):
+            if event is None:
+                yield b": still at work\n\n"
+            elif told := chat.thought(event):
+                yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": told}))
+    if watched.failure:
+        refused = refused_by(watched.failure)
+        yield chat.sse(chat.error_of(refused.message, refused.kind, refused.code))
+    else:
+        answer = watched.run.answer
+        for piece in chat.pieces(answer.text):
+            yield chat.sse(chat.chunk(run, model, made, {"content": piece}))
+        ending = chat.chunk(run, model, made, {"annotations": chat.annotations(answer)}, chat.finish(answer))
+        yield chat.sse({**ending, "hira": chat.about(answer)})
+        if counted:
+            yield chat.sse(chat.last_chunk(answer, model, made))
+    yield chat.sse("[DONE]")

@@ -1,0 +1,116 @@
+"""What the requests share: who asks, what is wrong with a request, and how it is told."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from hira.errors import AccessDenied, HiraError, UsageError
+from hira.events import Event
+from hira.serve.chat import error_of
+from hira.serve.keys import Client, Clients, Refused
+from hira.serve.runs import Runs, Watched
+from hira.settings import Settings
+
+LARGEST = 32 * 2**20
+"""Bytes of a request."""
+HEARTBEAT = 10.0
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "testserver"})
+Handler = Callable[["Door", Request], Awaitable[Response]]
+
+
+@dataclass(slots=True)
+class Door:
+    """What the requests share. `hosts` are the names by which the server may be called, None for any."""
+
+    settings: Settings
+    runs: Runs
+    clients: Clients
+    hosts: frozenset[str] | None = LOCAL
+    folder: Path = field(default_factory=Path)
+
+    def client(self, request: Request) -> Client:
+        """Who asks. A page of another site cannot, even where no key is needed: it would come under another name."""
+        host = re.sub(r":\d+$", "", request.headers.get("host", ""))
+        if self.hosts is not None and host not in self.hosts:
+            raise Refused(403, f"this server is not called {host!r}", "invalid_request_error")
+        return self.clients.of(request.headers.get("authorization", ""))
+
+
+def guarded(door: Door, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """The handler, with every error in the shape of the OpenAI API; the server stays up whatever happens."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(door, request)
+        except Refused as refused:
+            return refusal(refused)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except HiraError as error:
+            return refusal(refused_by(error))
+        except Exception as error:  # noqa: BLE001 - a fault of hira's own
+            what = f"a fault in hira: {type(error).__name__}: {error}"
+            return refusal(Refused(500, what, "server_error"))
+
+    return answered
+
+
+def refusal(refused: Refused) -> JSONResponse:
+    return JSONResponse(error_of(refused.message, refused.kind, refused.code), refused.status)
+
+
+def refused_by(error: HiraError | Refused) -> Refused:
+    """An error of hira's as the client is told of it: what it can mend is its own request, all else is a matter of this
+    server, whose addresses and keys are nobody's business."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, UsageError):
+        return Refused(400, f"{error.what}. {error.fix}".strip(". "), "invalid_request_error")
+    if isinstance(error, AccessDenied):
+        return Refused(502, "the model behind this server refused its key", "api_error", "upstream_denied")
+    return Refused(502, error.what, "api_error")
+
+
+async def unknown(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    what = f"{request.method} {request.url.path} is not served here"
+    return JSONResponse(error_of(what, "invalid_request_error", "not_found"), status)
+
+
+async def body_of(request: Request) -> bytes:
+    """The body; one that is too large is refused before it is read whole."""
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        raise Refused(415, "the body has to be application/json", "invalid_request_error")
+    read = bytearray()
+    async for part in request.stream():
+        read += part
+        if len(read) > LARGEST:
+            raise Refused(413, f"the body is larger than {LARGEST // 2**20} MB", "invalid_request_error")
+    return bytes(read)
+
+
+async def beating(watched: Watched, start: int = 0) -> AsyncIterator[Event | None]:
+    """The run's events as they come, and None after each while without one, which keeps the connection alive."""
+    stream = watched.watched(start)
+    pending: asyncio.Future[tuple[int, Event]] | None = None
+    try:
+        while True:
+            pending = pending or asyncio.ensure_future(anext(stream))
+            done, _ = await asyncio.wait((pending,), timeout=HEARTBEAT)
+            if not done:
+                yield None
+                continue
+            try:
+                _, event = pending.result()
+            except StopAsyncIteration:
+                return
+            pending = None
+            yield event
+    finally:
+        if pending:
+            pending.cancel()

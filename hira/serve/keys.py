@@ -1,0 +1,88 @@
+"""Who may ask, how much at once, and for how much in all."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from hira.policy import Usage
+from hira.settings import KeySettings
+
+
+class Refused(Exception):
+    """A request that is turned away, with what the OpenAI API calls such errors."""
+
+    def __init__(self, status: int, message: str, kind: str, code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind
+        self.code = code
+
+
+@dataclass(slots=True)
+class Client:
+    """One key and what its runs have spent since the server began; `tag` marks the names of its runs, so that nobody
+    else is shown them."""
+
+    name: str
+    limits: KeySettings
+    tag: str
+    spent: Usage = field(default_factory=Usage)
+    running: int = 0
+    _free: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def owns(self, run: str) -> bool:
+        return not self.tag or f"-{self.tag}-" in run
+
+    @asynccontextmanager
+    async def admitted(self) -> AsyncIterator[None]:
+        """A place among the key's runs. Waits for one; raises `Refused` where the key's budget is used up."""
+        async with self._free:
+            await self._free.wait_for(lambda: self.running < self.limits.concurrency)
+            self._check_budget()
+            self.running += 1
+        try:
+            yield
+        finally:
+            async with self._free:
+                self.running -= 1
+                self._free.notify()
+
+    def _check_budget(self) -> None:
+        tokens, cost = self.limits.max_tokens, self.limits.max_cost
+        if (tokens is not None and self.spent.tokens >= tokens) or (
+            cost is not None and (self.spent.cost or 0) >= cost
+        ):
+            raise Refused(
+                429, f"the budget of the key {self.name!r} is used up", "insufficient_quota", "insufficient_quota"
+            )
+
+
+class Clients:
+    """The clients by their keys; without keys everybody is one client, who sees every run."""
+
+    def __init__(self, keys: Mapping[str, KeySettings]) -> None:
+        self._anybody = None if keys else Client("", KeySettings(), "")
+        self._clients = [Client(name, limits, tag_of(limits.key.get_secret_value())) for name, limits in keys.items()]
+
+    def of(self, authorization: str) -> Client:
+        """The client of an Authorization header. Raises `Refused` for a key that is missing or wrong."""
+        if self._anybody:
+            return self._anybody
+        told = authorization.removeprefix("Bearer ").strip()
+        found = None
+        for client in self._clients:  # all of them, so that the time tells nothing
+            if hmac.compare_digest(client.limits.key.get_secret_value().encode(), told.encode()):
+                found = client
+        if found is None:
+            what = "the key is wrong" if told else "a key is needed: Authorization: Bearer KEY"
+            raise Refused(401, what, "invalid_request_error", "invalid_api_key")
+        return found
+
+
+def tag_of(key: str) -> str:
+    """What marks the runs of a key; the key cannot be had from it."""
+    return hashlib.sha256(f"hira serve {key}".encode()).hexdigest()[:10]

@@ -1,0 +1,159 @@
+"""Runs under way and lately ended: each is worked on by a task of its own, and any number of people may watch it."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.answer import Answer
+from hira.api import Run
+from hira.casting import Crew
+from hira.errors import HiraError
+from hira.events import Event, RunEnded, record
+from hira.serve.keys import Client, Refused
+
+KEPT = 200
+"""Ended runs that are kept in memory for those who still watch; older ones are in the journal."""
+
+
+@dataclass(eq=False, slots=True)
+class Watched:
+    """A run with all its events so far; whoever watches is given those first, then the new ones."""
+
+    id: str
+    question: str
+    workflow: str
+    run: Run
+    events: list[Event] = field(default_factory=list)
+    failure: HiraError | Refused | None = None
+    task: "asyncio.Task[None] | None" = None
+    began: float = field(default_factory=time.time)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def ended(self) -> bool:
+        return self.task is not None and self.task.done()
+
+    @property
+    def answer(self) -> Answer | None:
+        return self.run.answer if self.ended and self.failure is None and self.events else None
+
+    def heard(self, event: Event) -> None:
+        self.events.append(event)
+        self.ring()
+
+    def ring(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def watched(self, start: int = 0) -> AsyncIterator[tuple[int, Event]]:
+        """Each event with its number, from `start` on, until the run has ended."""
+        at = start
+        while True:
+            while at < len(self.events):
+                yield at, self.events[at]
+                at += 1
+            if self.ended:
+                return
+            await self._news.wait()
+
+    def told(self) -> dict[str, Any]:
+        """The run in a line of a list."""
+        status = "running"
+        if self.ended:
+            status = "failed" if self.failure else self.run.answer.status
+        return {
+            "id": self.id,
+            "question": self.question,
+            "workflow": self.workflow,
+            "status": status,
+            "began": self.began,
+        }
+
+
+class Runs:
+    """All runs of the server, by their names. `crews` are by workflow."""
+
+    def __init__(self, crews: Mapping[str, Crew]) -> None:
+        self.crews = crews
+        self.known: dict[str, Watched] = {}
+
+    def crew(self, workflow: str) -> Crew:
+        """Raises `Refused` for a workflow that is not served."""
+        name = workflow.removeprefix("hira/") if workflow not in self.crews else workflow
+        if name not in self.crews:
+            what = f"the model {workflow!r} does not exist; there are {', '.join(self.crews)}"
+            raise Refused(404, what, "invalid_request_error", "model_not_found")
+        return self.crews[name]
+
+    def begin(self, client: Client, workflow: str, question: str, files: Sequence[Path] = ()) -> Watched:
+        """Begin a run of the client; it waits until the client's limits let it."""
+        name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
+        crew = self.crew(workflow)
+        return self._started(client, Watched(name, question, crew.workflow.name, Run(crew, question, files, run=name)))
+
+    def go_on(self, client: Client, run: Run, workflow: str) -> Watched:
+        """Go on with a run of the journal."""
+        return self._started(client, Watched(run.id, run.question, workflow, run))
+
+    def _started(self, client: Client, watched: Watched) -> Watched:
+        self._forget()
+        self.known[watched.id] = watched
+        watched.task = asyncio.create_task(self._work(client, watched))
+        return watched
+
+    async def _work(self, client: Client, watched: Watched) -> None:
+        run = watched.run
+        try:
+            async with client.admitted():
+                await run.work(watched.heard, stream=True)
+                client.spent += run.answer.rollout.usage
+            watched.failure = run.failure if run.failure and not run.answer.text else None
+        except (HiraError, Refused) as error:
+            watched.failure = error
+        except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server
+            watched.failure = HiraError(f"a fault in hira: {type(error).__name__}: {error}")
+        finally:
+            asyncio.get_running_loop().call_soon(watched.ring)
+
+    def of(self, client: Client, run: str) -> Watched:
+        """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""
+        found = self.known.get(run)
+        if found is None or not client.owns(run):
+            raise Refused(404, f"there is no run {run!r}", "invalid_request_error", "not_found")
+        return found
+
+    def _forget(self) -> None:
+        ended = [name for name, one in self.known.items() if one.ended]
+        for name in ended[: max(0, len(ended) - KEPT)]:
+            del self.known[name]
+
+    async def aclose(self) -> None:
+        """End every run at once; each can be gone on with from the journal."""
+        tasks = [one.task for one in self.known.values() if one.task and not one.task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+@asynccontextmanager
+async def while_connected(watched: Watched) -> AsyncIterator[Watched]:
+    """The run for one client that waits for it: when that goes away first, the run is ended."""
+    try:
+        yield watched
+    finally:
+        if watched.task and not watched.task.done():
+            watched.task.cancel()
+
+
+def shown(event: Event) -> dict[str, Any]:
+    """An event for a page. The answer is told with its sources by a request of its own."""
+    told = record(event)
+    if isinstance(event, RunEnded):
+        told.pop("answer", None)
+    return told

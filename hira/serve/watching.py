@@ -1,0 +1,143 @@
+"""What the page asks: runs begun, listed, watched, stopped and gone on with."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from hira.answer import Answer
+from hira.api import Run
+from hira.casting import Crew
+from hira.errors import UsageError
+from hira.journal import Entry, Journal
+from hira.replay import replay
+from hira.serve.chat import sse
+from hira.serve.door import Door, beating, body_of, refused_by
+from hira.serve.keys import Client, Refused
+from hira.serve.runs import Watched, shown
+
+LISTED = 200
+
+
+async def begin(door: Door, request: Request) -> Response:
+    """Begin a run for the page. It goes on when the page is closed."""
+    client = door.client(request)
+    try:
+        asked = json.loads(await body_of(request))
+        question, workflow = str(asked["question"]).strip(), str(asked.get("workflow") or "hira")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Refused(400, 'write {"question": "…", "workflow": "hira"}', "invalid_request_error") from None
+    if not question:
+        raise Refused(400, "the question is empty", "invalid_request_error")
+    watched = door.runs.begin(client, workflow, question)
+    return JSONResponse(watched.told(), 201)
+
+
+async def listed(door: Door, request: Request) -> Response:
+    """The client's runs, newest first: those of this server and those of the journal."""
+    client = door.client(request)
+    found = {name: one.told() for name, one in door.runs.known.items() if client.owns(name)}
+    journal = _common(door).journal
+    for entry in await asyncio.to_thread(journal.runs, LISTED) if journal else ():
+        if client.owns(entry.id) and entry.question:
+            found.setdefault(entry.id, _line(entry))
+    return JSONResponse({"runs": sorted(found.values(), key=lambda one: one["began"], reverse=True)})
+
+
+def _common(door: Door) -> Crew:
+    return next(iter(door.runs.crews.values()))
+
+
+async def one_run(door: Door, request: Request) -> Response:
+    """A run whole: its answer with the text of its sources, as far as it is there.
+
+    One of the journal is gone through by its record, which calls nothing.
+    """
+    client, name = door.client(request), request.path_params["run"]
+    if name not in door.runs.known:
+        entry, journal = await _recorded(door, client, name)
+        past = await replay(journal, entry.id)
+        return JSONResponse({**_line(entry), "error": entry.error, **_told(past.answer)})
+    watched = door.runs.of(client, name)
+    if watched.failure:
+        return JSONResponse({**watched.told(), "answer": None, "error": refused_by(watched.failure).message})
+    answered = _told(watched.run.answer) if watched.ended else {"answer": None}
+    return JSONResponse({**watched.told(), "error": "", **answered})
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    """An answer with the texts that it rests on, and where in it which source is cited."""
+    texts = {source.id: source.text for source in answer.sources}
+    return {"answer": answer.json(), "texts": texts, "status": answer.status}
+
+
+async def events(door: Door, request: Request) -> Response:
+    """The run's events as a stream, from the number `from` on: those so far, then the others as they come."""
+    client, name = door.client(request), request.path_params["run"]
+    first = request.query_params.get("from", "0")
+    start = int(first) if first.isdigit() else 0
+    if name in door.runs.known:
+        stream = _live(door.runs.of(client, name), start)
+    else:
+        entry, journal = await _recorded(door, client, name)
+        stream = _past(await asyncio.to_thread(journal.events, entry.id), start, _line(entry))
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+
+
+async def _live(watched: Watched, start: int) -> AsyncIterator[bytes]:
+    async for event in beating(watched, start):
+        yield b": still at work\n\n" if event is None else sse(shown(event))
+    yield sse({"event": "Ended", **watched.told()})
+
+
+async def _past(recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    for event in recorded[start:]:
+        yield sse(event)
+    yield sse({"event": "Ended", **line})
+
+
+async def stop(door: Door, request: Request) -> Response:
+    """Answer now, from what is known."""
+    watched = door.runs.of(door.client(request), request.path_params["run"])
+    watched.run.stop()
+    return JSONResponse(watched.told())
+
+
+async def resume(door: Door, request: Request) -> Response:
+    """Go on with a run of the journal that ended early."""
+    client, name = door.client(request), request.path_params["run"]
+    if name in door.runs.known and not door.runs.known[name].ended:
+        return JSONResponse(door.runs.of(client, name).told())
+    entry, journal = await _recorded(door, client, name)
+    if entry.alive:
+        raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
+    owner = door.runs.crew(entry.workflow)
+    log = await asyncio.to_thread(journal.resume, entry.id)
+    run = Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
+    return JSONResponse(door.runs.go_on(client, run, entry.workflow).told(), 201)
+
+
+async def _recorded(door: Door, client: Client, run: str) -> tuple[Entry, Journal]:
+    """A run of the journal. Raises `Refused` for one that is not there, or not the client's: the two look the same."""
+    journal = _common(door).journal
+    missing = Refused(404, f"there is no run {run!r}", "invalid_request_error", "not_found")
+    if journal is None or not client.owns(run):
+        raise missing
+    try:
+        entry = await asyncio.to_thread(journal.entry, run)
+    except UsageError:
+        raise missing from None
+    if entry.id != run:
+        raise missing
+    return entry, journal
+
+
+def _line(entry: Entry) -> dict[str, Any]:
+    """A run of the journal in a line of a list."""
+    status = entry.state
+    told = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
+    return {**told, "status": status, "resumable": status in ("interrupted", "partial")}
