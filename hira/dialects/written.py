@@ -1,6 +1,8 @@
 """What a model in this process wrote, where no server has read it: thought, and native calls as text.
 
-Calls are those of Hermes, Qwen and their kin: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`.
+Calls are read in three forms: of Hermes, Qwen and their kin, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`;
+of Mistral, `[TOOL_CALLS]` before a list of such objects; of Llama, a turn that is such an object and nothing else, with
+`parameters` for its arguments.
 """
 
 import json
@@ -9,7 +11,9 @@ from typing import NamedTuple
 
 from hira.messages import ToolCall
 
-OPEN_CALL, CLOSE_CALL = "<tool_call>", "</tool_call>"
+OPEN_CALL, CLOSE_CALL, LIST_OF_CALLS = "<tool_call>", "</tool_call>", "[TOOL_CALLS]"
+# what a turn may begin with that is a call as a whole
+BARE_CALL = ("{", "<|python_tag|>")
 _NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
 _THINK = re.compile(r"\s*<(think(?:ing)?)>")
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
@@ -45,13 +49,37 @@ def calls_in(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...]]:
     A call that is no JSON object keeps its text as arguments, for the dialect to say what is wrong with it.
     """
     text, opened, rest = written.partition(OPEN_CALL)
-    if not opened:
+    if opened:
+        parts = [part.partition(CLOSE_CALL)[0].strip() for part in rest.split(OPEN_CALL)]
+    else:
+        text, opened, rest = written.partition(LIST_OF_CALLS)
+        parts = _objects(rest) if opened else _bare(written)
+    if not parts:
         return written, ()
-    calls = [
-        _call(part.partition(CLOSE_CALL)[0].strip(), f"call{turn % 1000:03d}{at % 100:02d}")
-        for at, part in enumerate(rest.split(OPEN_CALL))
-    ]
-    return text.strip(), tuple(calls)
+    calls = [_call(part, f"call{turn % 1000:03d}{at % 100:02d}") for at, part in enumerate(parts)]
+    return text.strip() if opened else "", tuple(calls)
+
+
+def _objects(written: str) -> list[str]:
+    """The objects of a JSON list; the text itself where it is none."""
+    try:
+        listed, _ = json.JSONDecoder(strict=False).raw_decode(written.strip())
+    except ValueError:
+        return [written.strip()]
+    return [json.dumps(one, ensure_ascii=False) for one in (listed if isinstance(listed, list) else [listed])]
+
+
+def _bare(written: str) -> list[str]:
+    """A turn that is one call and nothing else."""
+    inside = written.strip().removeprefix("<|python_tag|>").strip()
+    if not inside.startswith("{"):
+        return []
+    try:
+        said = json.loads(inside, strict=False)
+    except ValueError:
+        return []
+    named = isinstance(said.get("name"), str) and isinstance(said.get("parameters", said.get("arguments")), dict)
+    return [inside] if named else []
 
 
 def _call(inside: str, call_id: str) -> ToolCall:

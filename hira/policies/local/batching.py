@@ -183,12 +183,15 @@ class BatchingEngine:
 
     def _round(self) -> None:
         """One turn for every batch."""
-        busy = (name for name, batch in self._batches.items() if batch.rows)
-        names = dict.fromkeys((*busy, *(row.adapter for row in list(self._waiting))))
-        for name in names:
+        for name in self._wanted():
             with speaking(self.model, name) as model:
                 batch = self._batches.setdefault(name, Batch(model, reads=self._reads))
                 self._turn(name, batch)
+
+    def _wanted(self) -> list[str | None]:
+        """The adapters that are at work or asked for."""
+        busy = (name for name, batch in self._batches.items() if batch.rows)
+        return list(dict.fromkeys((*busy, *(row.adapter for row in list(self._waiting)))))
 
     def _turn(self, name: str | None, batch: Batch) -> None:
         """Some steps of one batch; rows that wait for it join at its beginning and every few steps."""
@@ -209,17 +212,18 @@ class BatchingEngine:
                 self._deliver()
 
     def _joining(self, name: str | None, batch: Batch) -> list[Asked]:
-        """The waiting rows of an adapter that there is room for, in the order in which they came."""
-        others = sum(one.tokens for one in self._batches.values() if one is not batch)
+        """The waiting rows of an adapter that there is room for, in the order in which they came. Each adapter that is
+        asked for has an equal share of the places, so that none waits for another to be done."""
         live = batch.live
         width, rows = max((row.held for row in live), default=0), len(live)
         joining: list[Asked] = []
         with self._changed:
+            share = self._limit // max(1, len(self._wanted()))
             for row in list(self._waiting):
                 if row.adapter != name or row.cancelled:
                     continue
                 wider = max(width, len(row.ids) + _TURN)
-                if (rows + 1) * wider + others > self._limit and rows + others:
+                if (rows + 1) * wider > share and rows:
                     break
                 width, rows = wider, rows + 1
                 joining.append(row)

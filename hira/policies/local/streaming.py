@@ -1,6 +1,6 @@
 """A reply as it is sampled, told piece by piece: thought, then text, without calls, stop strings and end tokens."""
 
-from hira.dialects.written import OPEN_CALL, thought_in
+from hira.dialects.written import BARE_CALL, LIST_OF_CALLS, OPEN_CALL, thought_in
 from hira.policies.local.template import Template
 from hira.policy import Completion, Delta, Request, Watch
 
@@ -15,7 +15,8 @@ class Streamed:
         self._template = template
         self._watch = watch
         self._opened = opened
-        self._stops = (*request.stop, OPEN_CALL) if request.tools else request.stop
+        self._stops = (*request.stop, OPEN_CALL, LIST_OF_CALLS) if request.tools else request.stop
+        self._bare = BARE_CALL if request.tools else ()
         self._held = max([len("</thinking>\n"), *map(len, self._stops)])
         self._ids: list[int] = []
         self._settled = ("", 0)
@@ -45,6 +46,8 @@ class Streamed:
         reasoning, text, closed = thought_in(written, opened=self._opened)
         if not closed:
             self._push(reasoning[: -self._held].rstrip(), "")
+            return
+        if text.lstrip().startswith(self._bare):
             return
         found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
         self._push(reasoning, text[: min([len(text) - self._held, *found])].rstrip() if len(text) > self._held else "")

@@ -182,6 +182,26 @@ async def test_calls_that_are_no_json_reach_the_dialect_as_they_are() -> None:
     assert (nameless.name, nameless.arguments) == ("", "oh")
 
 
+@pytest.mark.parametrize(
+    ("said", "text", "calls"),
+    [
+        (f"Both.\n{CALL}\n{CALL}", "Both.", ["search", "search"]),
+        ('Look.[TOOL_CALLS] [{"name": "search", "arguments": {"query": "mars"}}]', "Look.", ["search"]),
+        ('{"name": "search", "parameters": {"query": "mars"}}', "", ["search"]),
+        ('{"name": "Mars", "moons": 2}', '{"name": "Mars", "moons": 2}', []),
+        ('{"name": half', '{"name": half', []),
+        ("no call at all", "no call at all", []),
+    ],
+)
+async def test_calls_are_read_in_the_forms_of_common_models(said: str, text: str, calls: list[str]) -> None:
+    seen: list[Delta] = []
+    completion = await Talk(said).policy.complete(Request((user("Which?"),), tools=(SEARCH,)), seen.append)
+    assert (completion.text, [call.name for call in completion.calls]) == (text, calls)
+    assert all(call.arguments == '{"query": "mars"}' for call in completion.calls)
+    assert len({call.id for call in completion.calls}) == len(calls)
+    assert "".join(delta.text for delta in seen) == text
+
+
 async def test_where_no_call_may_be_made_none_is_read() -> None:
     talk = Talk(CALL)
     said = await talk.ask(user("Which?"), tools=(SEARCH,), choose="none")
