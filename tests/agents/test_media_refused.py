@@ -86,6 +86,7 @@ async def test_a_video_that_is_refused_is_shown_as_pictures_out_of_it(
     for parts in (asked[2], asked[4]):  # the second time, the video is not sent first
         assert [part["type"] for part in parts] == ["text"] + ["image_url"] * 8
         assert "8 pictures" in parts[0]["text"]
+    assert "walk.mp4#second=12" in str(endpoint.calls[0].body)
     assert any("8 pictures of a video, without its sound" in note for note in notices)
     assert [source.location for source in team.rollout.sources.read.values()] == ["walk.mp4"]
 

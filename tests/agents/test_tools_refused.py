@@ -10,11 +10,13 @@ from hira.agents.loop import Loop
 from hira.dialects import NATIVE, TAGS
 from hira.errors import ToolsRefused
 from hira.events import Event, Events, Notice
+from hira.journal import Journal
 from hira.messages import user
 from hira.policies.fallback import Fallback
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.refused import no_tools
 from hira.policy import Policy
+from hira.replay import replay
 from hira.settings import RoleSettings, Settings
 from hira.team import Part, Team
 from hira.testing import Endpoint, ScriptedPolicy, calling, team_of
@@ -173,3 +175,31 @@ def test_what_servers_say_when_they_take_no_tools(said: str) -> None:
 )
 def test_other_failures_say_nothing_about_tools(said: str) -> None:
     assert not no_tools(said)
+
+
+async def test_a_run_that_went_on_in_text_is_replayed_without_the_endpoint(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "asean.txt").write_text("ASEAN was founded on 8 August 1967.\n", encoding="utf-8")
+    replies = [
+        "<|begin_call_subtask|>When was ASEAN founded?<|end_call_subtask|>",
+        '{"reason": "a page states it", "expert": "deep_search"}',
+        "<|begin_search_query|>ASEAN founded<|end_search_query|>",
+        r"\boxed{ASEAN was founded on 8 August 1967 [s1].}",
+        '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}',
+        "ASEAN was founded on 8 August 1967 [s1].",
+    ]
+    with Endpoint(replies, faults=[REFUSED]) as endpoint:
+        settings = Settings(
+            model=endpoint.model,
+            base_url=endpoint.base_url,
+            docs=(tmp_path / "docs",),
+            journal=tmp_path / "journal.sqlite",
+        )
+        async with Hira(settings=settings) as hira:
+            first = await hira.ask("When was ASEAN founded?")
+        endpoint.assert_done()
+    journal = Journal(tmp_path / "journal.sqlite")
+    again = await replay(journal, first.rollout.run)
+    journal.close()
+    assert again.same
+    assert first.status == "answered"

@@ -24,4 +24,8 @@ class Code:
         toolbox = team.tools
         async with toolbox.python(task.id) if toolbox.python else nullcontext() as python:
             tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]
-            return await reason(team.conversation(self.name, task.id), task, CODE, tools)
+            conversation = team.conversation(self.name, task.id)
+            account = await reason(conversation, task, CODE, tools)
+        if python and (unmade := conversation.unmade.pop(python.name, [])):
+            team.unmade[task.id] = unmade
+        return account

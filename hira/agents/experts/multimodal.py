@@ -12,13 +12,14 @@ from hira.messages import user
 from hira.prompts import Prompt
 from hira.team import Team
 from hira.tools import Observation, Passage, Tool
-from hira.tools.media import TooLarge
+from hira.tools.media import TooLarge, kind_of
 from hira.tools.media.decoding import decodes
 
 MULTIMODAL = Prompt(__file__, "multimodal")
 LOOK = Prompt(__file__, "look")
 SIGHT = Prompt(__file__, "sight")
 PAGES = Prompt(__file__, "pages")
+VIDEO = Prompt(__file__, "sight_video")
 MOMENTS_OF = Prompt(__file__, "look_moments")
 SEES = "look"
 MOMENTS = 8
@@ -85,5 +86,13 @@ async def _seen(team: Team, subtask: str, path: str, question: str) -> str:
 
 def _named(names: Sequence[str]) -> list[str]:
     """The names as lines, the first of them where there are many."""
-    lines = [f"- {name}" + (PAGES.fill(name=name) if name.lower().endswith(".pdf") else "") for name in names[:LISTED]]
+    lines = [f"- {name}{_places(name)}" for name in names[:LISTED]]
     return [*lines, *([f"- and {len(names) - LISTED} more"] if len(names) > LISTED else [])]
+
+
+def _places(name: str) -> str:
+    """How a page of a document or a moment of a video is named."""
+    kind = kind_of(name)
+    if kind.startswith("video/") and decodes():
+        return VIDEO.fill(name=name)
+    return PAGES.fill(name=name) if kind == "application/pdf" else ""
