@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -327,13 +327,27 @@ def measured(played: Sequence[Played]) -> dict[str, float]:
 class Collector:
     """Makes rollouts for a trainer that knows nothing of event loops: one loop, from the first update to the last.
 
+    `paused` is the engine's: entering it waits until nothing is sampled, which has to be so before weights change.
+
     >>> with asyncio.Runner() as runner:
-    ...     trainer = RoleTrainer(model, tokenizer, updates, Collector(runner, rollouts), matpo, folder)
+    ...     collect = Collector(runner, rollouts, engine.paused)
+    ...     trainer = RoleTrainer(model, tokenizer, updates, collect, matpo, folder, updated=engine.updated)
     """
 
-    def __init__(self, runner: asyncio.Runner, rollouts: Rollouts) -> None:
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        rollouts: Rollouts,
+        paused: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self.runner = runner
         self.rollouts = rollouts
+        self.paused = paused
 
     def __call__(self, update: int) -> Collected:
-        return self.runner.run(self.rollouts.collect(update))
+        try:
+            return self.runner.run(self.rollouts.collect(update))
+        finally:
+            for _ in range(2):  # the first time, calls that were given up may still be taken out of its queue
+                with self.paused():
+                    pass

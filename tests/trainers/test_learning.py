@@ -65,7 +65,8 @@ def learned(folder: Path, made: Any, *, steps: int, resume: bool = False, stop: 
         yield Team({"*": part}, Rollout(run, problem.question, "pair"), Events(reader))
 
     with asyncio.Runner() as runner:
-        collector = Collector(runner, Rollouts(opened, Pair(), PROBLEMS, fives, questions=4, attempts=8))
+        rollouts = Rollouts(opened, Pair(), PROBLEMS, fives, questions=4, attempts=8)
+        collector = Collector(runner, rollouts, engine.paused)
 
         def collect(update: int) -> Collected:
             if update == stop:

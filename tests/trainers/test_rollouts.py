@@ -11,17 +11,22 @@ from typing import Any
 import pytest
 
 from hira.agents.loop import Loop
+from hira.casting import crew
 from hira.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, OutOfBudget, UsageError
 from hira.events import Events, Reader
 from hira.messages import user
+from hira.policies.offline import OfflinePolicy
 from hira.policy import Completion, Request, Tokens, Watch
+from hira.rewards.accuracy import ByWords
+from hira.rewards.matpo import WithFormat
 from hira.rewards.reward import Score
+from hira.settings import Settings
 from hira.team import Team
 from hira.testing import team_of
 from hira.tools import Toolbox, tool
 from hira.trainers import records
 from hira.trainers.recording import Recording
-from hira.trainers.rollouts import Deadlines, Problem, Rollouts, chosen, status_of
+from hira.trainers.rollouts import Deadlines, Problem, Rollouts, chosen, status_of, teams_of
 from hira.trainers.seeding import seed_of
 from hira.trajectory import Rollout
 
@@ -362,6 +367,21 @@ async def test_a_heartbeat_tells_what_is_waited_for() -> None:
     hanging = rollouts(Letters(lambda _: "yes", hang=True), deadlines=deadlines, trust=1.0, tell=told.append)
     await hanging.collect(0)
     assert told[0].startswith("0 of 6 rollouts done; waiting: 0-")
+
+
+async def test_runs_are_those_of_a_user_with_documents_and_tools(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "volga.txt").write_text("The Volga is 3530 kilometres long.\n", encoding="utf-8")
+    settings = Settings(docs=(tmp_path / "docs",), workflow="matpo", dialect="xml")
+    opened = await crew(settings, policies={"*": OfflinePolicy()})
+    asked = [Problem("volga", "How long is the Volga?", ("3530",))]
+    made = Rollouts(teams_of(opened), opened.workflow, asked, WithFormat(ByWords()), questions=1, attempts=2)
+    collected = await made.collect(0)
+    await opened.aclose()
+    assert [one.status for one in collected.groups[0].attempts] == ["ok", "ok"]
+    assert collected.groups[0].attempts[0].reward == pytest.approx(1.0)
+    assert collected.measures["reward/format/workers"] == 1.0
+    assert collected.measures["worker/tool_success/search"] == 1.0
 
 
 def test_records_are_cut_back_to_the_step_that_is_resumed(tmp_path: Path) -> None:
