@@ -597,8 +597,7 @@ async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str, at_a
         record = await at_an_endpoint(MARS(), QUESTION, served, fault, where, tools=BOX)
         assert len(record.error.splitlines()) <= 3
         assert bool(record.error) is (record.status == "failed")
-        # an endpoint that says nothing from the first request on leaves nothing to tell
-        assert record.answer or record.error or (where(1) and record.status == "insufficient_evidence")
+        assert record.answer or record.error
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -618,7 +617,7 @@ async def test_offline_answers_from_documents_in_every_dialect(dialect: str) -> 
     assert "Naypyidaw" in answer
 
 
-CALL = r'root ::= "<|begin_search_query|>\nqueries: capital " [a-z]{4,9} "\npurpose: find " [a-z]{4,12} "\n<|end_search_query|>"'
+CALL = r'root ::= "I look. <|begin_search_query|>\nqueries: capital " [a-z]{4,9} "\npurpose: find " [a-z]{4,12} "\n<|end_search_query|>"'
 
 
 async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
