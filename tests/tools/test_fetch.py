@@ -160,7 +160,10 @@ http://[fd00:ec2::254]/latest/ http://[fd00:ec2::254%251]/ http://168.63.129.16/
 http://192.0.0.192/ http://198.18.0.1/ http://224.0.0.1/ http://240.0.0.1/ http://255.255.255.255/
 http://①②⑦.⓪.⓪.①/ http://127。0。0。1/ http://１２７.0.0.1/ http://localhost/ http://LOCALHOST/ http://localhost./
 http://foo.localhost/ http://router.lan/ http://printer.local/ http://metadata.google.internal/computeMetadata/v1/
-http://intranet/ http://x.onion/ http://1.1.1/ http://0x08080808/ http://8.8.8.8.example.0x1/""".split()
+http://intranet/ http://x.onion/ http://1.1.1/ http://0x08080808/ http://8.8.8.8.example.0x1/
+http://[::ffff:0:127.0.0.1]/ http://017700000001/ http://⑯⑨。②⑤④。⑯⑨。②⑤④/ http://127．0．0．1/ http://loc\u00adalhost/
+http://00127.0.0.1/ http://127.000.000.001/ http://[3fff::1]/ http://[5f00::1]/ http://kubernetes.default.svc/
+http://db.service.consul/ http://host.docker.internal/ http://x.localhost.localdomain/""".split()
 NOT_THE_WEB = [
     "file:///etc/passwd",
     "gopher://pub.example.com:70/_x",

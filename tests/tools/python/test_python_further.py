@@ -1,0 +1,64 @@
+"""Further ways out and further ways to hang: each is refused or ended, and the next call works."""
+
+import pytest
+
+from hira.tools.python import PythonSandbox
+
+LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+REFUSED = {
+    "a program out of memory": "import os\nfd = os.memfd_create('x')\nos.write(fd, b'#!/bin/sh')\nos.execve(fd, ['x'], {})",
+    "the environment of the parent": "import os\nopen(f'/proc/{os.getppid()}/environ').read()",
+    "the memory of the parent": "import os\nopen(f'/proc/{os.getppid()}/mem', 'rb').read(1)",
+    "descriptors of the parent": f"{LIBC}fd = libc.syscall(434, os.getppid(), 0)\nassert libc.syscall(438, fd, 0, 0) >= 0",
+    "io_uring": f"{LIBC}assert libc.syscall(425, 8, 0) >= 0",
+    "keys of the kernel": f"{LIBC}assert libc.syscall({{'x86_64': 250}}.get(os.uname().machine, 219), 0, -3, 0) >= 0",
+    "a namespace of its own": f"{LIBC}assert libc.unshare(0x10000000) == 0",
+    "a socket to the machine's host": "import socket\nsocket.socket(40, 1, 0)",
+    "a socket to the kernel": "import socket\nsocket.socket(16, 3, 0)",
+    "the kernel's ciphers": "import socket\nsocket.socket(38, 5, 0)",
+    "the socket of a container engine": "import socket\nsocket.socket(1).connect('/var/run/docker.sock')",
+    "shared memory": "open('/dev/shm/hira-test', 'w')",
+    "a device": "import os\nos.mknod('d', 0o60600, os.makedev(8, 0))\nopen('d')",
+    "a pipe by name": "import os\nos.mkfifo('f')",
+    "every process": "import os\nos.kill(-1, 9)",
+    "the whole group": "import os\nos.killpg(0, 9)",
+    "more memory than it may": "import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+    "a sparse file": "open('s', 'wb').truncate(1 << 40)",
+}
+HANGING = {
+    "stopped by its own signal": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+    "deaf to signals": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
+    "one long step of C": "9 ** 9 ** 9",
+    "an alarm": "import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0.2)\ntime.sleep(30)",
+}
+
+
+@pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED)
+async def test_it_is_refused(code: str, sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(code)
+    assert outcome.status == "error", outcome
+    assert (await sandbox.run("6 * 7")).value == "42"
+
+
+@pytest.mark.parametrize("code", HANGING.values(), ids=HANGING)
+async def test_it_is_ended(code: str, sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(code, seconds=0.5)
+    assert outcome.status in {"timeout", "died"}, outcome
+    assert (await sandbox.run("6 * 7")).value == "42"
+
+
+async def test_permissions_elsewhere_are_not_changed_though_it_looks_so(sandbox: PythonSandbox, tmp_path) -> None:
+    place = tmp_path / "elsewhere"
+    place.mkdir(mode=0o755)
+    await sandbox.run(f"import os\nos.chmod({str(place)!r}, 0o777)")
+    assert place.stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_call_that_floods_the_channel_or_bends_the_built_in_names_harms_only_its_session(
+    sandbox: PythonSandbox,
+) -> None:
+    flood = "import os\nfor i in range(3, 300):\n    try: os.write(i, b'\\x00\\x00\\x00\\x05hello')\n    except OSError: pass"
+    bent = "import builtins\nbuiltins.len = lambda x: 0\nbuiltins.print = builtins.repr = None"
+    for code in (flood, bent, "import os\nos.closerange(0, 65536)"):
+        await sandbox.run(code)
+        assert (await sandbox.run("6 * 7")).value == "42"
