@@ -1,8 +1,9 @@
 """The engine that samples with transformers: what it samples, for whom, and what happens when things go wrong."""
 
 import asyncio
+import random
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -248,6 +249,45 @@ async def test_adapters_asked_for_at_once_each_speak_as_if_alone_and_the_model_s
         assert told[0].ids != told[6].ids
         with pytest.raises(UsageError, match="the model has no adapter 'judge'"):
             await engine.sample(prompt(1), PLAIN, (), "judge")
+
+
+@pytest.mark.slow
+async def test_in_a_crowd_with_pauses_and_cancellations_nobody_is_lost_and_every_reply_is_sound() -> None:
+    with adapted("planner", "worker") as model:
+        engine = BatchingEngine(model, TEMPLATE, seed=1, tokens=1500, reads=300)
+        chance = random.Random(3)
+        told: list[tuple[list[int], str | None, float, Sampled]] = []
+        cancelled = 0
+
+        async def one() -> None:
+            nonlocal cancelled
+            ids = TEMPLATE.encode("x" * chance.randint(1, 120))
+            adapter, temperature = chance.choice(["planner", "worker", None]), chance.choice([0.0, 0.7, 1.0])
+            sampling = Sampling(temperature, top_p=chance.choice([0.9, 1.0]), max_tokens=chance.randint(1, 120))
+            await asyncio.sleep(chance.random())
+            task = asyncio.create_task(engine.sample(ids, sampling, chance.choice([(), ("e",)]), adapter))
+            if chance.random() < 0.3:
+                await asyncio.sleep(chance.random() / 2)
+                task.cancel()
+            try:
+                told.append((ids, adapter, temperature or 1.0, await task))
+            except asyncio.CancelledError:
+                cancelled += 1
+
+        async def pauses() -> None:
+            for _ in range(4):
+                await asyncio.sleep(0.3)
+                with engine.paused():
+                    await asyncio.sleep(0.01)
+
+        await asyncio.wait_for(asyncio.gather(pauses(), *(one() for _ in range(120))), 120)
+        assert (len(told) + cancelled, cancelled > 0) == (120, True)
+        model.eval()
+        for ids, adapter, temperature, sampled in told[:60]:
+            with model.disable_adapter() if adapter is None else nullcontext():
+                if adapter:
+                    model.set_adapter(adapter)
+                assert sampled.logprobs == pytest.approx(logprobs(model, ids, sampled.ids, temperature), abs=2e-4)
 
 
 async def test_dropout_is_off_while_sampling() -> None:

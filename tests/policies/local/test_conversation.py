@@ -1,5 +1,6 @@
 """Token in, token out: what is kept as sampled, what is added, and when a new row begins."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ pytest.importorskip("transformers")
 from tiny_hf import CHATML, FORGETFUL, PLAIN, SPECIALS, tiny_tokenizer
 from told_engine import ToldEngine
 
-from hira.errors import ContextOverflow, MediaRefused, ToolsRefused, UsageError
+from hira.errors import ContextOverflow, EndpointError, MediaRefused, ToolsRefused, UsageError
 from hira.messages import Media, Message, assistant, system, user
 from hira.policies.fitting import fitting
 from hira.policies.local.policy import LocalPolicy
@@ -244,6 +245,18 @@ async def test_a_prompt_that_is_too_long_is_refused_and_shortened_as_for_other_p
     assert said.text == "one"
     assert "its oldest parts are left out" in said.notes[0]
     assert 200 < len(talk.engine.prompts[-1]) < 2000
+
+
+async def test_a_reply_that_does_not_come_in_time_is_a_failure_that_may_pass() -> None:
+    class Hanging(ToldEngine):
+        async def sample(self, *_: Any, **__: Any) -> Any:
+            await asyncio.Event().wait()
+
+    tokenizer = tiny_tokenizer()
+    policy = LocalPolicy("tiny", Template(tokenizer), Hanging(tokenizer), seconds=0.05)
+    with pytest.raises(EndpointError, match=r"no whole reply within 0\.05 seconds") as late:
+        await policy.complete(Request((user("first"),)))
+    assert late.value.retryable
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused_with_a_way_out() -> None:
