@@ -198,7 +198,8 @@ async def crew(
         settings = await connected(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
     cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
-    bench = await workbench(settings, tools, sees="look" in getattr(flow, "roles", ()))
+    sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
+    bench = await workbench(settings, tools, sees=sees)
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
     handed = [
         *(f"tool {one.name!r}" for one in tools),

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from hira.budget import Budget
 from hira.conversation import Conversation
@@ -67,7 +67,8 @@ class Team:
     """Everything one run works with. Made for each run; a workflow receives it.
 
     `cast` maps a role to its part; the entry `*` stands for every role that is not named. No tool is ever given an
-    argument that holds one of the `secrets`. `called` counts the calls of tools.
+    argument that holds one of the `secrets`. `called` counts the calls of tools. `unmade` are, by subtask, the calls of
+    Python whose results came from the journal: the files that they wrote are not there.
     """
 
     cast: Mapping[str, Part]
@@ -80,6 +81,7 @@ class Team:
     secrets: frozenset[str] = frozenset()
     log: Log | None = None
     called: int = 0
+    unmade: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     _bell: asyncio.Future[None] | None = None
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)

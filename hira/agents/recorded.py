@@ -3,8 +3,9 @@
 What a tool brings passes here before anything else sees it, so that keys and passwords of this machine end here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hira.errors import ToolError
@@ -14,7 +15,7 @@ from hira.journal import Asked, Log
 from hira.journal.digest import digest_of_tool
 from hira.policy import Request
 from hira.redaction import redacted
-from hira.team import Conversation
+from hira.team import Conversation, Team
 from hira.tools import Observation, Passage, Tool
 from hira.trajectory import Trajectory, Turn
 
@@ -29,6 +30,8 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
     async def make() -> Observation:
         nonlocal live
         live = True
+        if tool.stateful or tool.speaks or tool is conversation.team.tools.files:
+            await write_again(conversation.team)
         for earlier in conversation.unmade.pop(tool.name, ()):
             await _made(tool, earlier, secrets)
         return await _made(tool, arguments, secrets)
@@ -53,6 +56,19 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
     if tool.stateful and not live:
         conversation.unmade.setdefault(tool.name, []).append(arguments)
     return observation
+
+
+async def write_again(team: Team) -> None:
+    """Run the programs of earlier subtasks again, unseen, because what is to come may open the files they wrote."""
+    for subtask, unmade in tuple(team.unmade.items()):
+        await team.once(f"programs of subtask {subtask}", partial(_run_again, team, subtask, unmade))
+
+
+async def _run_again(team: Team, subtask: str, unmade: Sequence[Mapping[str, Any]]) -> None:
+    if team.tools.python:
+        async with team.tools.python(subtask) as python:
+            for arguments in unmade:
+                await _made(python, arguments, team.secrets)
 
 
 def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
