@@ -132,7 +132,7 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
     if settings.docs:
         found = await asyncio.to_thread(walk, settings.docs)
         if not (found.files or (sees and any(map(can_be_sent, found.media)))):
-            raise _unread(settings.docs, found.warnings)
+            raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
         index = Index(settings.docs, settings.cache)
         stack.callback(index.close)
     backends = _backends(names, settings, stack) if names else ()
@@ -294,6 +294,13 @@ def _to_be_seen(docs: Sequence[Path], files: Sequence[Path]) -> dict[str, Path]:
     found = walk(docs)
     named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
     return {name: path for name, path in named.items() if can_be_sent(name)}
+
+
+def _unseen(paths: Sequence[Path]) -> UsageError:
+    """The error for documents that are all pictures, sounds and videos, where nobody can take them in."""
+    what = "there is nothing to read among the documents, only pictures, sounds or videos"
+    fix = 'name a model that sees ([roles.look] model = "NAME") for a workflow with the multimodal expert'
+    return UsageError(what, where=_named(paths), fix=fix)
 
 
 def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:

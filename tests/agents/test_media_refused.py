@@ -8,6 +8,7 @@ import pytest
 from hira.agents.expert import Account, Task
 from hira.agents.experts import Multimodal
 from hira.casting import crew
+from hira.errors import UsageError
 from hira.events import Event, Notice
 from hira.messages import Media, user
 from hira.policies.refused import no_media
@@ -156,3 +157,13 @@ async def test_a_folder_of_nothing_but_pictures_is_looked_at(tmp_path: Path) -> 
         endpoint.assert_done()
     assert answer.status == "answered"
     assert [source.location for source in answer.rollout.sources.read.values()] == ["tower.png"]
+
+
+@pytest.mark.parametrize("workflow", ["hira", "rag"])
+async def test_where_nobody_sees_a_folder_of_pictures_is_refused_before_any_work(tmp_path: Path, workflow: str) -> None:
+    Image.new("RGB", (4, 3), "red").save(tmp_path / "tower.png")
+    model = "offline" if workflow == "hira" else "m"
+    settings = Settings(model=model, base_url="http://127.0.0.1:9/v1", docs=(tmp_path,), workflow=workflow)
+    with pytest.raises(UsageError, match="only pictures, sounds or videos") as error:
+        await crew(settings, ports=())
+    assert "[roles.look]" in error.value.fix
