@@ -1,0 +1,104 @@
+// The page: asking, the list of runs, one run or several side by side. What is shown stands in the address.
+
+import { call } from "./server.js";
+import { RunView } from "./run.js";
+import { ago, element } from "./element.js";
+import { shut } from "./source.js";
+
+const stage = document.getElementById("stage"), list = document.getElementById("runs");
+const trouble = document.getElementById("trouble"), past = document.getElementById("past");
+const form = document.getElementById("ask"), question = document.getElementById("question");
+const choices = document.getElementById("workflows"), how = document.getElementById("how");
+let shown = [];
+
+function complain(error) {
+  trouble.textContent = error ? error.message ?? String(error) : "";
+  trouble.hidden = !error;
+}
+
+function chosen() {
+  return [...choices.querySelectorAll("input:checked")].map(one => one.value);
+}
+
+async function workflows() {
+  const { data } = await call("/v1/models");
+  choices.replaceChildren(...data.map(({ id }) => {
+    const box = element("input", { type: "checkbox", value: id, checked: id === "hira" });
+    return element("label", {}, [box, id]);
+  }));
+  choices.addEventListener("change", () => { how.querySelector("summary").textContent = chosen().join(" · ") || "hira"; });
+}
+
+async function ask(event) {
+  event.preventDefault();
+  how.open = false;
+  const text = question.value.trim();
+  if (!text) return;
+  const names = chosen().length ? chosen() : ["hira"];
+  try {
+    const begun = await Promise.all(names.map(workflow => call("/api/runs", { method: "POST", body: { question: text, workflow } })));
+    complain(null);
+    location.hash = `#/${begun.map(one => one.id).join("+")}`;
+  } catch (error) { complain(error); }
+}
+
+async function route() {
+  for (const view of shown) view.leave();
+  shut();
+  const ids = location.hash.replace(/^#\/?/, "").split("+").filter(Boolean);
+  shown = ids.map(id => new RunView(id, { narrow: ids.length > 1 }));
+  document.title = "hira";
+  stage.className = ids.length > 1 ? "side" : "";
+  stage.replaceChildren(...(ids.length ? shown.map(view => view.root) : [await welcome()]));
+  await Promise.all(shown.map(view => view.show()));
+  if (ids.length) await runs();
+}
+
+async function welcome() {
+  return element("div", { class: "welcome" }, [
+    element("h1", { text: "Ask a hard question." }),
+    element("p", { text: "A planner hands out subtasks, experts search, read and compute, and the answer cites what was really read. Choose several workflows to see them side by side." }),
+    element("p", { class: "keys" }, [element("kbd", { text: "/" }), " asks, ", element("kbd", { text: "s" }), " stops and answers, ", element("kbd", { text: "r" }), " shows the runs, ", element("kbd", { text: "Esc" }), " closes"]),
+  ]);
+}
+
+async function runs() {
+  try {
+    const { runs } = await call("/api/runs");
+    list.replaceChildren(...(runs.length ? runs.map(line) : [element("p", { text: "No run yet." })]));
+  } catch (error) { complain(error); }
+}
+
+function line(run) {
+  const state = run.resumable ? `${run.status}, can go on` : run.status.replace("_", " ");
+  const link = element("a", { href: `#/${run.id}` }, [
+    element("span", { text: run.question }),
+    element("small", {}, [element("i", { class: `dot ${run.status}` }), `${state} · ${run.workflow} · ${ago(run.began)}`]),
+  ]);
+  if (location.hash.includes(run.id)) link.setAttribute("aria-current", "page");
+  return link;
+}
+
+function toggle() {
+  list.hidden = !list.hidden;
+  past.setAttribute("aria-expanded", String(!list.hidden));
+  document.body.classList.toggle("listing", !list.hidden);
+  if (!list.hidden) runs();
+}
+
+document.addEventListener("keydown", event => {
+  if (event.key === "Escape" && !shut() && how.open) how.open = false;
+  if (/^(?:INPUT|TEXTAREA)$/.test(document.activeElement?.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/") { event.preventDefault(); question.focus(); }
+  if (event.key === "r") toggle();
+  if (event.key === "s") for (const view of shown) if (!view.stop.hidden) view.end();
+});
+form.addEventListener("submit", ask);
+past.addEventListener("click", toggle);
+list.addEventListener("click", event => { if (event.target.closest("a") && innerWidth < 900) toggle(); });
+window.addEventListener("hashchange", () => { complain(null); route().catch(complain); });
+try {
+  await workflows();
+  if (innerWidth >= 1100) toggle();
+  await route();
+} catch (error) { complain(error); }

@@ -1,0 +1,251 @@
+// One run as it grows: planner, subtasks, tools; memory; sources; meters; and the answer with its citations.
+
+import { call, watch } from "./server.js";
+import { element, figure, money, seconds } from "./element.js";
+import { open as openSource } from "./source.js";
+
+const TOOLS_SHOWN = 6;
+
+export class RunView {
+  constructor(id, { narrow = false } = {}) {
+    this.id = id;
+    this.narrow = narrow;
+    this.branches = new Map();
+    this.running = new Map();
+    this.spent = { calls: 0, tokens: 0, cost: null };
+    this.facts = this.resources = this.sources = 0;
+    this.state = "running";
+    this.abort = new AbortController();
+    this.make();
+  }
+
+  make() {
+    this.title = element("h1");
+    this.status = element("span", { class: "status running", text: "running" });
+    this.meters = element("dl", { class: "meters" });
+    this.stop = element("button", { type: "button", class: "stop", text: "Stop and answer now" });
+    this.stop.addEventListener("click", () => this.end());
+    this.resume = element("button", { type: "button", class: "resume", text: "Go on", hidden: true });
+    this.resume.addEventListener("click", () => this.goOn());
+    this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true });
+    this.tree = element("ol", { class: "tree" });
+    this.factList = element("ul", { class: "facts" });
+    this.resourceList = element("ul", { class: "resources" });
+    this.sourceList = element("ol", { class: "sources" });
+    this.notices = element("ul", { class: "notices" });
+    const memory = element("section", { class: "memory" }, [
+      element("h2", { text: "Memory" }),
+      element("div", { class: "channels" }, [
+        element("div", {}, [element("h3", { text: "Facts" }), this.factList]),
+        element("div", {}, [element("h3", { text: "Resources" }), this.resourceList]),
+      ]),
+    ]);
+    const read = element("section", { class: "read" }, [element("h2", { text: "Sources" }), this.sourceList]);
+    const work = element("section", { class: "work" }, [element("h2", { text: "Work" }), this.tree, this.notices]);
+    const head = element("div", { class: "bar" }, [this.status, this.meters, this.stop, this.resume]);
+    const parts = this.narrow ? [this.title, head, this.answer, work] : [
+      this.title, head, this.answer, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
+    ];
+    this.root = element("article", { class: "run", "data-run": this.id }, parts);
+    this.meter();
+  }
+
+  async show() {
+    this.ticking = setInterval(() => this.meter(), 500);
+    try {
+      for await (const event of watch(this.id, this.abort.signal)) this.take(event);
+      const told = await call(`/api/runs/${this.id}`);
+      this.ended(told);
+    } catch (error) {
+      if (!this.abort.signal.aborted) this.fail(error.message);
+    } finally {
+      clearInterval(this.ticking);
+    }
+    return this;
+  }
+
+  leave() { this.abort.abort(); clearInterval(this.ticking); }
+
+  async end() {
+    this.stop.disabled = true;
+    this.stop.textContent = "Answering from what is known …";
+    await call(`/api/runs/${this.id}/stop`, { method: "POST", body: {} }).catch(error => this.fail(error.message));
+  }
+
+  async goOn() {
+    this.resume.hidden = true;
+    await call(`/api/runs/${this.id}/resume`, { method: "POST", body: {} });
+    location.reload();
+  }
+
+  take(event) {
+    this.at = event.at ?? this.at;
+    const made = this[`on${event.event}`];
+    if (made) made.call(this, event);
+    this.meter();
+  }
+
+  onRunStarted(event) {
+    this.title.textContent = event.question;
+    document.title = event.question;
+    this.workflow = event.workflow;
+    this.models = [...new Set(Object.values(event.models))].join(", ");
+    this.limits = event.limits;
+    this.branch("", event.workflow);
+  }
+
+  onSubtaskIssued(event) { this.branch(event.subtask, event.text); }
+
+  onSubtaskAssigned(event) {
+    const branch = this.branch(event.subtask);
+    branch.who.textContent = event.expert;
+    branch.who.title = event.reason;
+    if (event.recalled) branch.note.textContent = `${event.recalled} remembered`;
+  }
+
+  onSubtaskDone(event) {
+    const branch = this.branch(event.subtask);
+    branch.root.classList.remove("busy");
+    branch.root.classList.add(event.ok ? "done" : "failed");
+    branch.conclusion.textContent = event.conclusion;
+  }
+
+  onTurnStarted(event) {
+    this.running.set(event.conversation, event.role);
+    this.branch(this.of(event.conversation)).said.textContent = `${event.role} thinks …`;
+  }
+
+  onTurnText(event) {
+    const branch = this.branch(this.of(event.conversation));
+    branch.text = ((branch.text ?? "") + event.text).slice(-160);
+    branch.said.textContent = branch.text;
+  }
+
+  onTurnEnded(event) {
+    this.running.delete(event.conversation);
+    const branch = this.branch(this.of(event.conversation));
+    branch.said.textContent = branch.text = "";
+    this.spent.calls += event.usage.calls;
+    this.spent.tokens += event.usage.prompt_tokens + event.usage.completion_tokens;
+    if (event.usage.cost != null) this.spent.cost = (this.spent.cost ?? 0) + event.usage.cost;
+  }
+
+  onToolStarted(event) {
+    const branch = this.branch(this.of(event.conversation));
+    const told = Object.values(event.arguments).map(one => typeof one === "string" ? one : JSON.stringify(one)).join(", ");
+    const line = element("li", { class: "tool busy", "data-call": event.call }, [
+      element("b", { text: event.tool }), element("span", { text: told.replace(/\s+/g, " ").slice(0, 200), title: told.slice(0, 2000) }),
+    ]);
+    branch.tools.append(line);
+    while (branch.tools.childElementCount > TOOLS_SHOWN) branch.tools.firstElementChild.remove();
+    branch.lines.set(event.call, line);
+  }
+
+  onToolEnded(event) {
+    const line = this.branch(this.of(event.conversation)).lines.get(event.call);
+    line?.classList.remove("busy");
+    line?.classList.add(event.ok ? "done" : "failed");
+    line?.append(element("i", { text: seconds(event.seconds) }));
+  }
+
+  onRemembered(event) {
+    const list = event.channel === "fact" ? this.factList : this.resourceList;
+    list.append(element("li", { class: "new" }, [element("span", { text: event.text }), element("i", { text: event.origin })]));
+  }
+
+  onSourceRead(event) {
+    this.sourceList.append(element("li", { value: ++this.sources, "data-source": event.source }, [
+      element("button", { type: "button", text: event.title || event.location, title: event.location }),
+    ]));
+  }
+
+  onNotice(event) { this.notices.append(element("li", { text: event.text })); }
+
+  onEnded(event) { this.state = event.status; this.canGoOn = event.resumable; }
+
+  of(conversation) {
+    const [first] = conversation.split("/");
+    return conversation.includes("/") && this.branches.has(first) ? first : "";
+  }
+
+  branch(key, text) {
+    let branch = this.branches.get(key);
+    if (!branch) {
+      branch = {
+        head: element("p"), who: element("b"), note: element("i"), said: element("p", { class: "said" }),
+        tools: element("ul", { class: "tools" }), conclusion: element("p", { class: "conclusion" }), lines: new Map(),
+      };
+      branch.root = element("li", { class: key ? "subtask busy" : "top" }, [
+        element("div", { class: "head" }, [key ? element("u", { text: key }) : "", branch.head, branch.who, branch.note]),
+        branch.said, branch.tools, branch.conclusion,
+      ]);
+      this.branches.set(key, branch);
+      this.tree.append(branch.root);
+    }
+    if (text) branch.head.textContent = text;
+    return branch;
+  }
+
+  meter() {
+    const shown = [
+      ["workflow", this.workflow], ["model", this.models], ["calls", figure(this.spent.calls)],
+      ["tokens", figure(this.spent.tokens) + (this.limits?.tokens ? ` of ${figure(this.limits.tokens)}` : "")],
+      ["cost", this.spent.cost ? money(this.spent.cost) : ""], ["time", this.at ? seconds(this.at) : ""],
+    ].filter(([, value]) => value);
+    this.meters.replaceChildren(...shown.map(([name, value]) =>
+      element("div", {}, [element("dt", { text: name }), element("dd", { text: value })])));
+  }
+
+  ended(told) {
+    this.title.textContent = told.question;
+    this.stop.hidden = true;
+    this.resume.hidden = !told.resumable;
+    this.state = told.status;
+    this.status.className = `status ${told.status}`;
+    this.status.textContent = told.status.replace("_", " ");
+    for (const branch of this.branches.values()) branch.root.classList.remove("busy");
+    if (told.error && !told.answer?.answer) return this.fail(told.error);
+    if (!told.answer) return;
+    this.told = told;
+    this.answer.hidden = false;
+    this.answer.replaceChildren(...this.cited(told.answer.answer));
+    if (told.answer.error) this.answer.append(element("p", { class: "why", text: told.answer.error }));
+    for (const item of this.sourceList.children) {
+      item.firstElementChild.addEventListener("click", () => this.source(item.dataset.source));
+    }
+    for (const id of new Set(told.answer.citations.map(one => one.id))) {
+      this.sourceList.querySelector(`[data-source="${CSS.escape(id)}"]`)?.classList.add("cited");
+    }
+  }
+
+  cited(text) {
+    const parts = [];
+    let at = 0;
+    for (const mark of text.matchAll(/\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]/g)) {
+      parts.push(text.slice(at, mark.index));
+      for (const id of mark[1].match(/s\d+/g)) {
+        const own = this.told.answer.citations.filter(one => one.id === id);
+        const verdict = own.length && own.every(one => one.verdict === "supported") ? "supported" : own[0]?.verdict ?? "";
+        const button = element("button", { type: "button", class: `cite ${verdict.replace(" ", "-")}`, text: id.slice(1), title: verdict });
+        button.addEventListener("click", () => this.source(id));
+        parts.push(button);
+      }
+      at = mark.index + mark[0].length;
+    }
+    return [...parts, text.slice(at)];
+  }
+
+  source(id) {
+    const source = this.told.answer.sources.find(one => one.id === id);
+    const citations = this.told.answer.citations.filter(one => one.id === id);
+    if (source) openSource(source, this.told.texts[id] ?? "", citations);
+  }
+
+  fail(message) {
+    this.status.className = "status failed";
+    this.status.textContent = "failed";
+    this.stop.hidden = true;
+    this.answer.hidden = false;
+    this.answer.replaceChildren(element("p", { class: "why", text: message }));
+  }
+}

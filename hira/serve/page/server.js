@@ -1,0 +1,67 @@
+// What the page asks of the server. Every answer is data; a key, where one is needed, lives in this tab alone.
+
+let asking = null;
+
+function headers(more = {}) {
+  const key = sessionStorage.getItem("key");
+  return key ? { authorization: `Bearer ${key}`, ...more } : more;
+}
+
+async function keyed() {
+  asking ??= new Promise(done => {
+    const dialog = document.getElementById("key"), field = document.getElementById("secret");
+    dialog.showModal();
+    dialog.addEventListener("close", () => {
+      if (field.value) sessionStorage.setItem("key", field.value);
+      field.value = "";
+      asking = null;
+      done();
+    }, { once: true });
+  });
+  return asking;
+}
+
+export async function call(path, { method = "GET", body } = {}) {
+  for (;;) {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const more = method === "POST" ? { "content-type": "application/json" } : {};
+    const reply = await fetch(path, { method, headers: headers(more), ...sent });
+    if (reply.status === 401) { await keyed(); continue; }
+    const told = await reply.json().catch(() => ({}));
+    if (!reply.ok) throw new Error(told.error?.message ?? `the server answered ${reply.status}`);
+    return told;
+  }
+}
+
+// The events of a run, one after the other, until it has ended. A connection that breaks is taken up where it broke.
+export async function* watch(run, signal) {
+  let at = 0;
+  for (let tries = 0; ;) {
+    try {
+      const reply = await fetch(`/api/runs/${run}/events?from=${at}`, { headers: headers(), signal });
+      if (reply.status === 401) { await keyed(); continue; }
+      if (!reply.ok) throw new Error((await reply.json()).error?.message ?? `the server answered ${reply.status}`);
+      for await (const event of events(reply.body)) {
+        tries = 0;
+        yield event;
+        if (event.event === "Ended") return;
+        at += 1;
+      }
+    } catch (error) {
+      if (signal?.aborted || !(error instanceof TypeError) || ++tries > 5) throw error;
+    }
+    await new Promise(done => setTimeout(done, 300 * 2 ** tries));
+  }
+}
+
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let kept = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (kept + value).split("\n\n");
+    kept = parts.pop();
+    for (const part of parts) if (part.startsWith("data: ")) yield JSON.parse(part.slice(6));
+  }
+}

@@ -1,0 +1,51 @@
+// A source that was read, with the passages that the answer rests on marked in it.
+
+import { element } from "./element.js";
+
+const drawer = document.getElementById("source");
+let before = null;
+
+export function open(source, text, citations) {
+  before = document.activeElement;
+  const close = element("button", { type: "button", class: "close", text: "Close", "aria-label": "close the source" });
+  close.addEventListener("click", shut);
+  const body = element("pre", {}, marked(text, citations.map(one => one.quote)));
+  const verdicts = citations.map(one => element("li", { class: one.verdict.replace(" ", "-") }, [
+    element("b", { text: one.verdict }), element("span", { text: one.quote }),
+  ]));
+  drawer.replaceChildren(
+    element("div", { class: "bar" }, [element("h2", { text: source.title || source.location }), close]),
+    element("p", { class: "place", text: `${source.kind} · ${source.location}` }),
+    element("ul", { class: "verdicts" }, verdicts),
+    body,
+  );
+  drawer.hidden = false;
+  close.focus();
+  drawer.querySelector("mark")?.scrollIntoView({ block: "center" });
+}
+
+export function shut() {
+  if (drawer.hidden) return false;
+  drawer.hidden = true;
+  before?.focus();
+  return true;
+}
+
+// The text in pieces; what stands in a quotation, whatever its spaces, is marked.
+function marked(text, quotes) {
+  const spans = [];
+  for (const passage of quotes.flatMap(one => one.split(" … ")).map(one => one.trim()).filter(Boolean)) {
+    const pattern = passage.split(/\s+/).map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+");
+    const found = text.match(new RegExp(pattern));
+    if (found) spans.push([found.index, found.index + found[0].length]);
+  }
+  spans.sort((one, other) => one[0] - other[0]);
+  const parts = [];
+  let at = 0;
+  for (const [begin, end] of spans) {
+    if (end <= at) continue;
+    parts.push(text.slice(at, Math.max(at, begin)), element("mark", { text: text.slice(Math.max(at, begin), end) }));
+    at = end;
+  }
+  return [...parts, text.slice(at)];
+}
