@@ -20,15 +20,16 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from hira.errors import HiraError
 from hira.trainers import records
+from hira.trainers.checkpoints import COMPLETE, last_checkpoint, step_of
 from hira.trainers.credit import Credit
 from hira.trainers.group import Credited, Group
 from hira.trainers.measures import Means, measures
+from hira.trainers.memory import in_gib, peak, too_little
 from hira.trainers.packing import Micro, in_step, packed, shared
 from hira.trainers.tensors import tensors
 from hira.trainers.update import Collect, Collected, Updates
 from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, fingerprint
 
-COMPLETE = "complete.json"
 CANARY = 32
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
 Batch = dict[str, Any]
@@ -97,11 +98,11 @@ class RoleTrainer(GRPOTrainer):
         if step % self.updates.iterations and self._held is not None:
             return self._held
         began = time.perf_counter()
-        _peak()
+        peak()
         self._bare.eval()
         collected = self.collect(step // self.updates.iterations)
         self._bare.train()
-        took, memory = time.perf_counter() - began, _peak()
+        took, memory = time.perf_counter() - began, peak()
         torch.cuda.empty_cache()  # what rollouts took is for the update now
         groups = self._everybodys(collected.groups)
         credited = self.credit(groups)
@@ -109,7 +110,7 @@ class RoleTrainer(GRPOTrainer):
             **measures(groups, credited),
             **collected.measures,
             "rollout_seconds": took,
-            **_in_gib("rollout", memory),
+            **in_gib("rollout", memory),
         }
         self._record(collected, credited)
         self._held = self._batches(credited)
@@ -143,7 +144,8 @@ class RoleTrainer(GRPOTrainer):
             )
             made.append((micro, batch))
         for micro, batch in made:
-            self._add_fixed(micro, batch)
+            with too_little(micro, self.updates.budget):
+                self._add_fixed(micro, batch)
         self._canary = self._canary or _canary([micro for micro, _ in micros])
         return made
 
@@ -196,7 +198,7 @@ class RoleTrainer(GRPOTrainer):
         means = Means()
         total = torch.zeros((), device=self.accelerator.device)
         for at, (micro, batch) in enumerate(batches):
-            with self._alone(model, last=at == len(batches) - 1):
+            with self._alone(model, last=at == len(batches) - 1), too_little(micro, self.updates.budget):
                 activate(self._bare, micro.adapter or self._first_adapter)
                 with self.compute_loss_context_manager():
                     loss = self.compute_loss(model, batch)
@@ -272,7 +274,7 @@ class RoleTrainer(GRPOTrainer):
             "update_seconds": took,
             "update_tokens_per_second": real / took,
         }
-        self._told |= _in_gib("update", _peak())
+        self._told |= in_gib("update", peak())
         self._metrics["train"].clear()
         for name, value in self._told.items():
             self._metrics["train"][name].append(float(value))
@@ -397,32 +399,9 @@ def config_of(updates: Updates, folder: Path) -> GRPOConfig:
     )
 
 
-def _peak() -> int:
-    """The most bytes that CUDA's allocator had given out since this was asked last."""
-    if not torch.cuda.is_available():
-        return 0
-    torch.cuda.synchronize()
-    most = torch.cuda.max_memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    return most
-
-
-def _in_gib(phase: str, memory: int) -> dict[str, float]:
-    return {f"{phase}_peak_gib": memory / 2**30} if memory else {}
-
-
 def _canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
     for micro in micros:
         if micro.rows:
             row = micro.rows[0].row
             return micro.adapter, [*row.prompt, *row.completion][-CANARY:]
     return None
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that was written to its end, None if there is none."""
-    return max((path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")), key=step_of, default=None)
-
-
-def step_of(checkpoint: Path) -> int:
-    return int(checkpoint.name.rpartition("-")[2])

@@ -18,8 +18,9 @@ from tiny import groups, model, trainer  # noqa: E402
 
 from hira.errors import HiraError, UsageError  # noqa: E402
 from hira.trainers import records  # noqa: E402
+from hira.trainers.checkpoints import last_checkpoint  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
-from hira.trainers.grpo import RoleTrainer, last_checkpoint  # noqa: E402
+from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.update import Collected, Updates  # noqa: E402
 from hira.trainers.weights import check_effect, fingerprint  # noqa: E402
 
@@ -161,6 +162,18 @@ def test_a_loss_that_is_not_a_number_stops_the_run_before_the_step(tmp_path: Pat
         trainer(tmp_path, made, collect, matpo).run()
     assert all(torch.equal(one, before[name]) or "lora_A" in name for name, one in weights(made).items())
     assert records.read(tmp_path / records.ROLLOUTS)
+
+
+def test_a_micro_batch_that_does_not_fit_is_told_with_what_to_do(tmp_path: Path) -> None:
+    class Small(RoleTrainer):
+        """A trainer on a device that has no room left."""
+
+        def compute_loss(self, *_: Any, **__: Any) -> Any:
+            raise torch.OutOfMemoryError("out of memory")
+
+    with pytest.raises(HiraError, match="does not fit into the memory") as caught:
+        trainer(tmp_path, model(fresh=True), collect, matpo, kind=Small).run()
+    assert "budget 120 tokens" in caught.value.where
 
 
 def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_is_kept(tmp_path: Path) -> None:
