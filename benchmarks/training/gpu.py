@@ -17,8 +17,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Size:
 
 
 FULL = Size(QWEN_05B, 4, 8, 2, 3, 48, 3, 32_768, prompts=64, prompt=512, reply=128)
-SMALL = Size(TINY, 2, 2, 1, 1, 2, 2, 4_096, prompts=4, prompt=32, reply=8)
+SMALL = Size(TINY, 2, 4, 1, 1, 2, 2, 4_096, prompts=4, prompt=32, reply=8)
 
 
 @dataclass
@@ -88,7 +88,7 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
 
     def credit(groups: Any) -> Credited:
         credited = matpo(groups)
-        found.rows = credited.rows
+        found.rows = credited.rows or found.rows
         found.longest = max((row.length for one in groups for each in one.attempts for row in each.rows), default=0)
         return credited
 
@@ -113,11 +113,12 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
             save_every=1000,
         )
         trainer = RoleTrainer(
-            weights, words, updates, Collector(runner, rollouts), credit, folder, updated=engine.updated
+            weights, words, updates, Collector(runner, rollouts, engine.paused), credit, folder, updated=engine.updated
         )
         began = time.perf_counter()
         trainer.run()
         found.seconds = time.perf_counter() - began
+        print(f"  {size.steps} updates in {found.seconds:.0f} s", flush=True)
         index.close()
     found.metrics = [one for one in records.read(folder / records.METRICS) if "update_seconds" in one]
     found.sampled = thinking.sampled
@@ -223,7 +224,7 @@ def _free() -> None:
         torch.cuda.empty_cache()
 
 
-def run(size: Size) -> dict[str, Any]:
+def run(size: Size, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     words = tokenizer(size.shape.words)
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else platform.processor() or "CPU"
     report: dict[str, Any] = {"device": device, "torch": torch.__version__, "runs": {}}
@@ -255,10 +256,12 @@ def run(size: Size) -> dict[str, Any]:
                 "worker_share": statistics.median(one.get("worker/share", 0.0) for one in steady),
             }
             print(json.dumps(report["runs"][name], indent=1), flush=True)
+            save(report)
             _free()
         print("speed of updates", flush=True)
         report["update_tokens_per_second"] = speed_of_updates(size, rows, words, Path(folder))
         print(report["update_tokens_per_second"], "\nspeed of sampling", flush=True)
+        save(report)
         report["sampled_tokens_per_second"] = asyncio.run(speed_of_engine(size, words))
         print(report["sampled_tokens_per_second"], flush=True)
     return report
@@ -304,14 +307,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--steps", type=int, default=0, help="updates of each run; the first is not counted")
     asked = parser.parse_args()
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
-    report = run(SMALL if asked.tiny else FULL)
+    write = asked.write or bool(os.environ.get("OUT"))
+
+    def save(report: dict[str, Any]) -> None:
+        """What there is so far: a run that is cut short has told something."""
+        if write:
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            (RESULTS / "training_gpu.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+    size = SMALL if asked.tiny else FULL
+    report = run(replace(size, steps=asked.steps or size.steps), save)
+    save(report)
     print(table(report))
-    if asked.write or os.environ.get("OUT"):
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        (RESULTS / "training_gpu.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if write:
         (RESULTS / "training_gpu.md").write_text(table(report), encoding="utf-8")
 
 
