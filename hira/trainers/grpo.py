@@ -331,7 +331,8 @@ class RoleTrainer(GRPOTrainer):
     def stepped(self) -> None:
         """After each step: the policy speaks with the new weights, and after the first that is checked."""
         self.updated(self.state.global_step)
-        if self._canary and self._canary[0] and self._get_learning_rate() > 0:
+        moved = self.state.global_step > min(self.updates.warmup, 1)  # the first step of a warm-up has a rate of 0
+        if self._canary and self._canary[0] and moved and self._get_learning_rate() > 0:
             adapter, ids = self._canary
             check_effect(self._bare, ids, adapter, self.accelerator.device)
             self._canary = ("", [])

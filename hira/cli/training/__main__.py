@@ -1,0 +1,7 @@
+"""`python -m hira.cli.training` is `hira-train`: what accelerate starts on each of several GPUs."""
+
+import sys
+
+from hira.cli.training import main
+
+sys.exit(main())

@@ -1,0 +1,75 @@
+"""`hira-train grpo`: the roles of a workflow get better at it."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.cli.training import check_installed
+from hira.cli.training.configured import going
+from hira.errors import HiraError, UsageError
+from hira.trainers import assembling, profile
+from hira.trainers.configurations import path_of
+
+SHOWN = ("reward", "dead_groups", "loss", "rollout_seconds", "update_seconds")
+
+
+def grpo(args: argparse.Namespace, shell: Shell) -> int:
+    found = going(args, shell)
+    plan = found.plan
+    if not plan.problems:
+        raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
+    check_installed()
+    if args.processes:
+        return _launched(args, shell)
+    from hira.trainers.page.writing import written
+    from hira.trainers.reinforcing import reinforced
+
+    assembling.keep(plan)
+    shell.tell(f"hira-train: {'going on' if found.begun else 'begun'} in {plan.folder}")
+    reinforced(plan, resume=found.begun, tell=lambda line: shell.tell(f"hira-train: {line}"), stepped=Steps(shell, plan.folder))
+    profile.write(plan)
+    page = written(plan.folder)
+    shell.tell(f"hira-train: done; what happened is in {page}")
+    shell.say(f'hira ask "…" --profile {plan.folder}')
+    return OK
+
+
+class Steps:
+    """One line for each step, and the page as it goes."""
+
+    def __init__(self, shell: Shell, folder: Path) -> None:
+        self.shell = shell
+        self.folder = folder
+
+    def __call__(self, told: Mapping[str, Any]) -> None:
+        from hira.trainers.page.writing import written
+
+        if told.get("exam"):
+            self.shell.tell(f"  step {told['step']}: held-out {_share(told['sampled'])} at T 1, {_share(told['greedy'])} greedy")
+        elif "loss" in told:
+            figures = ", ".join(f"{name} {told[name]:.3g}" for name in SHOWN if name in told)
+            self.shell.tell(f"  step {told['step']}: {figures}")
+        else:
+            return
+        written(self.folder)
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.0f} %"
+
+
+def _launched(args: argparse.Namespace, shell: Shell) -> int:
+    """The same command on several GPUs, through accelerate."""
+    own = ["grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(path_of(args.across)),
+               "--num_processes", str(args.processes), "-m", "hira.cli.training", *own]  # fmt: skip
+    shell.tell(f"hira-train: {' '.join(command[1:])}")
+    done = subprocess.run(command, cwd=shell.folder, check=False)  # noqa: S603 - our own command
+    if done.returncode:
+        raise HiraError(f"a process ended with {done.returncode}", fix="its own message stands above")
+    return OK

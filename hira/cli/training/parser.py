@@ -1,0 +1,75 @@
+"""The command line of `hira-train`."""
+
+from hira.cli.parser import Parser
+from hira.trainers.recipes.names import NAMES
+
+CONFIGURED = (
+    "a TOML file of a run, then overrides of it such as train.lr=1e-5 model.name=FOLDER; overrides alone are enough"
+)
+
+
+def parser(version: str) -> Parser:
+    main = Parser(
+        prog="hira-train",
+        description="Train the roles that you run: workflows become rollouts, rollouts an update of LoRA adapters.",
+        epilog="exit codes: 0 done, 1 a fault in hira or in the run, 2 usage or configuration, 3 endpoint or key, "
+        "130 interrupted, to be gone on with",
+    )
+    main.add_argument("--version", action="version", version=f"hira-train {version}")
+    commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _demo(commands.add_parser("demo", help="the whole way on a CPU, in some minutes", description="Train a tiny model "
+                              "on this CPU, from nothing to answers, without network or account."))  # fmt: skip
+    plan = commands.add_parser(
+        "plan", help="memory and time of a run, before anything is loaded", description="Tell what a run will take."
+    )
+    _configured(plan)
+    plan.add_argument("--gpu", metavar="NAME", help="a GPU to plan for, such as rtx-4090; all known ones if none")
+    plan.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    sft = commands.add_parser(
+        "sft", help="learn from conversations: a cold start", description="Supervised training on conversations."
+    )
+    _configured(sft)
+    _going_on(sft)
+    grpo = commands.add_parser(
+        "grpo", help="improve the roles by reinforcement", description="LoRA GRPO on rollouts of a workflow."
+    )
+    _configured(grpo)
+    _going_on(grpo)
+    grpo.add_argument("--processes", type=int, metavar="N", help="on so many GPUs, started by accelerate")
+    grpo.add_argument("--across", default="ddp", choices=("ddp", "zero2", "fsdp"), help="how they share the work (ddp)")
+    _eval(commands.add_parser("eval", help="score what a run trained", description="Ask questions with what was "
+                              "trained, as hira eval does; further flags are those of hira eval."))  # fmt: skip
+    serve = commands.add_parser(
+        "serve", help="serve what a run trained", description="Print the command that serves it with vLLM, or run it."
+    )
+    serve.add_argument("run", metavar="RUN", help="the folder of a run")
+    serve.add_argument("--start", action="store_true", help="run the command")
+    serve.add_argument("--port", type=int, default=8000, metavar="PORT", help="the server's port (8000)")
+    serve.add_argument("--debug", action="store_true", help="show tracebacks")
+    return main
+
+
+def _demo(command: Parser) -> None:
+    command.add_argument("--out", default="hira-demo", metavar="DIR", help="where it is made (hira-demo)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another world (0)")
+    command.add_argument("--recipe", default="matpo", choices=NAMES, help="how roles are credited (matpo)")
+    command.add_argument("--updates", type=int, metavar="N", help="how many updates of reinforcement")
+    command.add_argument("--small", action="store_true", help="in miniature: half a minute, which shows no more than that it runs")
+    command.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def _configured(command: Parser) -> None:
+    command.add_argument("configuration", nargs="*", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
+    command.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def _going_on(command: Parser) -> None:
+    command.add_argument("--resume", metavar="RUN", help="go on with the run in this folder")
+
+
+def _eval(command: Parser) -> None:
+    command.add_argument("run", metavar="RUN", help="the folder of a run")
+    command.add_argument("data", metavar="DATA", help="questions, as hira eval takes them")
+    command.add_argument("--base", action="store_true", help="score the base without adapters as well")
+    command.add_argument("flags", nargs="...", metavar="FLAG", help="flags of hira eval, such as --docs DIR")
+    command.add_argument("--debug", action="store_true", help="show tracebacks")

@@ -1,0 +1,70 @@
+"""`hira-train plan`: what a run will take, before anything is loaded."""
+
+import argparse
+import json
+from pathlib import Path
+
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.cli.training.configured import configured
+from hira.errors import UsageError
+from hira.settings import did_you_mean
+from hira.trainers.configuration import Configuration
+from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Sheet, Times, Work, sheet, times
+
+TURNS = 8
+"""Turns of a rollout that times are told for."""
+
+
+def plan(args: argparse.Namespace, shell: Shell) -> int:
+    if args.gpu and args.gpu not in DEVICES:
+        raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
+    configuration = configured(args, shell)
+    shape = shape_of(configuration.model.name, shell.folder)
+    found = sheet(shape, work_of(configuration))
+    named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
+    took = {name: times_of(found, configuration, name) for name in named}
+    if args.json:
+        told = {"parameters": found.parameters, "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
+                "peak": found.peak, "seconds": {name: {"rollout": one.rollout, "update": one.update} for name, one in took.items()}}  # fmt: skip
+        shell.say(json.dumps(told, indent=2))
+        return OK
+    shell.say(str(found))
+    shell.say(f"\n{'a step, about':<14}{'memory':>10}{'rollouts':>12}{'update':>10}{'run':>10}")
+    for name, one in took.items():
+        memory = DEVICES[name].memory
+        fits = f"{memory / GIB:.0f} GiB" if found.peak < 0.94 * memory else "too small"
+        hours = (one.rollout + one.update) * configuration.train.steps / 3600
+        shell.say(f"{name:<14}{fits:>10}{one.rollout:>10.0f} s{one.update:>8.0f} s{hours:>8.1f} h")
+    return OK
+
+
+def work_of(configuration: Configuration) -> Work:
+    model, rollouts = configuration.model, configuration.rollouts
+    targets = LINEAR if isinstance(model.targets, str) else tuple(model.targets)
+    at_once = min(rollouts.concurrency, rollouts.questions * rollouts.attempts)
+    return Work(len(set(model.adapters.values())), model.rank, targets, configuration.train.budget, rollouts.window,
+                at_once, bits=4 if model.bits == 4 else 16, checkpointing=configuration.train.checkpointing)  # fmt: skip
+
+
+def times_of(found: Sheet, configuration: Configuration, device: str) -> Times:
+    """Rows of half the window, a fourth of them sampled."""
+    rows = configuration.rollouts.questions * configuration.rollouts.attempts
+    length = configuration.rollouts.window // 2
+    return times(found.shape, found.work, DEVICES[device], rows=rows, length=length, sampled=length // 4, turns=TURNS)
+
+
+def shape_of(name: str, folder: Path) -> Shape:
+    """From the model's folder, or from what the Hub's cache holds of it already: nothing is loaded."""
+    place = folder / Path(name).expanduser()
+    if place.is_dir():
+        return Shape.read(place)
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError:
+        found = None
+    else:
+        found = try_to_load_from_cache(name, "config.json")
+    if isinstance(found, str):
+        return Shape.read(Path(found).parent)
+    raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")

@@ -1,0 +1,183 @@
+"""A configuration becomes a training run: questions, settings, workflow, rewards, credit, weights."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hira.chosen import made_workflow, options_of
+from hira.errors import UsageError
+from hira.evaluation import data
+from hira.evaluation.data import Wanted
+from hira.rewards.accuracy import ByJudge, ByWords
+from hira.rewards.match import contains, equal, exact, f1
+from hira.rewards.matpo import WithFormat
+from hira.rewards.reward import Reward
+from hira.settings import Settings, did_you_mean, nearest
+from hira.settings import load as load_settings
+from hira.trainers.configuration import Configuration, DataPart, RewardPart
+from hira.trainers.credit import Credit
+from hira.trainers.recipes import RECIPES, Recipe
+from hira.trainers.rollouts import Problem
+from hira.workflows import BuiltIn
+
+BEGUN = "configuration.json"
+MATCHES: Mapping[str, Callable[[str, str], float]] = {"contains": contains, "exact": exact, "f1": f1, "number": equal}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a configuration comes to, before any weights are loaded. `began` is the day that all prompts tell."""
+
+    configuration: Configuration
+    recipe: Recipe
+    settings: Settings
+    workflow: BuiltIn
+    problems: tuple[Problem, ...]
+    held_out: tuple[Problem, ...]
+    folder: Path
+    began: float
+
+    @property
+    def trained(self) -> dict[str, str]:
+        """The adapter of each role that is trained."""
+        adapters = self.configuration.model.adapters
+        roles = self.recipe.roles or self.workflow.roles
+        return {role: adapters.get(role, adapters.get("*", "")) for role in sorted(roles)}
+
+
+def planned(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> Plan:
+    """Check all of a configuration and read its questions. Raises `UsageError` for what cannot work.
+
+    Paths are those of `folder`, in which the command was given.
+    """
+    recipe = RECIPES.get(configuration.recipe)
+    if recipe is None:
+        fix = did_you_mean(configuration.recipe, RECIPES)
+        raise UsageError(f"unknown recipe {configuration.recipe!r}", fix=fix)
+    _check_model(configuration)
+    settings = settings_of(configuration, recipe, folder, environ, home)
+    workflow = made_workflow(settings)
+    if recipe.roles and not recipe.roles <= workflow.roles:
+        what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
+        raise UsageError(f"{what}, which the workflow {workflow.name!r} has not", fix=f'use workflow = "{recipe.workflow}"')
+    _check_credit(configuration, recipe)
+    out = folder / configuration.out
+    plan = Plan(configuration, recipe, settings, workflow, problems_of(configuration.data, folder, "train"),
+                problems_of(configuration.data, folder, "held_out"), out, began_at(out))  # fmt: skip
+    if strange := [role for role in configuration.model.adapters if role != "*" and role not in workflow.roles]:
+        fix = did_you_mean(strange[0], sorted(workflow.roles))
+        raise UsageError(f"model.adapters: workflow {workflow.name!r} has no role {strange[0]!r}", fix=fix)
+    if missing := [role for role, adapter in plan.trained.items() if not adapter]:
+        fix = 'name one for all others: adapters = {"*" = "default"}'
+        raise UsageError(f"model.adapters: the role {missing[0]!r} has no adapter", fix=fix)
+    return plan
+
+
+def _check_model(configuration: Configuration) -> None:
+    if not configuration.model.name:
+        fix = 'write name = "…" below [model], or model.name=FOLDER on the command line'
+        raise UsageError("no model is named", fix=fix)
+
+
+def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
+    from inspect import signature
+
+    known = [name for name, one in signature(recipe.credit).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    for name in configuration.credit:
+        if name not in known:
+            fix = did_you_mean(name, known)
+            raise UsageError(f"credit.{name}: {recipe.name} has no such option", fix=fix)
+
+
+def settings_of(
+    configuration: Configuration, recipe: Recipe, folder: Path, environ: Mapping[str, str], home: Path
+) -> Settings:
+    """The settings of the runs that become rollouts: those of the configuration over those of the machine."""
+    own = dict(configuration.settings)
+    for name in own:
+        if name not in Settings.model_fields:
+            raise UsageError(f"settings.{name} is unknown", fix=did_you_mean(name, Settings.model_fields))
+    own.setdefault("workflow", recipe.workflow)
+    if configuration.workflow:
+        own["workflows"] = {own["workflow"]: dict(configuration.workflow)}
+    own.setdefault("journal", "off")
+    quiet = {name: value for name, value in environ.items() if name not in ("HIRA_MODEL", "HIRA_BASE_URL", "HIRA_PROFILE")}
+    names = {name: f"settings.{name}" for name in own}
+    return load_settings({"model": "offline", **own}, quiet, folder, home, names)
+
+
+def problems_of(part: DataPart, folder: Path, which: str) -> tuple[Problem, ...]:
+    name = getattr(part, which)
+    if not name:
+        return ()
+    wanted = Wanted(limit=part.limit if which == "train" else None, columns=part.columns)
+    items = data.load(name, wanted, folder).items
+    found = tuple(
+        Problem(item.id, item.question, item.answers or (item.gold,), item.files) for item in items if item.answerable
+    )
+    if not found:
+        raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
+    return found
+
+
+def reward_of(plan: Plan) -> Reward:
+    part: RewardPart = plan.configuration.reward
+    accuracy: Reward = ByWords(MATCHES[part.match])
+    if part.judge:
+        from hira.casting import cast_of
+
+        values = {"model": part.judge, "base_url": part.judge_url, "temperature": 0.0}
+        cast, _ = cast_of(plan.settings.changed(values, "reward.judge"), {})
+        accuracy = ByJudge(cast["*"])
+    if plan.recipe.paid is WithFormat:
+        return WithFormat(accuracy, part.format, part.variant)
+    return plan.recipe.paid(accuracy)
+
+
+def credit_of(plan: Plan) -> Credit:
+    return partial(plan.recipe.credit, **plan.configuration.credit)
+
+
+def began_at(folder: Path) -> float:
+    """When the run in a folder began; now, if none has."""
+    try:
+        return float(json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))["began"])
+    except (OSError, ValueError, KeyError):
+        return time.time()
+
+
+def keep(plan: Plan) -> None:
+    """Write down what is done in the folder, so that nothing else goes on in it."""
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    record = {"began": plan.began, "configuration": plan.configuration.shown()}
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    plan.folder.joinpath(BEGUN).write_text(f"{text}\n", encoding="utf-8")
+
+
+def kept(folder: Path) -> Configuration | None:
+    """The configuration of the run in a folder, None if there is none."""
+    try:
+        record = json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{BEGUN} cannot be read: {error}", where=str(folder), fix="name another folder") from None
+    return Configuration(**record["configuration"])
+
+
+def goes_on(plan: Plan) -> bool:
+    """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another."""
+    before = kept(plan.folder)
+    if before is None:
+        return False
+    mine, theirs = plan.configuration.shown(), before.shown()
+    changed = [name for name in mine if mine[name] != theirs[name] and name != "out"]
+    if changed:
+        what = f"the folder holds a run with another {changed[0]!r}"
+        raise UsageError(what, where=str(plan.folder), fix="name another with out=FOLDER, or go on with --resume FOLDER")
+    return True

@@ -1,0 +1,227 @@
+"""What a training run is to do: a TOML file with dotted overrides (`train.steps=200`), checked before anything is loaded.
+
+    recipe = "matpo"
+
+    [model]
+    name = "Qwen/Qwen3-4B-Instruct-2507"
+
+    [data]
+    train = "questions.jsonl"
+
+    [settings]              # as in hira.toml: what the rollouts' runs may use
+    docs = ["documents"]
+
+    [train]
+    steps = 200
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hira.errors import UsageError
+from hira.settings import did_you_mean
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, values: Any) -> Any:
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise UsageError(f"unknown key {key!r}", fix=did_you_mean(str(key), cls.model_fields))
+        return values
+
+
+class ModelPart(_Checked):
+    """The frozen base and its adapters. `adapters` names the adapter of each role, `*` that of all others; `start` has
+    folders of adapters to go on with; `bits` is the base's precision (16 is bf16, 4 is nf4)."""
+
+    name: str = ""
+    adapters: Mapping[str, str] = Field(default_factory=lambda: {"*": "default"}, min_length=1)
+    rank: int = Field(default=16, ge=1)
+    alpha: int = Field(default=32, ge=1)
+    targets: str | tuple[str, ...] = "all-linear"
+    start: Mapping[str, Path] = Field(default_factory=dict)
+    bits: Literal[4, 16, 32] = 16
+
+
+class DataPart(_Checked):
+    """Questions with their answers, as `hira eval` takes them: a file, a set's name. `held_out` is for exams."""
+
+    train: str = ""
+    held_out: str = ""
+    limit: int | None = Field(default=None, ge=1)
+    columns: Mapping[str, str] = Field(default_factory=dict)
+
+
+class RolloutPart(_Checked):
+    """An update's rollouts: `attempts` at each of `questions`. `reply` bounds the tokens of a turn, `window` those of a
+    row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording)."""
+
+    questions: int = Field(default=8, ge=1)
+    attempts: int = Field(default=8, ge=2)
+    concurrency: int = Field(default=128, ge=1)
+    call_seconds: float = Field(default=600, gt=0)
+    rollout_seconds: float = Field(default=1800, gt=0)
+    reward_seconds: float = Field(default=120, gt=0)
+    group_seconds: float = Field(default=3600, gt=0)
+    window: int = Field(default=16_384, ge=256)
+    recording: Literal["live", "record", "replay"] = "live"
+    recorded: str = "tools.jsonl"
+    samples: int = Field(default=4, ge=0)
+
+
+class RewardPart(_Checked):
+    """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model. `format` is the
+    share of MATPO's reward that is paid for well-written calls."""
+
+    match: Literal["contains", "exact", "f1", "number"] = "contains"
+    judge: str = ""
+    judge_url: str = ""
+    format: float = Field(default=0.1, ge=0, le=1)
+    variant: Literal["paper", "released"] = "paper"
+
+
+class TrainPart(_Checked):
+    """The optimiser. `lr`, warm-up and `schedule` as usual; `budget` is the most tokens of a micro-batch; `beta` weighs
+    the KL term; see `hira.trainers.update.Updates`."""
+
+    steps: int = Field(default=100, ge=1)
+    lr: float = Field(default=2e-5, gt=0)
+    warmup: int = Field(default=0, ge=0)
+    schedule: Literal["constant_with_warmup", "linear", "cosine"] = "constant_with_warmup"
+    beta: float = Field(default=0.0, ge=0)
+    clip_low: float = Field(default=0.2, gt=0)
+    clip_high: float = Field(default=0.28, gt=0)
+    iterations: int = Field(default=1, ge=1)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    budget: int = Field(default=16_384, ge=256)
+    checkpointing: bool = True
+    save_every: int = Field(default=10, ge=1)
+    keep: int = Field(default=2, ge=1)
+    report_to: tuple[str, ...] = ()
+
+
+class LessonPart(_Checked):
+    """`hira-train sft`: `conversations` as `hira runs export` writes them; else, without any, rollouts of the model
+    itself of which the right ones are kept (`rejected` below so much reward are left out)."""
+
+    conversations: str = ""
+    steps: int = Field(default=200, ge=1)
+    batch: int = Field(default=8, ge=1)
+    lr: float = Field(default=1e-4, gt=0)
+    warmup: int = Field(default=10, ge=0)
+    heard: float = Field(default=0.0, ge=0, le=1)
+    updates: int = Field(default=1, ge=1)
+    least: float = Field(default=0.5, ge=0, le=1)
+    save_every: int = Field(default=100, ge=1)
+
+
+class ExamPart(_Checked):
+    """The held-out questions: asked every so many steps (0: before and after), `attempts` times at temperature 1."""
+
+    every: int = Field(default=0, ge=0)
+    attempts: int = Field(default=1, ge=1)
+
+
+class Configuration(_Checked):
+    """All of a run. `settings` are those of hira.toml that the rollouts' runs have, `workflow` the options of the
+    workflow, `credit` those of the recipe's credit."""
+
+    recipe: str = "matpo"
+    out: Path = Path("runs/train")
+    seed: int = 0
+    model: ModelPart = ModelPart()
+    data: DataPart = DataPart()
+    rollouts: RolloutPart = RolloutPart()
+    reward: RewardPart = RewardPart()
+    credit: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
+    train: TrainPart = TrainPart()
+    sft: LessonPart = LessonPart()
+    exam: ExamPart = ExamPart()
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    workflow: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
+
+    def shown(self) -> dict[str, Any]:
+        """As plain JSON values: what a run's folder keeps of it."""
+        shown: dict[str, Any] = self.model_dump(mode="json")
+        return shown
+
+
+def load(file: Path | None, overrides: Iterable[str] = ()) -> Configuration:
+    """The configuration of a file with dotted overrides. `UsageError` names what is unknown or wrong, and where."""
+    values = _read(file) if file else {}
+    for text in overrides:
+        _override(values, text)
+    return checked(values, str(file) if file else "the command line")
+
+
+def checked(values: Mapping[str, Any], where: str) -> Configuration:
+    try:
+        return Configuration(**values)
+    except UsageError as error:
+        raise UsageError(error.what, where=f"in {where}", fix=error.fix) from None
+    except ValidationError as error:
+        first = error.errors(include_input=True)[0]
+        key = ".".join(map(str, first["loc"]))
+        said = first["msg"].lower().removeprefix("value error, ")
+        raise UsageError(f"{key}: {said}", where=f"in {where}", fix=f"it was {first['input']!r}") from None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        fix = "name a file such as examples/training/one_24gb.toml"
+        raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the configuration is no valid TOML: {error}", where=f"in {file}", fix="correct it") from None
+
+
+def _override(values: dict[str, Any], text: str) -> None:
+    """Set `train.lr=1e-5` in the values. What is no number, list or truth value is text."""
+    name, equals, value = text.partition("=")
+    parts = name.split(".")
+    if not equals or not all(parts):
+        raise UsageError(f"{text!r} is no override", fix="write a file of TOML, then SECTION.KEY=VALUE, such as train.lr=1e-5")
+    _check_path(parts)
+    table = values
+    for part in parts[:-1]:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"{name!r} is no table", fix=f"{part!r} has a value of its own")
+    table[parts[-1]] = _value(value)
+
+
+def _check_path(parts: Sequence[str]) -> None:
+    """Raise `UsageError` for a key that no part of the configuration has, with the nearest whole name."""
+    fields: Any = Configuration.model_fields
+    for at, part in enumerate(parts):
+        if part not in fields:
+            before = ".".join(parts[:at])
+            near = did_you_mean(part, fields)
+            where = f"in {before}" if before else ""
+            raise UsageError(f"unknown key {'.'.join(parts)!r}", where=where, fix=near)
+        kind = fields[part].annotation
+        if not (isinstance(kind, type) and issubclass(kind, _Checked)):
+            return
+        fields = kind.model_fields
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        pass
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

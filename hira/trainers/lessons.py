@@ -1,0 +1,134 @@
+"""Lessons: conversations that are to be learned from as they are, as rows with a mask over what the role said.
+
+They come from recorded runs (`hira runs export`) or from rollouts that were judged good. Each is rendered by the chat
+template turn by turn, so that what is learned is what the run-time prompt will go on from.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hira.errors import UsageError
+from hira.messages import Message, ToolCall, assistant
+from hira.policies.local.template import Template
+from hira.policy import Request
+from hira.trainers.rows import Row
+from hira.trajectory import Rollout, Trajectory
+
+Tools = tuple[Mapping[str, Any], ...]
+
+
+def lessons_of(rollout: Rollout, template: Template, roles: Collection[str] | None = None) -> list[Row]:
+    """The rows of a rollout's conversations, of `roles` only, if any are given."""
+    return [
+        row
+        for one in rollout.trajectories.values()
+        if one.turns and (roles is None or one.role in roles)
+        for row in rows_in(
+            spoken(one), template, role=one.role, conversation=one.conversation, question=rollout.question
+        )
+    ]
+
+
+def spoken(trajectory: Trajectory) -> tuple[Message, ...]:
+    """All that was said in a conversation, its last reply included."""
+    last = trajectory.turns[-1]
+    said = last.completion.text + (last.completion.stop or "")
+    return (*last.request.messages, assistant(said, last.completion.calls))
+
+
+def read_lessons(path: Path, template: Template, roles: Collection[str] | None = None) -> list[Row]:
+    """The rows of a file that `hira runs export` wrote."""
+    rows: list[Row] = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        fix = "write it with: hira runs export -o FILE"
+        raise UsageError(f"the conversations cannot be read: {error.strerror}", where=str(path), fix=fix) from None
+    for number, line in enumerate(filter(str.strip, lines), 1):
+        try:
+            one = json.loads(line)
+            messages = tuple(map(_message, one["messages"]))
+        except (ValueError, KeyError, TypeError) as error:
+            fix = "every line is one JSON object with `messages`, as hira runs export writes it"
+            raise UsageError(f"line {number} is no conversation: {error}", where=str(path), fix=fix) from None
+        role = str(one.get("role", ""))
+        if roles is None or role in roles:
+            tools = tuple(one.get("tools") or ())
+            rows += rows_in(
+                messages, template, role=role, conversation=str(one.get("conversation", number)), tools=tools
+            )
+    return rows
+
+
+def rows_in(
+    messages: Sequence[Message],
+    template: Template,
+    *,
+    role: str = "",
+    conversation: str = "",
+    question: str = "",
+    tools: Tools = (),
+) -> list[Row]:
+    """The rows of one conversation: one, unless the chat template rewrites what was said before."""
+    rows: list[_Open] = []
+    for at, message in enumerate(messages):
+        if message.role != "assistant":
+            continue
+        before = template.prompt(Request(tuple(messages[:at]), tools=tools))
+        if not rows or not before.startswith(rows[-1].text):
+            rows.append(_Open())
+        rows[-1].add(template, before, _said(template, message, before, messages[: at + 1], tools))
+    return [
+        Row(question, "", role, conversation, tuple(one.ids[: one.begin]), tuple(one.ids[one.begin :]),
+            tuple(one.mask[one.begin :]), (0.0,) * (len(one.ids) - one.begin), one.turns, part)
+        for part, one in enumerate(rows)
+    ]  # fmt: skip
+
+
+class _Open:
+    """A row that grows."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.ids: list[int] = []
+        self.mask: list[int] = []
+        self.begin = 0
+        self.turns = 0
+
+    def add(self, template: Template, before: str, said: str) -> None:
+        added, spoken_ = template.encode(before[len(self.text) :]), template.encode(said)
+        self.ids += added + spoken_
+        self.mask += [0] * len(added) + [1] * len(spoken_)
+        self.begin = self.begin or len(added)
+        self.text = before + said
+        self.turns += 1
+
+
+def _said(template: Template, message: Message, before: str, until: Sequence[Message], tools: Tools) -> str:
+    """What the model has to write for the message, with the token that ends a turn."""
+    end = template.tokenizer.eos_token or ""
+    if not message.calls:
+        return message.text + end
+    told = [one.wire | {"content": str(one.text)} for one in until]
+    whole: str = template.tokenizer.apply_chat_template(told, tools=list(tools) or None, tokenize=False)
+    if not whole.startswith(before):
+        raise UsageError("the chat template writes calls in another place than replies", where=template.where)
+    said = whole[len(before) :]
+    return said[: said.index(end) + len(end)] if end and end in said else said
+
+
+def _message(wire: Mapping[str, Any]) -> Message:
+    calls = tuple(
+        ToolCall(str(one.get("id", "")), str(one["function"]["name"]), str(one["function"]["arguments"]))
+        for one in wire.get("tool_calls") or ()
+    )
+    content = wire.get("content") or ""
+    if not isinstance(content, str):
+        raise TypeError("a message with media")  # noqa: TRY004 - told with its line
+    return Message(wire["role"], content, calls=calls, call_id=str(wire.get("tool_call_id", "")))
+
+
+def tokens_in(rows: Iterable[Row]) -> int:
+    return sum(row.length for row in rows)

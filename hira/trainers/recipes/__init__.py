@@ -1,0 +1,8 @@
+"""Recipes: which workflow is trained, how its rollouts are paid and how that is credited to its roles. One file each."""
+
+from hira.trainers.recipes import grpo, mars, matpo
+from hira.trainers.recipes.recipe import Recipe
+
+RECIPES: dict[str, Recipe] = {one.name: one for one in (grpo.RECIPE, matpo.RECIPE, mars.RECIPE)}
+
+__all__ = ["RECIPES", "Recipe"]

@@ -1,0 +1,3 @@
+"""The names of the recipes, for a command line that loads none of them."""
+
+NAMES = ("grpo", "matpo", "mars")

@@ -1,0 +1,161 @@
+"""A training run put together: weights, rollouts of a workflow, credit, the trainer, and exams on the way."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.casting import Crew, crew
+from hira.policies.local.batching import BatchingEngine
+from hira.policies.local.template import Template
+from hira.rewards.reward import Reward
+from hira.settings import Settings
+from hira.trainers import records
+from hira.trainers.credit import Credit
+from hira.trainers.exam import Exam
+from hira.trainers.checkpoints import last_checkpoint, step_of
+from hira.trainers.grpo import RoleTrainer
+from hira.trainers.live import LivePolicy
+from hira.trainers.recording import Recording
+from hira.trainers.rollouts import Collector, Deadlines, Problem, Rollouts, teams_of
+from hira.trainers.update import Updates
+from hira.workflows.workflow import Workflow
+from transformers import TrainerCallback
+
+EXAMS = "exams.jsonl"
+Told = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How rollouts are made: `attempts` (G) of each of `questions` an update; see `Rollouts`."""
+
+    questions: int = 8
+    attempts: int = 8
+    roles: frozenset[str] | None = None
+    deadlines: Deadlines = Deadlines()
+    concurrency: int = 256
+    recording: Recording | None = None
+    day: float | None = None
+    samples: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Examining:
+    """An exam on the `problems` every so many steps, 0 for one before and one after; `attempts` at each question at
+    temperature 1, and one at temperature 0."""
+
+    problems: Sequence[Problem] = ()
+    every: int = 0
+    attempts: int = 4
+
+
+@dataclass(frozen=True)
+class Training:
+    """One run. `model` is a PEFT model with the adapters that `updates` names; `settings` say what tools there are."""
+
+    name: str
+    model: Any
+    tokenizer: Any
+    settings: Settings
+    workflow: Workflow
+    problems: Sequence[Problem]
+    reward: Reward
+    credit: Credit
+    updates: Updates
+    folder: Path
+    making: Making = Making()
+    examining: Examining = Examining()
+    kind: type[RoleTrainer] = RoleTrainer
+    tell: Callable[[str], None] = lambda _: None
+    stepped: Told = lambda _: None
+    _exams: list[dict[str, Any]] = field(default_factory=list)
+
+    def run(self, *, resume: bool = False) -> None:
+        """Train to the last step. With `resume`, from the last whole checkpoint as if nothing had happened."""
+        begun = last_checkpoint(self.folder) if resume else None
+        since = step_of(begun) if begun else 0
+        records.cut(self.folder / EXAMS, since - 1 if not since else since)
+        with asyncio.Runner() as runner:
+            engine = BatchingEngine(self.model, Template(self.tokenizer, where=f"model {self.name!r}"))
+            live = LivePolicy(self.name, self.tokenizer, engine, dict(self.updates.adapters))
+            team = runner.run(crew(self.settings, policies={"*": live}, workflow=self.workflow))
+            try:
+                self._train(runner, team, engine, since)
+            finally:
+                runner.run(team.aclose())
+                runner.run(live.aclose())
+
+    def _train(self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine, since: int) -> None:
+        making = self.making
+        rollouts = Rollouts(
+            teams_of(team),
+            self.workflow,
+            self.problems,
+            self.reward,
+            making.questions,
+            making.attempts,
+            making.roles,
+            self.updates.seed,
+            making.deadlines,
+            making.concurrency,
+            making.recording,
+            day=making.day,
+            samples=making.samples,
+            tell=self.tell,
+        )
+
+        def updated(step: int) -> None:
+            engine.updated(step)
+            if step == self.updates.steps or (self.examining.every and step % self.examining.every == 0):
+                self._examine(runner, team, step)
+
+        trainer = self.kind(
+            self.model,
+            self.tokenizer,
+            self.updates,
+            Collector(runner, rollouts),
+            self.credit,
+            self.folder,
+            updated=updated,
+        )
+        trainer.add_callback(Telling(self.stepped))
+        if since:
+            engine.updated(since)
+        else:
+            self._examine(runner, team, 0)
+        trainer.run(resume=bool(since))
+
+    def _examine(self, runner: asyncio.Runner, team: Crew, step: int) -> None:
+        wanted = self.examining
+        if not wanted.problems:
+            return
+        told: dict[str, Any] = {"step": step}
+        for name, attempts, temperature in (("sampled", wanted.attempts, 1.0), ("greedy", 1, 0.0)):
+            exam = Exam(
+                teams_of(team),
+                self.workflow,
+                wanted.problems,
+                self.reward,
+                attempts,
+                temperature,
+                self.updates.seed,
+                self.making.deadlines.call,
+                self.making.concurrency,
+                self.making.day,
+            )
+            told[name] = runner.run(exam.taken())
+        records.append(self.folder / EXAMS, [told])
+        self.stepped({"exam": True, **told})
+
+
+class Telling(TrainerCallback):
+    """Hands every line of metrics on."""
+
+    def __init__(self, told: Told) -> None:
+        self.told = told
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
+        del args, control
+        self.told({"step": state.global_step, **(logs or {})})
