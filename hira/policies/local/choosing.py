@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 
 import torch
 
-_BELOW_ONE = 1 - 2**-24
+_BELOW_ONE = 1 - 2**-40
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,35 @@ def choose(logits: torch.Tensor, how: Choosing, randoms: Sequence[float]) -> tup
     weights = logprobs.exp()
     if how.filtered:
         weights = _kept(weights, how)
-    mass = weights.cumsum(dim=-1)
-    drawn = torch.tensor(randoms, dtype=torch.float32).clamp_(max=_BELOW_ONE).to(logits.device)
-    target = drawn[:, None] * mass[:, -1:]
-    tokens = torch.searchsorted(mass, target, right=True)[:, 0].clamp_(max=logits.shape[-1] - 1)
-    tokens = torch.where(how.greedy, logits.argmax(dim=-1), tokens)
+    drawn = torch.tensor(randoms, dtype=torch.float64).to(logits.device)
+    tokens = torch.where(how.greedy, logits.argmax(dim=-1), _drawn(weights, drawn))
     chosen = logprobs.gather(1, tokens[:, None])[:, 0]
     both = torch.stack((tokens.double(), chosen.double())).cpu()  # one transfer, one wait for the device
     return [int(token) for token in both[0].tolist()], both[1].tolist()
+
+
+def _drawn(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """For each row of `weights` (B, V) the token in which `drawn`, a share of their sum in [0, 1), comes to lie.
+
+    First a stretch of tokens is found, then the token in it: the sums of few are exact enough that a token of weight 0
+    is never drawn, which those of a whole vocabulary in single precision are not.
+    """
+    width = isqrt(weights.shape[-1] - 1) + 1
+    stretches = torch.nn.functional.pad(weights, (0, width * width - weights.shape[-1])).reshape(-1, width, width)
+    sums = stretches.sum(dim=-1, dtype=torch.float64)
+    at, rest = _found(sums, drawn * sums.sum(dim=-1))
+    own = stretches.gather(1, at[:, None, None].expand(-1, 1, width))[:, 0].double()
+    inside, _ = _found(own, rest)
+    return (at * width + inside).clamp_(max=weights.shape[-1] - 1)
+
+
+def _found(weights: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The index whose share of the sum of weights (B, N) holds the target (B,), and how far into it the target lies."""
+    ends = weights.cumsum(dim=-1)
+    target = torch.minimum(target, ends[:, -1] * _BELOW_ONE)[:, None]
+    # weights that are no numbers must not lead out of the tensor: on a GPU that would be the end of the process
+    at = torch.searchsorted(ends, target, right=True).clamp_(max=weights.shape[-1] - 1)
+    return at[:, 0], (target - (ends - weights).gather(1, at))[:, 0].clamp_(min=0)
 
 
 def _kept(weights: torch.Tensor, how: Choosing) -> torch.Tensor:

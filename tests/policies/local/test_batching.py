@@ -100,6 +100,20 @@ def test_tokens_come_as_often_as_the_filtered_distribution_says() -> None:
     assert told[0] == pytest.approx(torch.tensor(0.4).log().item(), abs=1e-6)
 
 
+def test_no_token_is_drawn_that_has_no_weight() -> None:
+    """Half of a large vocabulary is shut out, tokens are drawn at the very ends of shares, and none of them is one."""
+    logits = torch.zeros(512, 50_001)
+    logits[:, ::2] = -torch.inf
+    how = Choosing.of([(1.0, 1.0, 0)] * 512, 50_001, logits.device)
+    edges = [at / 25_000 for at in range(0, 25_000, 200)]
+    randoms = [*edges, *(min(edge + 1e-12, 1.0) for edge in edges), *(max(edge - 1e-12, 0.0) for edge in edges)]
+    randoms = [*randoms, *[1 - 2**-53] * (512 - len(randoms))]
+    tokens, told = choose(logits, how, randoms)
+    assert all(token % 2 for token in tokens)
+    assert [tokens[at] for at in range(3)] == [1, 401, 801]
+    assert told == pytest.approx([torch.tensor(1 / 25_000).log().item()] * 512, abs=1e-4)
+
+
 async def test_a_stop_string_ends_a_turn_and_is_named(model: Any) -> None:
     engine = BatchingEngine(model, TEMPLATE, seed=2)
     free = await many(engine, *range(6))
