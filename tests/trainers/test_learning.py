@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +52,15 @@ async def fives(rollout: Rollout, references: tuple[str, ...]) -> Score:
     return Score(words[references[0]] / max(1, words.total()))
 
 
-def learned(folder: Path, made: Any, *, steps: int, resume: bool = False, stop: int = 1000) -> list[dict[str, Any]]:
+def learned(
+    folder: Path,
+    made: Any,
+    *,
+    steps: int,
+    resume: bool = False,
+    stop: int = 1000,
+    problems: Sequence[Problem] = PROBLEMS,
+) -> list[dict[str, Any]]:
     """A run of so many steps, or until the update `stop`; what was told of each."""
     words = tokenizer()
     words.chat_template = "{% for message in messages %}{{ message.content }} {% endfor %}"
@@ -65,7 +73,7 @@ def learned(folder: Path, made: Any, *, steps: int, resume: bool = False, stop: 
         yield Team({"*": part}, Rollout(run, problem.question, "pair"), Events(reader))
 
     with asyncio.Runner() as runner:
-        rollouts = Rollouts(opened, Pair(), PROBLEMS, fives, questions=4, attempts=8)
+        rollouts = Rollouts(opened, Pair(), problems, fives, questions=4, attempts=8)
         collector = Collector(runner, rollouts, engine.paused)
 
         def collect(update: int) -> Collected:
@@ -97,3 +105,12 @@ def test_real_rollouts_are_the_same_after_a_resume(tmp_path: Path) -> None:
     parts = learned(tmp_path / "parts", model(("one", "two"), fresh=True), steps=6, resume=True)
     for name in ("reward", "tokens", "planner/entropy", "worker/advantage_size"):
         assert [one[name] for one in parts] == pytest.approx([one[name] for one in whole], abs=1e-4), name
+
+
+def test_a_prompt_that_is_longer_than_the_window_is_the_agents_failure(tmp_path: Path) -> None:
+    long = Problem("long", "w10 " * 300, ("w5",))
+    (told,) = learned(tmp_path, model(("one", "two"), fresh=True), steps=1, problems=[*PROBLEMS[:3], long])
+    assert told["agent_failed"] == 0.25
+    assert told["infra_failed"] == 0.0
+    failed = [one for one in records.read(tmp_path / records.ROLLOUTS) if one["status"] == "agent_failed"]
+    assert all("window" in one["error"] and one["reward"] == 0.0 for one in failed)
