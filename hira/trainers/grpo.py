@@ -5,6 +5,7 @@ number of its rows; each row carries its weight in the mask and the update one n
 on how rows are packed; micro-batches are of one role, whose adapter acts; the reference is the base without adapter.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -283,7 +284,9 @@ class RoleTrainer(GRPOTrainer):
         """TRL's log, and a line of `metrics.jsonl`."""
         super().log(logs, start_time)
         if self.accelerator.is_main_process:
-            plain = {name: value for name, value in logs.items() if isinstance(value, int | float)}
+            plain = {
+                name: value for name, value in logs.items() if isinstance(value, int | float) and math.isfinite(value)
+            }
             records.append(self.folder / records.METRICS, [{"step": self.state.global_step, **plain}])
 
     def _record(self, collected: Collected, credited: Credited) -> None:
