@@ -1,15 +1,13 @@
 """A configuration becomes a training run: questions, settings, workflow, rewards, credit, weights."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from hira.chosen import made_workflow, options_of
+from hira.chosen import made_workflow
 from hira.errors import UsageError
 from hira.evaluation import data
 from hira.evaluation.data import Wanted
@@ -17,7 +15,7 @@ from hira.rewards.accuracy import ByJudge, ByWords
 from hira.rewards.match import contains, equal, exact, f1
 from hira.rewards.matpo import WithFormat
 from hira.rewards.reward import Reward
-from hira.settings import Settings, did_you_mean, nearest
+from hira.settings import Settings, did_you_mean
 from hira.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataPart, RewardPart
 from hira.trainers.credit import Credit
@@ -64,7 +62,9 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
     workflow = made_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
         what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
-        raise UsageError(f"{what}, which the workflow {workflow.name!r} has not", fix=f'use workflow = "{recipe.workflow}"')
+        raise UsageError(
+            f"{what}, which the workflow {workflow.name!r} has not", fix=f'use workflow = "{recipe.workflow}"'
+        )
     _check_credit(configuration, recipe)
     out = folder / configuration.out
     plan = Plan(configuration, recipe, settings, workflow, problems_of(configuration.data, folder, "train"),
@@ -106,7 +106,9 @@ def settings_of(
     if configuration.workflow:
         own["workflows"] = {own["workflow"]: dict(configuration.workflow)}
     own.setdefault("journal", "off")
-    quiet = {name: value for name, value in environ.items() if name not in ("HIRA_MODEL", "HIRA_BASE_URL", "HIRA_PROFILE")}
+    quiet = {
+        name: value for name, value in environ.items() if name not in ("HIRA_MODEL", "HIRA_BASE_URL", "HIRA_PROFILE")
+    }
     names = {name: f"settings.{name}" for name in own}
     return load_settings({"model": "offline", **own}, quiet, folder, home, names)
 
@@ -179,5 +181,7 @@ def goes_on(plan: Plan) -> bool:
     changed = [name for name in mine if mine[name] != theirs[name] and name != "out"]
     if changed:
         what = f"the folder holds a run with another {changed[0]!r}"
-        raise UsageError(what, where=str(plan.folder), fix="name another with out=FOLDER, or go on with --resume FOLDER")
+        raise UsageError(
+            what, where=str(plan.folder), fix="name another with out=FOLDER, or go on with --resume FOLDER"
+        )
     return True

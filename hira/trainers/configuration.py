@@ -1,18 +1,18 @@
 """What a training run is to do: a TOML file with dotted overrides (`train.steps=200`), checked before anything is loaded.
 
-    recipe = "matpo"
+recipe = "matpo"
 
-    [model]
-    name = "Qwen/Qwen3-4B-Instruct-2507"
+[model]
+name = "Qwen/Qwen3-4B-Instruct-2507"
 
-    [data]
-    train = "questions.jsonl"
+[data]
+train = "questions.jsonl"
 
-    [settings]              # as in hira.toml: what the rollouts' runs may use
-    docs = ["documents"]
+[settings]              # as in hira.toml: what the rollouts' runs may use
+docs = ["documents"]
 
-    [train]
-    steps = 200
+[train]
+steps = 200
 """
 
 import json
@@ -191,7 +191,9 @@ def _override(values: dict[str, Any], text: str) -> None:
     name, equals, value = text.partition("=")
     parts = name.split(".")
     if not equals or not all(parts):
-        raise UsageError(f"{text!r} is no override", fix="write a file of TOML, then SECTION.KEY=VALUE, such as train.lr=1e-5")
+        raise UsageError(
+            f"{text!r} is no override", fix="write a file of TOML, then SECTION.KEY=VALUE, such as train.lr=1e-5"
+        )
     _check_path(parts)
     table = values
     for part in parts[:-1]:

@@ -126,7 +126,7 @@ def _message(wire: Mapping[str, Any]) -> Message:
     )
     content = wire.get("content") or ""
     if not isinstance(content, str):
-        raise TypeError("a message with media")  # noqa: TRY004 - told with its line
+        raise TypeError("a message with media")
     return Message(wire["role"], content, calls=calls, call_id=str(wire.get("tool_call_id", "")))
 
 

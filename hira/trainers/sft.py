@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from hira.errors import HiraError, UsageError
 from hira.trainers import records

@@ -6,22 +6,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from transformers import TrainerCallback
+
 from hira.casting import Crew, crew
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.rewards.reward import Reward
 from hira.settings import Settings
 from hira.trainers import records
+from hira.trainers.checkpoints import last_checkpoint, step_of
 from hira.trainers.credit import Credit
 from hira.trainers.exam import Exam
-from hira.trainers.checkpoints import last_checkpoint, step_of
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.live import LivePolicy
 from hira.trainers.recording import Recording
 from hira.trainers.rollouts import Collector, Deadlines, Problem, Rollouts, teams_of
 from hira.trainers.update import Updates
 from hira.workflows.workflow import Workflow
-from transformers import TrainerCallback
 
 EXAMS = "exams.jsonl"
 Told = Callable[[Mapping[str, Any]], None]

@@ -22,9 +22,13 @@ def configured(args: argparse.Namespace, shell: Shell) -> Configuration:
         return found.model_copy(update={"out": place})
     files = [one for one in args.configuration if "=" not in one]
     if len(files) > 1:
-        raise UsageError(f"two files: {files[0]!r} and {files[1]!r}", fix="name one, then overrides such as train.lr=1e-5")
+        raise UsageError(
+            f"two files: {files[0]!r} and {files[1]!r}", fix="name one, then overrides such as train.lr=1e-5"
+        )
     if not args.configuration:
-        raise UsageError("no run is described", fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one")
+        raise UsageError(
+            "no run is described", fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one"
+        )
     file = shell.folder / files[0] if files else None
     return load(file, [one for one in args.configuration if "=" in one])
 

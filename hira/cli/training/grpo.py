@@ -31,7 +31,9 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
 
     assembling.keep(plan)
     shell.tell(f"hira-train: {'going on' if found.begun else 'begun'} in {plan.folder}")
-    reinforced(plan, resume=found.begun, tell=lambda line: shell.tell(f"hira-train: {line}"), stepped=Steps(shell, plan.folder))
+    reinforced(
+        plan, resume=found.begun, tell=lambda line: shell.tell(f"hira-train: {line}"), stepped=Steps(shell, plan.folder)
+    )
     profile.write(plan)
     page = written(plan.folder)
     shell.tell(f"hira-train: done; what happened is in {page}")
@@ -50,7 +52,9 @@ class Steps:
         from hira.trainers.page.writing import written
 
         if told.get("exam"):
-            self.shell.tell(f"  step {told['step']}: held-out {_share(told['sampled'])} at T 1, {_share(told['greedy'])} greedy")
+            self.shell.tell(
+                f"  step {told['step']}: held-out {_share(told['sampled'])} at T 1, {_share(told['greedy'])} greedy"
+            )
         elif "loss" in told:
             figures = ", ".join(f"{name} {told[name]:.3g}" for name in SHOWN if name in told)
             self.shell.tell(f"  step {told['step']}: {figures}")

@@ -54,7 +54,9 @@ def _demo(command: Parser) -> None:
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another world (0)")
     command.add_argument("--recipe", default="matpo", choices=NAMES, help="how roles are credited (matpo)")
     command.add_argument("--updates", type=int, metavar="N", help="how many updates of reinforcement")
-    command.add_argument("--small", action="store_true", help="in miniature: half a minute, which shows no more than that it runs")
+    command.add_argument(
+        "--small", action="store_true", help="in miniature: half a minute, which shows no more than that it runs"
+    )
     command.add_argument("--debug", action="store_true", help="show tracebacks")
 
 
@@ -70,6 +72,5 @@ def _going_on(command: Parser) -> None:
 def _eval(command: Parser) -> None:
     command.add_argument("run", metavar="RUN", help="the folder of a run")
     command.add_argument("data", metavar="DATA", help="questions, as hira eval takes them")
-    command.add_argument("--base", action="store_true", help="score the base without adapters as well")
     command.add_argument("flags", nargs="...", metavar="FLAG", help="flags of hira eval, such as --docs DIR")
     command.add_argument("--debug", action="store_true", help="show tracebacks")

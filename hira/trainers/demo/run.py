@@ -1,10 +1,8 @@
 """The demo from nothing to a model that answers: a world, lessons, reinforcement, and what is left to ask with."""
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,9 @@ from hira.trainers.demo import world
 from hira.trainers.demo.lessons import Taught, played, settings_of, taught
 from hira.trainers.demo.model import model, renamed
 from hira.trainers.demo.teacher import Faults
+from hira.trainers.page.writing import written
+from hira.trainers.profile import ADAPTERS, save_adapter, write_profiles
+from hira.trainers.rollouts import Problem
 from hira.workflows.matpo import MATPO
 
 DAY = 1_767_225_600.0  # 2026-01-01: rollouts of every day have the same prompts
@@ -37,8 +38,12 @@ class Sizes:
     rate: float = 2e-3
     rank: int = 8
     exam: int = 4
-    every: int = 10
-    faults: Faults = field(default_factory=Faults)
+    every: int = 0
+    faults: Faults = Faults()
+
+
+MINIATURE = Sizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
+"""Enough to go all the way through, too little to learn anything."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,11 @@ class Demo:
         made = self.begun()
         self.learned(made)
         self.reinforced()
+        self.left()
+
+    @property
+    def held_out(self) -> list[Problem]:
+        return world.made(self.seed).problems(held_out=True)
 
     def begun(self) -> Taught:
         here = world.made(self.seed)
@@ -109,9 +119,7 @@ class Demo:
         from hira.trainers.update import Updates
 
         own, here = self.sizes, world.made(self.seed)
-        tokenizer, adapted = opened(
-            str(self.folder / "model"), [ADAPTER], Lora(own.rank, 2 * own.rank), bits=32
-        )
+        tokenizer, adapted = opened(str(self.folder / "model"), [ADAPTER], Lora(own.rank, 2 * own.rank), bits=32)
         adapted.double()  # sampling does not hang on which rows happen to share a batch
         self.tell(f"MATPO GRPO with LoRA, {own.updates} updates of {own.questions} x {own.attempts} rollouts")
         Training(
@@ -138,5 +146,22 @@ class Demo:
             making=Making(own.questions, own.attempts, day=DAY),
             examining=Examining(here.problems(held_out=True), own.every, own.exam),
             tell=self.tell,
-            stepped=self.stepped,
+            stepped=self._stepped,
         ).run()
+        save_adapter(adapted.float(), tokenizer, ADAPTER, self.folder / ADAPTERS)
+
+    def left(self) -> None:
+        """What is needed to ask: the profiles."""
+        options = {"max_subtasks": self.workflow.max_subtasks, "worker_calls": self.workflow.worker_calls}
+        write_profiles(
+            self.folder,
+            model=str(self.folder / "model"),
+            adapters={"*": ADAPTER},
+            settings=settings_of(self.documents),
+            options=options,
+            sampling={"temperature": 0.0},
+        )
+
+    def _stepped(self, told: Mapping[str, Any]) -> None:
+        self.stepped(told)
+        written(self.folder)

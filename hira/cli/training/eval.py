@@ -1,0 +1,19 @@
+"""`hira-train eval`: `hira eval` with what a run trained."""
+
+import argparse
+from pathlib import Path
+
+import hira.cli
+from hira.cli.shell import Shell
+from hira.errors import UsageError
+from hira.settings import PROFILE
+
+
+def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
+    run = shell.folder / args.run
+    if not (run / PROFILE).is_file():
+        fix = "name the folder of a run that has ended; one that has not goes on with hira-train grpo --resume"
+        raise UsageError("there is no profile", where=str(run), fix=fix)
+    flags = [*args.flags, *(["--debug"] if args.debug else [])]
+    out = [] if "--out" in flags else ["--out", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]
+    return hira.cli.main(["eval", args.data, "--profile", str(run), *out, *flags], shell)

@@ -1,0 +1,25 @@
+"""`hira-train sft`: a cold start."""
+
+import argparse
+
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.cli.training import check_installed
+from hira.cli.training.configured import going
+from hira.trainers import assembling, profile
+
+
+def sft(args: argparse.Namespace, shell: Shell) -> int:
+    found = going(args, shell)
+    plan = found.plan
+    check_installed()
+    from hira.trainers.teaching import learned
+
+    assembling.keep(plan)
+    shell.tell(f"hira-train: {'going on' if found.begun else 'begun'} in {plan.folder}")
+    learned(plan, shell.folder, resume=found.begun, tell=lambda line: shell.tell(f"hira-train: {line}"),
+            stepped=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"))  # fmt: skip
+    profile.write(plan)
+    starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
+    shell.say(f"hira-train grpo … {starts}")
+    return OK

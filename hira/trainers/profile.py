@@ -1,0 +1,106 @@
+"""What a run leaves for those who ask: adapters with their tokenizer, and profiles that name them.
+
+`profile.toml` is for this process, `served.toml` for a server that serves the adapters by their names (`hira-train
+serve`). Both have the form of hira.toml, and begin their paths at the run's folder.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hira.errors import UsageError
+from hira.settings import PROFILE, SERVED, Settings
+from hira.trainers.assembling import Plan
+
+ADAPTERS = "adapters"
+BASE = "hira-base"
+"""What a server calls the base."""
+
+
+def save_adapters(plan: Plan, model: Any, tokenizer: Any) -> None:
+    """Each adapter in a folder of its own, with the tokenizer that it was trained with."""
+    for name in dict.fromkeys(plan.configuration.model.adapters.values()):
+        save_adapter(model, tokenizer, name, plan.folder / ADAPTERS)
+
+
+def save_adapter(model: Any, tokenizer: Any, name: str, folder: Path) -> None:
+    """The adapter as `folder/NAME`. PEFT puts all but the one called `default` into a folder of their name itself."""
+    model.save_pretrained(folder / name if name == "default" else folder, selected_adapters=[name])
+    tokenizer.save_pretrained(folder / name)
+
+
+def write(plan: Plan) -> None:
+    """Both profiles of a run."""
+    write_profiles(
+        plan.folder,
+        model=plan.configuration.model.name,
+        adapters=plan.configuration.model.adapters,
+        settings=plan.settings,
+        options=plan.configuration.workflow,
+    )
+
+
+def write_profiles(
+    folder: Path,
+    *,
+    model: str,
+    adapters: Mapping[str, str],
+    settings: Settings,
+    options: Mapping[str, Any],
+    sampling: Mapping[str, Any] | None = None,
+) -> None:
+    """`sampling` are further settings for those who ask, such as a temperature."""
+    general: dict[str, Any] = {"workflow": settings.workflow, **(sampling or {})}
+    if settings.dialect:
+        general["dialect"] = settings.dialect
+    docs = [one for one in settings.docs if one.resolve().is_relative_to(folder.resolve())]
+    if docs:
+        general["docs"] = [os.path.relpath(one.resolve(), folder.resolve()) for one in docs]
+    other = adapters.get("*", "")
+    named = {role: name for role, name in adapters.items() if role != "*"}
+    options = {f"workflows.{settings.workflow}": dict(options)} if options else {}
+    here = {"model": f"hf:{beside(model, folder)}", **general}
+    if other:
+        here["adapter"] = f"./{ADAPTERS}/{other}"
+    roles = {f"roles.{role}": {"adapter": f"./{ADAPTERS}/{name}"} for role, name in named.items()}
+    _write(folder / PROFILE, "For this process: hira ask --profile FOLDER", here, {**roles, **options})
+    there = {"model": other or BASE, "base_url": "http://127.0.0.1:8000/v1", **general}
+    roles = {f"roles.{role}": {"model": name} for role, name in named.items()}
+    _write(folder / SERVED, "For a server of the adapters: hira-train serve FOLDER", there, {**roles, **options})
+
+
+def beside(model: str, folder: Path) -> str:
+    """A model's folder within the run's as `./…`, any other folder whole; a name of the Hub as it is."""
+    place = Path(model).expanduser()
+    if not place.is_dir():
+        return model
+    whole = place.resolve()
+    return f"./{whole.relative_to(folder.resolve())}" if whole.is_relative_to(folder.resolve()) else str(whole)
+
+
+def _write(path: Path, told: str, values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> None:
+    lines = [f"# {told}", *(f"{name} = {_toml(value)}" for name, value in values.items())]
+    for table, own in tables.items():
+        lines += ["", f"[{'.'.join(map(_key, table.split('.', 1)))}]"]
+        lines += [f"{name} = {_toml(value)}" for name, value in own.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _key(name: str) -> str:
+    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else json.dumps(name)
+
+
+def _toml(value: Any) -> str:
+    """A plain value in TOML, which writes text, numbers, truth values and lists as JSON does."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def adapters_of(run: Path) -> dict[str, Path]:
+    """The adapters that a run saved, by name. Raises `UsageError` if there are none."""
+    found = {path.parent.name: path.parent for path in sorted(run.glob(f"{ADAPTERS}/*/adapter_config.json"))}
+    if not found:
+        fix = "name the folder of a run that has ended; one that has not goes on with hira-train grpo --resume"
+        raise UsageError("there are no adapters", where=str(run), fix=fix)
+    return found

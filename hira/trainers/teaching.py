@@ -1,0 +1,134 @@
+"""`hira-train sft` behind its command line: a cold start from conversations, or from the model's own right answers."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hira.casting import crew
+from hira.errors import HiraError, UsageError
+from hira.policies.local.batching import BatchingEngine
+from hira.policies.local.template import Template
+from hira.trainers.assembling import Plan, reward_of
+from hira.trainers.lessons import read_lessons
+from hira.trainers.live import LivePolicy
+from hira.trainers.packing import adapter_of
+from hira.trainers.profile import save_adapters
+from hira.trainers.reinforcing import Weights, loaded, making_of
+from hira.trainers.rollouts import Rollouts, teams_of
+from hira.trainers.rows import Row
+from hira.trainers.sft import Lessons, Teaching
+from hira.trainers.weights import activate
+
+Tell = Callable[[str], None]
+
+
+def learned(
+    plan: Plan, folder: Path, *, resume: bool, tell: Tell, stepped: Callable[[Mapping[str, Any]], None]
+) -> None:
+    """Teach each adapter the conversations of its roles, and save it. `folder` is where files are named from."""
+    weights = loaded(plan)
+    rows = _rows(plan, weights, folder, tell)
+    adapters = plan.configuration.model.adapters
+    for name in dict.fromkeys(adapters.values()):
+        own = [row for row in rows if adapter_of(row.role, adapters) == name]
+        if not own:
+            tell(f"no conversation is of a role of the adapter {name!r}: it stays as it is")
+            continue
+        tell(f"adapter {name!r}: {len(own)} conversations, {sum(row.tokens for row in own):,} tokens to learn")
+        activate(weights.model, name)
+        weights.model.set_adapter(name)  # the others are not trained meanwhile
+        place = plan.folder / "sft" / name
+        done = last_saved(place) if resume else None
+        told = _telling(name, stepped)
+        teaching = Teaching(weights.model, weights.tokenizer, own, lessons_of(plan), place, tell=told)
+        teaching.train(resume_from_checkpoint=str(done) if done else None)
+    save_adapters(plan, weights.model, weights.tokenizer)
+
+
+def lessons_of(plan: Plan) -> Lessons:
+    import torch
+
+    part = plan.configuration.sft
+    return Lessons(
+        steps=part.steps,
+        batch=part.batch,
+        learning_rate=part.lr,
+        warmup=part.warmup,
+        heard=part.heard,
+        checkpointing=plan.configuration.train.checkpointing,
+        bf16=torch.cuda.is_available(),
+        seed=plan.configuration.seed,
+        save_every=part.save_every,
+        report_to=plan.configuration.train.report_to,
+    )
+
+
+def last_saved(place: Path) -> Path | None:
+    """The newest checkpoint that transformers has finished: its state is written last."""
+    found = [path.parent for path in place.glob("checkpoint-*/trainer_state.json")]
+    return max(found, key=lambda one: int(one.name.rpartition("-")[2]), default=None)
+
+
+def _telling(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:
+    return lambda step, loss: stepped({"adapter": name, "step": step, "loss": loss})
+
+
+def _rows(plan: Plan, weights: Weights, folder: Path, tell: Tell) -> Sequence[Row]:
+    part = plan.configuration.sft
+    if part.conversations:
+        template = Template(weights.tokenizer, where=f"model {plan.configuration.model.name!r}")
+        rows = read_lessons(folder / part.conversations, template, plan.recipe.roles)
+    else:
+        rows = asyncio.run(own_best(plan, weights, tell))
+    window = plan.configuration.rollouts.window
+    short = [row for row in rows if row.length <= window]
+    if len(short) < len(rows):
+        tell(f"{len(rows) - len(short)} conversations are longer than {window:,} tokens and are left out")
+    if not short:
+        raise UsageError("there is no lesson", fix="name conversations of these roles, or a longer rollouts.window")
+    return short
+
+
+async def own_best(plan: Plan, weights: Weights, tell: Tell) -> list[Row]:
+    """Rejection sampling: rollouts of the model as it is, of which those with reward enough are kept."""
+    if not plan.problems:
+        fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
+        raise UsageError("there is nothing to learn from", fix=fix)
+    configuration, making = plan.configuration, making_of(plan)
+    engine = BatchingEngine(weights.model, Template(weights.tokenizer))
+    live = LivePolicy(configuration.model.name, weights.tokenizer, engine, dict(configuration.model.adapters))
+    team = await crew(plan.settings, policies={"*": live}, workflow=plan.workflow)
+    rollouts = Rollouts(
+        teams_of(team),
+        plan.workflow,
+        plan.problems,
+        reward_of(plan),
+        making.questions,
+        making.attempts,
+        making.roles,
+        configuration.seed,
+        making.deadlines,
+        making.concurrency,
+        making.recording,
+        day=making.day,
+        tell=tell,
+    )
+    rows: list[Row] = []
+    try:
+        for update in range(configuration.sft.updates):
+            found = await rollouts.collect(update)
+            kept = [
+                one for group in found.groups for one in group.counting if (one.reward or 0) >= configuration.sft.least
+            ]
+            every = sum(len(group.attempts) for group in found.groups)
+            tell(f"{len(kept)} of {every} rollouts earned {configuration.sft.least:g} or more")
+            rows += [row for one in kept for row in one.rows]
+    finally:
+        await team.aclose()
+        await live.aclose()
+    if not rows:
+        raise HiraError(
+            "no rollout earned enough to be learned from", fix="lower sft.least, or sample more: sft.updates"
+        )
+    return rows
