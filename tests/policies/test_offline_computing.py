@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hira.policies.offline import computing, table
+from hira.policies.offline.table.cells import number
 
 ROWS = [
     {"Town": "Bern", "Canton": "BE", "Inhabitants": "134,000"},
@@ -197,4 +198,4 @@ def test_rows_are_read_from_notes_and_from_markdown() -> None:
     ],
 )
 def test_a_cell_is_read_as_a_number(cell: str, value: float | None) -> None:
-    assert table.number(cell) == value
+    assert number(cell) == value

@@ -195,10 +195,9 @@ def tabular(task: str, files: Sequence[str], notes: Sequence[str], roots: Sequen
     question = SHEET_FILE.sub(" ", TABLE_FILE.sub(" ", question))
     titles = " ".join(_TITLE.findall("\n".join(notes)))
     file, about = (named[0], Path(named[0]).stem) if named else (titles or "the table", titles)
-    source = Path(table.__file__).read_text(encoding="utf-8")
     load = f"from_file(located({named[0]!r}, {list(roots)!r}))" if named else f"{rows!r}"
     return (
-        f"# {table.operation(task)}, {file}\n{source}\n\n"
+        f"# {table.operation(task)}, {file}\n{table.source()}\n\n"
         f"print(answer({' '.join(question.split())!r}, {load}, {about!r})"
         ' or "no column of the table fits the question")'
     )

@@ -1,0 +1,35 @@
+"""What a question does with a column: a total, an average, the highest, how many."""
+
+import re
+
+OPERATIONS = (
+    ("average", r"\b(?:average|mean)\b"),
+    ("median", r"\bmedian\b"),
+    ("total", r"\b(?:total|sum|altogether|together|combined)\b"),
+    ("earliest", r"\b(?:oldest|earliest)\b"),
+    ("latest", r"\b(?:youngest|newest|latest)\b"),
+    (
+        "highest",
+        r"\b(?:max|maximum|highest|largest|biggest|(?<!\bat )most|longest|tallest|greatest|deepest|heaviest)\b",
+    ),
+    ("lowest", r"\b(?:min|minimum|lowest|smallest|(?<!\bat )least|fewest|shortest|cheapest|lightest)\b"),
+    ("number", r"\b(?:how many|number of|count)\b"),
+)
+
+
+def operation(question: str) -> str:
+    """What is asked of a column: "total", "average", …; empty if nothing is, or two things at once are."""
+    asked = {name for name, form in OPERATIONS if re.search(form, question.lower())}
+    if asked == {"number", "total"}:
+        return "number"
+    others = asked - {"number"}
+    return (others or asked).pop() if len(others) < 2 and asked else ""
+
+
+def aggregated(asked: str, values: list[float]) -> float:
+    ordered, middle = sorted(values), len(values) // 2
+    if asked == "average":
+        return sum(values) / len(values)
+    if asked == "median":
+        return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return sum(values)

@@ -1,0 +1,121 @@
+"""A question over a table while it is taken apart: its words, which of them are used, and what was understood."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from hira.policies.offline.table.cells import TOKEN, order_of, rank, stem, stems
+from hira.policies.offline.table.rows import Rows
+
+_NEAR = 2
+
+
+@dataclass
+class Condition:
+    """What the cell in `column` has to be, and how that is told; conditions that `join` widen each other."""
+
+    column: str
+    holds: Callable[[str], bool]
+    told: str
+    how: str = "join"
+
+
+@dataclass
+class Reading:
+    """A question being taken apart: its tokens, which of them are used, and what was understood so far.
+
+    Many small steps on one state, since each step sees what those before it used; it lives for one question.
+    """
+
+    question: str
+    rows: Rows
+    about: str
+    tokens: list[str] = field(init=False)
+    stems: list[str] = field(init=False)
+    used: list[bool] = field(init=False)
+    columns: list[str] = field(init=False)
+    orders: dict[str, str] = field(init=False)
+    found: list[Condition] = field(default_factory=list)
+    column: str = ""
+    bounded: str = ""
+
+    def __post_init__(self) -> None:
+        self.tokens = TOKEN.findall(self.question)
+        self.stems = [stem(token.replace(",", "")) for token in self.tokens]
+        self.used = [False] * len(self.tokens)
+        self.columns = list(dict.fromkeys(key for row in self.rows for key in row))
+        self.orders = {name: order_of(name, [row.get(name, "") for row in self.rows]) for name in self.columns}
+
+    def use(self, span: range) -> None:
+        for at in span:
+            self.used[at] = True
+
+    def span(self, start: int, end: int) -> range:
+        places = [at for at, match in enumerate(TOKEN.finditer(self.question)) if start <= match.start() < end]
+        return range(places[0], places[-1] + 1) if places else range(0)
+
+    def says(self, phrases: Iterable[str], at: int) -> str:
+        """The longest of the phrases that stands at a place."""
+        fitting = [
+            one
+            for one in phrases
+            if [token.lower() for token in self.tokens[at : at + one.count(" ") + 1]] == one.split()
+        ]
+        return max(fitting, key=len, default="")
+
+    def named(self, column: str, at: int) -> int:
+        """How many of the tokens from a place on name the column."""
+        own, size = set(stems(column)), 0
+        for end in range(at, len(self.stems)):
+            if self.stems[end] in own:
+                size = end + 1 - at
+            elif not size or self.tokens[end].lower() != "of":
+                break
+        return size
+
+    def before(self, column: str, at: int) -> bool:
+        return any(one in stems(column) for one in self.stems[max(0, at - _NEAR) : at])
+
+    def use_named(self, column: str) -> None:
+        """Use the words of a column's name wherever they stand."""
+        for at, one in enumerate(self.stems):
+            self.used[at] |= one in stems(column)
+
+    def skip(self, at: int) -> int:
+        """Past words that only lead to a cell: "the", "in", "the month of"."""
+        naming = {one for name in self.columns if self.orders[name] != "number" for one in stems(name)}
+        while at < len(self.tokens) and (
+            self.tokens[at].lower() in ("the", "in", "of", "for", "with") or self.stems[at] in naming
+        ):
+            at += 1
+        return at
+
+    def ordinal(self, at: int) -> bool:
+        """Whether a number, a month or a day of the week stands at a place."""
+        if at >= len(self.tokens):
+            return False
+        token = self.tokens[at]
+        return token[0].isdigit() or any(rank(token, kind) is not None for kind in ("month", "day"))
+
+    def ranked(self, at: int, column: str) -> float | None:
+        return rank(self.tokens[at].replace(",", ""), self.orders[column]) if column else None
+
+    def unique(self, column: str) -> bool:
+        return len({row.get(column, "") for row in self.rows}) == len(self.rows)
+
+    def order(self, value: int, start: int, end: int, *, measured: bool = False) -> str:
+        """The column that a value at a place is compared in: named beside it, or the only one of its kind.
+
+        A year is looked for among years, unless it is `measured` ("more than 2000") or a column is named behind it.
+        """
+        token = self.tokens[value]
+        kinds = [kind for kind in ("month", "day") if rank(token, kind) is not None] or ["number", "year"]
+        fitting = [name for name in self.columns if self.orders[name] in kinds]
+        most = max((self.named(name, end) for name in fitting), default=0)
+        named = [name for name in fitting if most and self.named(name, end) == most]
+        year = not measured and rank(token, "year") is not None and "year" in self.orders.values()
+        if not named and not year:
+            named = [name for name in fitting if self.before(name, start)]
+        if not named:
+            wanted = kinds[0] if kinds[0] != "number" else "year" if rank(token, "year") is not None else ""
+            named = [name for name in fitting if self.orders[name] == wanted]
+        return named[0] if len(named) == 1 else ""
