@@ -23,6 +23,7 @@ from hira.policies.offline import OfflinePolicy
 from hira.team import Part, Team
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.files import files_tool
 from hira.tools.python import open_python
 from hira.workflows import HiRA, rollout
 
@@ -45,7 +46,7 @@ worked on, 11 of 18 at first sight, and answered none of 26 unanswerable ones, 1
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "offline"
-SETS = {"questions.jsonl": "documents", "valley.jsonl": "valley", "bakery.jsonl": "bakery"}
+SETS = {"questions.jsonl": "documents", "valley.jsonl": "valley", "bakery.jsonl": "bakery", "sound.jsonl": "sound"}
 RESULTS = HERE / "results" / "offline.md"
 
 
@@ -65,13 +66,16 @@ async def measured(questions: Sequence[dict[str, Any]], documents: Path) -> list
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
         for number, entry in enumerate(questions):
+            files = tuple(DATA / name for name in entry.get("files", ()))
             tools = Toolbox(
                 search=search_documents(index),
                 browse=browse_documents(index),
-                python=open_python(Path(folder) / str(number), readable=(documents,)),
+                python=open_python(Path(folder) / str(number), readable=(documents, *files)),
+                files=files_tool(files) if files else None,
             )
+            team = Team({"*": Part(OfflinePolicy())}, tools=tools, files=files)
             began = time.perf_counter()
-            run = await rollout(HiRA(), entry["question"], Team({"*": Part(OfflinePolicy())}, tools=tools))
+            run = await rollout(HiRA(), entry["question"], team)
             took = (time.perf_counter() - began) * 1000
             answered = run.status == "answered"
             right = answered and expected(run.answer, entry) if entry["answer"] else not (answered or run.citations)
@@ -109,11 +113,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the embedded default.")
     parser.add_argument("--write", action="store_true", help="write the figures to benchmarks/results/offline.md")
     parser.add_argument("--wrong", action="store_true", help="show the answers that were wrong")
+    parser.add_argument("--set", choices=SETS, action="append", help="only this set; repeatable")
     args = parser.parse_args()
     outcomes = []
-    for questions, documents in SETS.items():
+    for questions in args.set or SETS:
         lines = (DATA / questions).read_text(encoding="utf-8").splitlines()
-        outcomes += asyncio.run(measured([json.loads(line) for line in lines], DATA / documents))
+        outcomes += asyncio.run(measured([json.loads(line) for line in lines], DATA / SETS[questions]))
     shown = table(outcomes)
     print(shown)
     for one in outcomes if args.wrong else ():
