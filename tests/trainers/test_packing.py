@@ -1,6 +1,8 @@
 """Rows become micro-batches: within the budget, of one role, the longest first."""
 
 import random
+import subprocess
+import sys
 from itertools import pairwise
 
 from hypothesis import given
@@ -68,3 +70,12 @@ def test_an_empty_micro_batch_has_a_shape() -> None:
 def test_a_role_without_an_adapter_of_its_own_has_that_of_all_others() -> None:
     assert adapter_of("worker", {"planner": "p", "*": "rest"}) == "rest"
     assert adapter_of("worker", {}) == "default"
+
+
+def test_everything_but_the_weights_works_without_torch() -> None:
+    parts = "rows group credit packing measures records recording rollouts seeding transcript update plan checkpoints"
+    code = (
+        f"import sys\nfor part in {parts.split()}: __import__(f'hira.trainers.{{part}}')\nprint('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
