@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the model is made here: nothing is to be looked for anywhere
 
 from plain import Plain, plain_batch, plain_config  # noqa: E402
 from workload import DATA, QWEN_05B, TINY, Thinking, by_chance, model, problems, teams, tokenizer  # noqa: E402
