@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hira.answer import Answer
 from hira.api import Run
 from hira.casting import Crew
-from hira.errors import HiraError
+from hira.errors import HiraError, Interrupted
 from hira.events import Event, RunEnded, record
 from hira.serve.keys import Client, Refused
 
@@ -39,8 +38,12 @@ class Watched:
         return self.task is not None and self.task.done()
 
     @property
-    def answer(self) -> Answer | None:
-        return self.run.answer if self.ended and self.failure is None and self.events else None
+    def status(self) -> str:
+        if not self.ended:
+            return "running"
+        if isinstance(self.failure, Interrupted):
+            return "interrupted"
+        return "failed" if self.failure else self.run.answer.status
 
     def heard(self, event: Event) -> None:
         self.events.append(event)
@@ -63,14 +66,11 @@ class Watched:
 
     def told(self) -> dict[str, Any]:
         """The run in a line of a list."""
-        status = "running"
-        if self.ended:
-            status = "failed" if self.failure else self.run.answer.status
         return {
             "id": self.id,
             "question": self.question,
             "workflow": self.workflow,
-            "status": status,
+            "status": self.status,
             "began": self.began,
         }
 
@@ -113,6 +113,9 @@ class Runs:
                 await run.work(watched.heard, stream=True)
                 client.spent += run.answer.rollout.usage
             watched.failure = run.failure if run.failure and not run.answer.text else None
+        except asyncio.CancelledError:
+            watched.failure = Interrupted("whoever asked went away")
+            raise
         except (HiraError, Refused) as error:
             watched.failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server

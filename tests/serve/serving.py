@@ -1,0 +1,48 @@
+"""A real server in a thread of the test, for clients that speak HTTP."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+from hira.policy import Policy
+from hira.serve.app import application
+from hira.serve.door import LOCAL
+from hira.settings import Settings
+
+
+@dataclass(frozen=True)
+class Served:
+    url: str
+
+
+@contextmanager
+def served(
+    settings: Settings, policies: Mapping[str, Policy] | None = None, hosts: frozenset[str] | None = LOCAL
+) -> Iterator[Served]:
+    listening = socket.create_server(("127.0.0.1", 0))
+    ready = threading.Event()
+    kept: list[uvicorn.Server] = []
+
+    async def run() -> None:
+        async with application(settings, policies=policies, hosts=hosts) as app:
+            server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+            server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+            kept.append(server)
+            ready.set()
+            await server.serve(sockets=[listening])
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()))
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}")
+    finally:
+        kept[0].should_exit = True
+        thread.join(20)
+        listening.close()
+        assert not thread.is_alive()

@@ -1,0 +1,271 @@
+"""`hira serve` as an OpenAI client meets it: plain, streamed, cancelled, with a wrong key, and with nonsense."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from serving import Served, served
+
+from hira.journal import Journal
+from hira.settings import KeySettings, Settings
+from hira.testing import Endpoint
+from hira.workflows import WORKFLOWS
+
+TOWERS = {"Alta": 31, "Brava": 42}
+QUESTION = "How high is the tower of Alta?"
+PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+PICTURE_ELSEWHERE = json.dumps(
+    {"model": "hira", "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}, PICTURE]}]}
+).encode()
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    for name, metres in TOWERS.items():
+        (folder / f"{name}.txt").write_text(f"The tower of {name} is {metres} metres high.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def open_server(docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    journal = tmp_path_factory.mktemp("state") / "journal.sqlite"
+    with served(Settings(model="offline", docs=(docs,), journal=journal)) as server:
+        yield server
+
+
+def client_of(server: Served, key: str = "any") -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0)
+
+
+def asked(client: openai.OpenAI, question: str = QUESTION, model: str = "hira", **more: Any) -> Any:
+    return client.chat.completions.create(model=model, messages=[{"role": "user", "content": question}], **more)
+
+
+def test_there_is_a_model_for_each_workflow(open_server: Served) -> None:
+    client = client_of(open_server)
+    assert [model.id for model in client.models.list()] == list(WORKFLOWS)
+    assert client.models.retrieve("mars").id == "mars"
+
+
+def test_an_answer_comes_with_its_citations_reasoning_and_what_all_roles_took(open_server: Served) -> None:
+    reply = asked(client_of(open_server))
+    (choice,) = reply.choices
+    assert choice.message.content == "The tower of Alta is 31 metres high. [s1]"
+    assert choice.finish_reason == "stop"
+    (annotation,) = choice.message.annotations
+    cited = annotation.url_citation
+    assert choice.message.content[cited.start_index : cited.end_index] == "[s1]"
+    assert "Alta" in cited.url
+    assert "Subtask 1" in choice.message.reasoning_content
+    told = reply.model_extra["hira"]
+    assert (told["status"], told["workflow"]) == ("answered", "hira")
+    assert told["calls"] > 3
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens > 100
+
+
+def test_a_stream_tells_the_work_as_reasoning_then_the_answer_then_what_it_took(open_server: Served) -> None:
+    chunks = list(asked(client_of(open_server), model="mars", stream=True, stream_options={"include_usage": True}))
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    reasoning = "".join(getattr(delta, "reasoning_content", None) or "" for delta in deltas)
+    content = "".join(delta.content or "" for delta in deltas)
+    assert "search(" in reasoning
+    assert content == "The tower of Alta is 31 metres high. [s1]"
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert chunks[-1].usage.total_tokens > 0
+    assert not chunks[-1].choices
+
+
+def test_what_nothing_supports_is_an_answer_without_annotations(open_server: Served) -> None:
+    reply = asked(client_of(open_server), "Who painted the tower of Nowhere?")
+    assert reply.choices[0].message.annotations == []
+    assert reply.model_extra["hira"]["status"] == "insufficient_evidence"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        (b"{", 400, "JSON"),
+        (b"[]", 400, "object"),
+        (b'{"model": "hira"}', 400, "messages"),
+        (b'{"model": "hira", "messages": []}', 400, "messages"),
+        (b'{"model": "hira", "messages": [{"role": "wizard", "content": "x"}]}', 400, "role"),
+        (b'{"model": "hira", "messages": [{"role": "system", "content": "x"}]}', 400, "no message of the user"),
+        (b'{"model": "gpt", "messages": [{"role": "user", "content": "x"}]}', 404, "does not exist"),
+        (b'{"model": "hira", "n": 2, "messages": [{"role": "user", "content": "x"}]}', 400, "one answer"),
+        (
+            b'{"model": "hira", "tools": [{"type": "function"}], "messages": [{"role": "user", "content": "x"}]}',
+            400,
+            "its own tools",
+        ),
+        (
+            PICTURE_ELSEWHERE,
+            400,
+            "data: URI",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_told_in_the_apis_shape(
+    open_server: Served, body: bytes, status: int, says: str
+) -> None:
+    reply = httpx.post(
+        f"{open_server.url}/v1/chat/completions", content=body, headers={"content-type": "application/json"}
+    )
+    assert reply.status_code == status
+    error = reply.json()["error"]
+    assert says in error["message"]
+    assert error["type"] == "invalid_request_error"
+
+
+def test_a_body_of_100_mb_is_refused_and_the_server_stays_up(open_server: Served) -> None:
+    def body() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b" " * 2**20
+
+    with httpx.Client() as client:
+        try:
+            reply = client.post(
+                f"{open_server.url}/v1/chat/completions", content=body(), headers={"content-type": "application/json"}
+            )
+            assert reply.status_code == 413
+        except httpx.WriteError:
+            pass  # the server need not read what it has refused
+    assert asked(client_of(open_server)).choices[0].message.content
+
+
+def test_paths_that_are_not_served_and_other_types_get_the_same_shape(open_server: Served) -> None:
+    for reply in (
+        httpx.get(f"{open_server.url}/v1/embeddings"),
+        httpx.get(f"{open_server.url}/v1/chat/completions"),
+        httpx.post(f"{open_server.url}/v1/chat/completions", content=b"x", headers={"content-type": "text/plain"}),
+    ):
+        assert reply.status_code in (404, 405, 415)
+        assert reply.json()["error"]["message"]
+
+
+def test_a_page_of_another_site_cannot_ask_even_where_no_key_is_needed(open_server: Served) -> None:
+    reply = httpx.get(f"{open_server.url}/v1/models", headers={"host": "evil.example"})
+    assert reply.status_code == 403
+
+
+def test_the_conversation_so_far_is_told_with_the_question(docs: Path) -> None:
+    with Endpoint(["It is 31 metres high."]) as endpoint:
+        settings = Settings(model="m", base_url=endpoint.base_url, docs=(docs,), api_key="k")
+        with served(settings) as server:
+            turns = [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Which towers are there?"},
+                {"role": "assistant", "content": "Alta and Brava."},
+                {"role": "user", "content": "How high is the first?"},
+            ]
+            client_of(server).chat.completions.create(model="direct", messages=turns)  # type: ignore[arg-type]
+        told = json.dumps(endpoint.requests[-1].body)
+    assert all(part in told for part in ("How high is the first?", "Alta and Brava.", "Be brief."))
+
+
+def test_an_attached_file_is_read(open_server: Served) -> None:
+    data = base64.b64encode(b"The cook of the ferry is Bettine Aalto.\n").decode()
+    parts = [
+        {"type": "text", "text": "Who is the cook of the ferry?"},
+        {"type": "file", "file": {"filename": "crew.txt", "file_data": f"data:text/plain;base64,{data}"}},
+    ]
+    messages: Any = [{"role": "user", "content": parts}]
+    reply = client_of(open_server).chat.completions.create(model="mams", messages=messages)
+    assert "Bettine Aalto" in (reply.choices[0].message.content or "")
+
+
+def test_when_the_client_goes_away_its_run_ends_and_can_be_gone_on_with(docs: Path, tmp_path: Path) -> None:
+    with Endpoint(lambda _: "late", delay=30.0) as endpoint:
+        settings = Settings(
+            model="m", base_url=endpoint.base_url, docs=(docs,), api_key="k", journal=tmp_path / "j.sqlite"
+        )
+        with served(settings) as server:
+            for streamed in (False, True):
+                client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="x", max_retries=0, timeout=0.7)
+                with pytest.raises(openai.APITimeoutError):
+                    for _ in asked(client, stream=streamed):
+                        pass
+            deadline = time.monotonic() + 10
+            while True:
+                listed = httpx.get(f"{server.url}/api/runs").json()
+                assert "runs" in listed, listed
+                runs = listed["runs"]
+                if all(run["status"] != "running" for run in runs) or time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)
+            assert [run["status"] for run in runs] == ["interrupted", "interrupted"]
+        entries = Journal(tmp_path / "j.sqlite").runs()
+        assert [entry.state for entry in entries] == ["interrupted", "interrupted"]
+
+
+KEYS = {
+    "ada": KeySettings.model_validate({"key": "key-of-ada-1", "concurrency": 2}),
+    "bob": KeySettings.model_validate({"key": "key-of-bob-2", "max_tokens": 500}),
+}
+
+
+@pytest.fixture(scope="module")
+def keyed_server(docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    journal = tmp_path_factory.mktemp("keyed") / "journal.sqlite"
+    with served(Settings(model="offline", docs=(docs,), journal=journal, keys=KEYS)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("key", ["wrong", "key-of-ada-", "key-of-ada-11"])
+def test_a_wrong_key_is_refused_everywhere(keyed_server: Served, key: str) -> None:
+    with pytest.raises(openai.AuthenticationError):
+        asked(client_of(keyed_server, key))
+    for path in ("/v1/models", "/api/runs", "/api/runs/any"):
+        assert httpx.get(keyed_server.url + path, headers={"authorization": f"Bearer {key}"}).status_code == 401
+
+
+def test_nobody_sees_what_another_key_has_asked(keyed_server: Served) -> None:
+    run = asked(client_of(keyed_server, "key-of-ada-1")).model_extra["hira"]["run_id"]
+
+    def seen(key: str, path: str) -> httpx.Response:
+        return httpx.get(keyed_server.url + path, headers={"authorization": f"Bearer {key}"})
+
+    assert run in [one["id"] for one in seen("key-of-ada-1", "/api/runs").json()["runs"]]
+    assert run not in [one["id"] for one in seen("key-of-bob-2", "/api/runs").json()["runs"]]
+    assert seen("key-of-ada-1", f"/api/runs/{run}").json()["answer"]["status"] == "answered"
+    for path in (f"/api/runs/{run}", f"/api/runs/{run}/events"):
+        assert seen("key-of-bob-2", path).status_code == 404
+    assert "key-of" not in run
+
+
+def test_a_key_that_has_spent_its_budget_is_told_so(keyed_server: Served) -> None:
+    bob = client_of(keyed_server, "key-of-bob-2")
+    assert asked(bob).usage.total_tokens > 500
+    with pytest.raises(openai.RateLimitError, match="budget of the key 'bob' is used up"):
+        asked(bob)
+    streamed = asked(bob, stream=True)
+    with pytest.raises(openai.APIError, match="budget of the key"):
+        list(streamed)
+    assert asked(client_of(keyed_server, "key-of-ada-1")).choices
+
+
+def test_an_endpoint_that_refuses_its_key_is_no_fault_of_the_client(docs: Path) -> None:
+    with Endpoint(faults=lambda _: "401") as endpoint:
+        settings = Settings(model="m", base_url=endpoint.base_url, docs=(docs,), api_key="secret-of-the-server")
+        with served(settings) as server, pytest.raises(openai.APIStatusError) as failed:
+            asked(client_of(server))
+    assert failed.value.status_code == 502
+    assert "secret-of-the-server" not in str(failed.value)
+    assert endpoint.base_url not in str(failed.value)
+
+
+def test_litellm_speaks_to_it_unchanged(open_server: Served) -> None:
+    litellm = pytest.importorskip("litellm")
+    reply = litellm.completion(
+        model="openai/hira",
+        api_base=f"{open_server.url}/v1",
+        api_key="any",
+        messages=[{"role": "user", "content": QUESTION}],
+    )
+    assert "31 metres" in reply.choices[0].message.content

@@ -1,0 +1,137 @@
+"""The live page in a real browser, on real runs."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from browser import Browser, browser, missing
+from serving import served
+
+from hira.policy import Request
+from hira.settings import Settings
+from hira.testing import Endpoint, calling
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+ASK = "document.getElementById('question').value = arguments[0]; document.getElementById('ask').requestSubmit()"
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "towers.md").write_text(
+        "# Towers\n\nThe tower of Alta was built by Edda Brand. The tower of Alta is 31 metres high.\n\n"
+        "Edda Brand studied in Lund. She kept bees.\n",
+        encoding="utf-8",
+    )
+    return folder
+
+
+@pytest.fixture
+def driven(tmp_path: Path) -> Iterator[Browser]:
+    with browser(tmp_path / "profile") as one:
+        yield one
+
+
+def go(driven: Browser, url: str) -> None:
+    driven.send("POST", "/url", {"url": url})
+
+
+def until(driven: Browser, script: str, what: Callable[[Any], bool] = bool) -> Any:
+    """What the script returns, as soon as that is what it should be."""
+    deadline = time.monotonic() + 20
+    while not what(found := driven.run(script)):
+        assert time.monotonic() < deadline, f"{script}: {found!r}, {driven.run('return document.body.innerText')!r}"
+        time.sleep(0.05)
+    return found
+
+
+def test_a_question_grows_into_an_answer_whose_passage_can_be_opened_and_is_found_again(
+    driven: Browser, docs: Path, tmp_path: Path
+) -> None:
+    settings = Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")
+    with served(settings) as server:
+        go(driven, f"{server.url}/")
+        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+        driven.run(ASK, "How high is the tower of Alta?")
+        until(driven, "return document.querySelectorAll('.subtask').length >= 1")
+        answer = until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+        assert "31 metres" in answer
+        assert until(driven, "return document.querySelectorAll('.facts li').length") >= 1
+        driven.run("document.querySelector('.cite').click()")
+        assert "31 metres" in until(driven, "return document.querySelector('#source:not([hidden]) mark')?.textContent")
+        driven.press("\ue00c")
+        until(driven, "return document.getElementById('source').hidden")
+        driven.run("location.reload()")
+        assert "31 metres" in until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+        assert driven.run("return document.querySelector('.status').textContent") == "answered"
+        assert until(driven, "return document.querySelectorAll('#runs a, #past').length") >= 1
+    with served(settings) as again:  # another process: the run is in the journal
+        (run,) = httpx.get(f"{again.url}/api/runs").json()["runs"]
+        go(driven, f"{again.url}/#/{run['id']}")
+        assert "31 metres" in until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+        assert driven.run("return document.querySelectorAll('.subtask').length") >= 1
+
+
+def scripted(request: Request) -> Any:
+    """A planner that hands out a subtask, and answers once it has to."""
+    return "\\boxed{nothing yet}" if request.choose == "none" else calling("subtask", task="Find the tower's height.")
+
+
+def slow_but_for_the_planner(request: Request) -> float:
+    return 0.0 if "subtask" in str(request.tools) else 20.0
+
+
+def test_subtasks_are_seen_before_the_answer_and_stop_answers_now(driven: Browser, docs: Path, tmp_path: Path) -> None:
+    with Endpoint(scripted, delay=slow_but_for_the_planner) as endpoint:
+        settings = Settings(
+            model="m", base_url=endpoint.base_url, api_key="k", docs=(docs,), journal=tmp_path / "j.sqlite"
+        )
+        with served(settings) as server:
+            go(driven, f"{server.url}/")
+            until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+            driven.run(ASK, "How high is the tower of Alta?")
+            until(driven, "return document.querySelector('.subtask.busy')?.textContent")
+            assert driven.run("return document.querySelector('.answer').hidden")
+            driven.run("document.querySelector('.stop').click()")
+            until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+            state = driven.run("return document.querySelector('.status').textContent")
+            assert state in ("interrupted", "partial", "insufficient evidence")
+
+
+def test_workflows_stand_side_by_side_on_a_phone_one_below_the_other(
+    driven: Browser, docs: Path, tmp_path: Path
+) -> None:
+    with served(Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")) as server:
+        go(driven, f"{server.url}/")
+        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+        for name in ("rag", "mars"):
+            driven.run(f"document.querySelector('#workflows input[value={name}]').click()")
+        driven.run(ASK, "How high is the tower of Alta?")
+        until(driven, "return document.querySelectorAll('.answer:not([hidden])').length === 3")
+        assert driven.run(
+            "return [...document.querySelectorAll('.meters')].every(one => one.textContent.includes('calls'))"
+        )
+        driven.size(390, 800)
+        assert driven.run("return document.documentElement.scrollWidth") <= 390
+
+
+def test_the_page_asks_for_the_key_where_one_is_needed(driven: Browser, docs: Path) -> None:
+    keys: Any = {"ada": {"key": "key-of-ada-1"}}
+    with served(Settings(model="offline", docs=(docs,), keys=keys)) as server:
+        go(driven, f"{server.url}/")
+        until(driven, "return document.getElementById('key').open")
+        driven.run(
+            "document.getElementById('secret').value = 'key-of-ada-1'; document.querySelector('#key button').click()"
+        )
+        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+
+
+def test_nothing_is_loaded_from_elsewhere(docs: Path) -> None:
+    with served(Settings(model="offline", docs=(docs,))) as server:
+        reply = httpx.get(f"{server.url}/")
+        assert "default-src 'none'" in reply.headers["content-security-policy"]
+        assert "http://" not in reply.text
+        assert "https://" not in reply.text
