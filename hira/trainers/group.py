@@ -75,7 +75,7 @@ class Credited:
     """The rows of an update with their normaliser Z, and what was left out.
 
     `sizes` are the sizes of all groups that were compared, `dead` those without a signal, `singletons` members that
-    nobody could be compared with, `excluded` attempts that do not count.
+    nobody could be compared with, `excluded` attempts that do not count, `told` what else is to be told.
     """
 
     rows: tuple[Weighted, ...]
@@ -84,3 +84,4 @@ class Credited:
     dead: int = 0
     singletons: int = 0
     excluded: int = 0
+    told: Mapping[str, float] = field(default_factory=dict)

@@ -53,6 +53,7 @@ def measures(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
         "dead_groups": credited.dead / groups_ if groups_ else 0.0,
         "singletons": credited.singletons,
         "excluded": credited.excluded,
+        **credited.told,
     }
     return told | {f"group_size/{size}": many for size, many in histogram(credited.sizes).items()} | _shares(credited)
 

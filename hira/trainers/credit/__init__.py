@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from hira.trainers.credit.explain import explain
 from hira.trainers.credit.grpo import grpo
 from hira.trainers.credit.mars import mars
+from hira.trainers.credit.marsrl import marsrl
 from hira.trainers.credit.matpo import matpo
 from hira.trainers.group import Credited, Group
 
 Credit = Callable[[Sequence[Group]], Credited]
-CREDITS: dict[str, Callable[..., Credited]] = {"grpo": grpo, "matpo": matpo, "mars": mars}
+CREDITS: dict[str, Callable[..., Credited]] = {"grpo": grpo, "matpo": matpo, "mars": mars, "marsrl": marsrl}
 
-__all__ = ["CREDITS", "Credit", "explain", "grpo", "mars", "matpo"]
+__all__ = ["CREDITS", "Credit", "explain", "grpo", "mars", "marsrl", "matpo"]

@@ -1,0 +1,51 @@
+"""MarsRL: Solver, Verifier and Corrector are each compared with those who answered the very same input."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from hira.errors import HiraError
+from hira.trainers.credit.grpo import Norm, grpo
+from hira.trainers.credit.normal import FLOOR, Scale
+from hira.trainers.group import Attempt, Credited, Group
+
+
+def marsrl(
+    groups: Sequence[Group],
+    *,
+    roles: Collection[str] | None = None,
+    norm: Norm = "dapo",
+    scale: Scale = "group",
+    longest: int = 1,
+    floor: float = FLOOR,
+) -> Credited:
+    """A_i = (r_i - μ_g) / σ_g over the members of one group (MarsRL, eq. 1), which is one step of one problem: the same
+    role, given the same ids. r is the agent's own reward (section 3.2, `hira.rewards.verdict`).
+
+    The paper takes the normalisation from UloRL, where each token counts alike (`norm="dapo"`: w = 1, Z = Σ|o|), and
+    has no KL term. `roles` are those that are trained, None for all: {"solver"} is MarsRL-S, {"verifier", "corrector"}
+    is MarsRL-VC (section 4.3). Raises `HiraError` for a group of several roles or inputs: then the baseline of one
+    would be that of another.
+    """
+    for group in groups:
+        _check_alike(group)
+    chosen = groups if roles is None else [_of(group, roles) for group in groups]
+    return grpo([group for group in chosen if group.attempts], norm=norm, scale=scale, longest=longest, floor=floor)
+
+
+def _check_alike(group: Group) -> None:
+    told = {(row.role, row.input) for attempt in group.attempts for row in attempt.rows if row.part == 0}
+    if len(told) > 1:
+        roles = ", ".join(sorted({role for role, _ in told}))
+        raise HiraError(
+            "the members of a group answered different inputs",
+            where=f"group {group.problem!r} of {roles}",
+            fix="make one group for each input, as hira.trainers.agentic does",
+        )
+
+
+def _of(group: Group, roles: Collection[str]) -> Group:
+    def own(attempt: Attempt) -> Attempt:
+        return replace(attempt, rows=tuple(row for row in attempt.rows if row.role in roles))
+
+    kept = tuple(own(attempt) for attempt in group.attempts if any(row.role in roles for row in attempt.rows))
+    return Group(group.problem, kept)

@@ -1,0 +1,191 @@
+"""The agentic pipeline: a role's groups are trained on while the next role still decodes (MarsRL, section 3.3, Fig. 3).
+
+Many problems are under way at once, each at a step of its own, so the engine is full although every problem has its
+slow replies. A group is released when its last member is done; an update takes all that was released. Nothing here
+knows of models: an engine and a clock that are made up do as well as real ones.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Generic, Protocol, TypeVar
+
+from hira.errors import UsageError
+from hira.team import together
+
+T = TypeVar("T")
+
+
+class Work(Protocol[T]):
+    """A step of one problem: groups that are sampled side by side, each `size` members of one input.
+
+    `then` makes the next step of what came out, one sequence of outputs a group; None ends the problem.
+    """
+
+    @property
+    def groups(self) -> Sequence[str]: ...
+
+    @property
+    def size(self) -> int: ...
+
+    async def sample(self, group: int, number: int) -> T: ...
+
+    def then(self, outputs: Sequence[Sequence[T]]) -> "Work[T] | None": ...
+
+
+Begin = Callable[[int], Awaitable[Work[T] | None]]
+"""The first step of the problem with that number, counted from 0; None if there is nothing to be done for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released(Generic[T]):
+    """A complete group. `version` is that of the weights when it was begun, the oldest that any of its tokens has."""
+
+    problem: int
+    name: str
+    outputs: tuple[T, ...]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How a schedule runs: `problems` under way at once; an update takes at least `least` groups; no token is trained
+    on that was sampled more than `staleness` updates ago; no problem is begun while more than `most` groups wait."""
+
+    problems: int = 16
+    least: int = 16
+    staleness: int = 4
+    most: int = 64
+
+    def __post_init__(self) -> None:
+        for name, least in (("problems", 1), ("least", 1), ("staleness", 0), ("most", self.least)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} is {getattr(self, name)}", fix=f"it has to be at least {least}")
+
+
+class Schedule(Generic[T]):
+    """Samples problem after problem and hands complete groups out to updates.
+
+    >>> while batch := await schedule.take():
+    ...     await train(batch)
+    ...     schedule.updated()
+
+    Staleness is bounded by waiting, and nothing is thrown away: an update is not made before the groups are complete
+    that it would make too old. `total` is how many problems there are, None for no end; `first` the number to begin
+    with, `again` problems to be begun before it.
+    """
+
+    def __init__(
+        self, begin: Begin[T], limits: Limits, *, total: int | None = None, first: int = 0, again: Sequence[int] = ()
+    ) -> None:
+        self.version = 0
+        self.limits = limits
+        self.queue: list[Released[T]] = []
+        self._begin = begin
+        self._numbers = chain(again, count(first) if total is None else range(first, total))
+        self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._sampling: dict[tuple[int, str], int] = {}
+        self._failed: Exception | None = None
+        self._exhausted = False
+        self._updating = False
+        self._changed = asyncio.Event()
+        self.next = first
+
+    @property
+    def problems(self) -> list[int]:
+        """The problems that are under way."""
+        return sorted(self._under_way)
+
+    @property
+    def sampling(self) -> int:
+        """How many groups are being sampled."""
+        return len(self._sampling)
+
+    async def take(self) -> list[Released[T]]:
+        """All complete groups, as soon as there are enough of them; none when every problem is done."""
+        while True:
+            if self._failed is not None:
+                raise self._failed
+            self._admit()
+            over = not self._under_way
+            if (self._due or over) and not self._too_old():
+                break
+            await self._changed.wait()
+        taken, self.queue = self.queue, []
+        self._updating = bool(taken)
+        return taken
+
+    def updated(self, version: int | None = None) -> None:
+        """The weights have changed."""
+        self.version = self.version + 1 if version is None else version
+        self._updating = False
+        self._ring()
+
+    async def aclose(self) -> None:
+        """End what is under way."""
+        self._exhausted = True
+        self._updating = False
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._under_way.clear()
+        self._sampling.clear()
+
+    @property
+    def _due(self) -> bool:
+        return len(self.queue) >= self.limits.least
+
+    def _too_old(self) -> bool:
+        """Whether another update would make a group too old that is still being sampled."""
+        oldest = self.version + 1 - self.limits.staleness
+        return any(version < oldest for version in self._sampling.values())
+
+    def _admit(self) -> None:
+        while not self._exhausted and len(self._under_way) < self.limits.problems and self._room:
+            number = next(self._numbers, None)
+            if number is None:
+                self._exhausted = True
+                return
+            self.next = max(self.next, number + 1)
+            self._under_way[number] = asyncio.create_task(self._work_through(number))
+
+    @property
+    def _room(self) -> bool:
+        return len(self.queue) <= self.limits.most
+
+    async def _work_through(self, number: int) -> None:
+        """All steps of one problem."""
+        try:
+            work = await self._begin(number)
+            while work is not None:
+                outputs = await together([self._group(number, work, at) for at in range(len(work.groups))])
+                work = work.then(outputs)
+        except Exception as error:  # noqa: BLE001 - raised by the next `take`
+            self._failed = self._failed or error
+        finally:
+            self._under_way.pop(number, None)
+            if self._failed is None:
+                self._admit()
+            self._ring()
+
+    async def _group(self, number: int, work: Work[T], at: int) -> tuple[T, ...]:
+        """One group, released as soon as it is complete."""
+        # what begins before an update that is due or under way is one update old when it is trained on
+        while not self.limits.staleness and (self._due or self._updating):
+            await self._changed.wait()
+        key, version = (number, work.groups[at]), self.version
+        self._sampling[key] = version
+        try:
+            outputs = tuple(await together([work.sample(at, member) for member in range(work.size)]))
+        finally:
+            self._sampling.pop(key, None)
+        self.queue.append(Released(number, key[1], outputs, version))
+        self._ring()
+        return outputs
+
+    def _ring(self) -> None:
+        """Wake all who wait for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,271 @@
+"""The agentic pipeline under a virtual clock: what is released, how old it is, and that it ends."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hira.errors import HiraError, UsageError
+from hira.testing.virtual import Stuck, VirtualEngine, virtually
+from hira.trainers.gate import Gate
+from hira.trainers.schedule import Limits, Released, Schedule
+
+
+@dataclass(frozen=True)
+class Row:
+    """A reply that was sampled: whose it is, and the versions of the weights at the beginning of each segment."""
+
+    problem: int
+    step: int
+    group: int
+    number: int
+    versions: tuple[int, ...]
+    tokens: int
+
+
+@dataclass
+class World:
+    """Problems of random shape on one engine. `steps` is the most of a problem, `segment` the most tokens at a time."""
+
+    engine: VirtualEngine
+    seed: int
+    size: int = 3
+    steps: int = 4
+    segment: int | None = None
+    longest: int = 200
+    gate: Gate = field(default_factory=Gate)
+    made: list[Row] = field(default_factory=list)
+    schedule: "Schedule[Row] | None" = None
+
+    async def begin(self, number: int) -> "Step | None":
+        chance = random.Random(f"{self.seed}/{number}")
+        await asyncio.sleep(chance.choice((0, 0, 0.5)))
+        return None if chance.random() < 0.1 else Step(self, number, 1, 1)
+
+
+@dataclass(frozen=True)
+class Step:
+    world: World
+    problem: int
+    step: int
+    many: int
+
+    @property
+    def groups(self) -> Sequence[str]:
+        return [f"{self.step}.{at}" for at in range(self.many)]
+
+    @property
+    def size(self) -> int:
+        return self.world.size
+
+    async def sample(self, group: int, number: int) -> Row:
+        world, versions = self.world, []
+        chance = random.Random(f"{world.seed}/{self.problem}/{self.step}/{group}/{number}")
+        length = min(world.longest, 1 + int(chance.paretovariate(0.8) * 4))
+        for held in range(0, length, world.segment or length):
+            async with world.gate:
+                assert world.schedule
+                versions.append(world.schedule.version)
+                await world.engine.decode(min(world.segment or length, length - held), held)
+        row = Row(self.problem, self.step, group, number, tuple(versions), length)
+        world.made.append(row)
+        return row
+
+    def then(self, outputs: Sequence[Sequence[Row]]) -> "Step | None":
+        assert [len(group) for group in outputs] == [self.size] * self.many
+        chance = random.Random(f"{self.world.seed}/{self.problem}/{self.step}")
+        if self.step == self.world.steps or chance.random() < 0.25:
+            return None
+        return replace(self, step=self.step + 1, many=chance.choice((1, 2)))
+
+
+@dataclass
+class Trained:
+    """What updates were made of: the groups with the version of the weights that they were trained at."""
+
+    batches: list[tuple[int, list[Released[Row]]]] = field(default_factory=list)
+    pending: int = 0
+
+    @property
+    def groups(self) -> list[tuple[int, Released[Row]]]:
+        return [(version, group) for version, batch in self.batches for group in batch]
+
+
+async def trained(
+    world: World,
+    limits: Limits,
+    total: int | None,
+    *,
+    updates: int = 10_000,
+    seconds: float = 1.0,
+    overlapping: bool = False,
+) -> Trained:
+    """Take and update until all is done, or so many updates were made. `overlapping` leaves the engine at work."""
+    done = Trained()
+    schedule = world.schedule = Schedule(world.begin, limits, total=total)
+    while len(done.batches) < updates and (batch := await schedule.take()):
+        done.batches.append((schedule.version, batch))
+        if not overlapping:
+            await world.gate.close()
+        await asyncio.sleep(seconds)
+        schedule.updated()
+        world.gate.open()
+    await schedule.aclose()
+    await asyncio.sleep(0)
+    done.pending = len(asyncio.all_tasks()) - 1 - (world.engine._working is not None)
+    return done
+
+
+shapes = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10**6),
+        "size": st.integers(1, 4),
+        "steps": st.integers(1, 5),
+        "segment": st.sampled_from([None, None, 5, 40]),
+    }
+)
+engines = st.builds(
+    VirtualEngine,
+    places=st.integers(1, 40),
+    step=st.floats(0.001, 0.1),
+    row=st.floats(0, 0.01),
+    turn=st.integers(1, 20),
+)
+limits = st.builds(
+    lambda problems, least, staleness, more: Limits(problems, least, staleness, least + more),
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 4),
+    st.integers(0, 8),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    shape=shapes,
+    engine=engines,
+    limits=limits,
+    total=st.integers(0, 12),
+    seconds=st.floats(0, 5),
+    overlapping=st.booleans(),
+)
+def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_until_all_is_done(
+    shape: dict[str, int], engine: VirtualEngine, limits: Limits, total: int, seconds: float, overlapping: bool
+) -> None:
+    engine = replace(engine)
+    world = World(engine, **shape)
+    done = virtually(trained(world, limits, total, seconds=seconds, overlapping=overlapping))
+    rows = [row for _, group in done.groups for row in group.outputs]
+    for version, group in done.groups:
+        assert sorted(row.number for row in group.outputs) == list(range(world.size))
+        assert {(row.problem, f"{row.step}.{row.group}") for row in group.outputs} == {(group.problem, group.name)}
+        oldest = min(row.versions[0] for row in group.outputs)
+        assert group.version <= oldest
+        assert 0 <= version - group.version <= limits.staleness
+    assert max(Counter(rows).values(), default=1) == 1
+    assert set(rows) == set(world.made)  # nothing that was sampled is lost
+    assert all(len(batch) >= limits.least for _, batch in done.batches[:-1])
+    assert done.pending == 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(shape=shapes, engine=engines, limits=limits, updates=st.integers(0, 6))
+def test_it_may_be_ended_at_any_update_and_leaves_no_call_pending(
+    shape: dict[str, int], engine: VirtualEngine, limits: Limits, updates: int
+) -> None:
+    engine = replace(engine)
+    done = virtually(trained(World(engine, **shape), limits, None, updates=updates))
+    assert len(done.batches) == updates
+    assert done.pending == 0
+
+
+def test_a_group_is_trained_on_while_the_next_role_decodes() -> None:
+    async def run() -> None:
+        world = World(VirtualEngine(), seed=3, steps=3)
+        schedule = world.schedule = Schedule(world.begin, Limits(problems=1, least=1, staleness=1))
+        batch = await schedule.take()
+        assert [group.name for group in batch] == ["1.0"]
+        assert schedule.sampling > 0
+        await schedule.aclose()
+
+    virtually(run())
+
+
+def test_without_staleness_every_step_is_sampled_by_the_weights_it_trains() -> None:
+    world = World(VirtualEngine(), seed=5, steps=5)
+    done = virtually(trained(world, Limits(problems=4, least=3, staleness=0), 10))
+    assert all(version == at for version, group in done.groups for row in group.outputs for at in row.versions)
+
+
+def test_segments_of_one_reply_may_be_sampled_by_several_weights() -> None:
+    world = World(VirtualEngine(), seed=5, steps=3, segment=8)
+    done = virtually(trained(world, Limits(problems=6, least=2, staleness=3), 30))
+    several = [row for _, group in done.groups for row in group.outputs if len(set(row.versions)) > 1]
+    assert several
+    assert all(list(row.versions) == sorted(row.versions) for row in several)
+
+
+def test_a_fault_in_sampling_is_raised_where_groups_are_taken() -> None:
+    class Broken(World):
+        async def begin(self, number: int) -> Step | None:
+            if number == 3:
+                raise HiraError("the search is down")
+            return await super().begin(number)
+
+    with pytest.raises(HiraError, match="the search is down"):
+        virtually(trained(Broken(VirtualEngine(), seed=1), Limits(problems=2, least=1), 10))
+
+
+def test_problems_are_begun_in_order_those_of_before_first() -> None:
+    begun: list[int] = []
+
+    async def begin(number: int) -> None:
+        begun.append(number)
+
+    async def run() -> None:
+        schedule: Schedule[Row] = Schedule(begin, Limits(problems=2), total=9, first=6, again=(2, 4))
+        assert await schedule.take() == []
+
+    virtually(run())
+    assert begun == [2, 4, 6, 7, 8]
+
+
+def test_a_schedule_that_would_wait_for_ever_is_found_out_by_the_clock() -> None:
+    async def run() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(Stuck):
+        virtually(run())
+
+
+def test_limits_that_cannot_work_are_refused() -> None:
+    with pytest.raises(UsageError, match="least is 0"):
+        Limits(least=0)
+    with pytest.raises(UsageError, match="most is 3"):
+        Limits(least=4, most=3)
+
+
+async def test_a_gate_closes_when_all_are_out_and_lets_nobody_in_until_it_opens() -> None:
+    gate, told = Gate(), list[str]()
+
+    async def passing(name: str, seconds: float) -> None:
+        async with gate:
+            told.append(f"{name} in")
+            await asyncio.sleep(seconds)
+            told.append(f"{name} out")
+
+    first = asyncio.create_task(passing("first", 0.02))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(gate.close())
+    await asyncio.sleep(0)
+    second = asyncio.create_task(passing("second", 0))
+    await closing
+    assert told == ["first in", "first out"]
+    gate.open()
+    await asyncio.gather(first, second)
+    assert told[2:] == ["second in", "second out"]
