@@ -1,4 +1,4 @@
-"""What a training run is to do: a TOML file with dotted overrides (`train.steps=200`), checked before anything is loaded.
+"""What a training run is to do: TOML with dotted overrides (`train.steps=200`), checked before anything is loaded.
 
 recipe = "matpo"
 

@@ -72,8 +72,17 @@ class Dealt(Dataset[Row]):
 class Teaching(Trainer):
     """transformers' Trainer with weighted tokens, rows in the order in which they were dealt, and our own record."""
 
-    def __init__(self, model: Any, tokenizer: Any, rows: Sequence[Row], lessons: Lessons, folder: Path,
-                 changed: Changed | None = None, tell: Callable[[int, float], None] = lambda *_: None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        rows: Sequence[Row],
+        lessons: Lessons,
+        folder: Path,
+        changed: Changed | None = None,
+        *,
+        tell: Callable[[int, float], None] = lambda *_: None,
+    ) -> None:
         self.lessons = lessons
         self.folder = folder
         self.tell = tell
@@ -101,8 +110,15 @@ class Teaching(Trainer):
             weights[at, : row.length] = own + (1 - own) * self.lessons.heard
         return {"input_ids": ids, "weights": weights}
 
-    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **_: Any) -> Any:  # noqa: FBT001, FBT002
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: Any,
+        return_outputs: bool = False,  # noqa: FBT001, FBT002 - as the Trainer calls it
+        num_items_in_batch: Any = None,
+    ) -> Any:
         """Σ w·(-log π) / Σ w over the batch; padding stands on the right, where causal attention does not see it."""
+        del num_items_in_batch
         weights = inputs["weights"][:, 1:]
         found = model(input_ids=inputs["input_ids"], use_cache=False)
         wanted = weights > 0

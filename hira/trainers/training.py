@@ -25,6 +25,7 @@ from hira.trainers.update import Updates
 from hira.workflows.workflow import Workflow
 
 EXAMS = "exams.jsonl"
+PATIENT = Deadlines()
 Told = Callable[[Mapping[str, Any]], None]
 
 
@@ -35,7 +36,7 @@ class Making:
     questions: int = 8
     attempts: int = 8
     roles: frozenset[str] | None = None
-    deadlines: Deadlines = Deadlines()
+    deadlines: Deadlines = PATIENT
     concurrency: int = 256
     recording: Recording | None = None
     day: float | None = None
@@ -77,7 +78,7 @@ class Training:
         """Train to the last step. With `resume`, from the last whole checkpoint as if nothing had happened."""
         begun = last_checkpoint(self.folder) if resume else None
         since = step_of(begun) if begun else 0
-        records.cut(self.folder / EXAMS, since - 1 if not since else since)
+        records.cut(self.folder / EXAMS, since or -1)
         with asyncio.Runner() as runner:
             engine = BatchingEngine(self.model, Template(self.tokenizer, where=f"model {self.name!r}"))
             live = LivePolicy(self.name, self.tokenizer, engine, dict(self.updates.adapters))

@@ -4,15 +4,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 
 import hira
 from hira.cli import BUG, INTERRUPTED, OK, code_of
 from hira.cli.shell import Shell, of_this_process
 from hira.cli.training.parser import parser
-from hira.errors import HiraError, UsageError
-
-NEEDED = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
+from hira.errors import HiraError
 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
@@ -47,10 +44,3 @@ def explain(error: HiraError, shell: Shell) -> None:
     first, *rest = [line for line in (error.what, error.where, error.fix) if line]
     told = [f"hira-train: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]
     shell.tell("\n".join(told))
-
-
-def check_installed() -> None:
-    """Raise `UsageError` if the training extra is not installed."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"{missing[0]} is not installed", fix="pip install 'hira[train]'")

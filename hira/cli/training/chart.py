@@ -1,6 +1,7 @@
 """A curve as a few lines of text."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
@@ -20,4 +21,4 @@ def _thinned(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)
     edges = [at * len(values) // width for at in range(width + 1)]
-    return [sum(values[begin:end]) / (end - begin) for begin, end in zip(edges, edges[1:], strict=False)]
+    return [sum(values[begin:end]) / (end - begin) for begin, end in pairwise(edges)]

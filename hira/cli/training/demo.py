@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import hira.cli
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training import check_installed
 from hira.cli.training.chart import chart
 from hira.errors import UsageError
+from hira.trainers.installed import check_installed
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -111,11 +111,11 @@ class View:
         if not self.exams:
             return []
         first, last = self.exams[0], self.exams[-1]
-        return [
-            "", "right answers in training, by update:", *chart(self.right), "",
-            f"held-out questions, temperature 1: {_share(first['sampled'])} -> {_share(last['sampled'])}; "
-            f"greedy: {_share(first['greedy'])} -> {_share(last['greedy'])}; {self.seconds:.0f} seconds",
-        ]  # fmt: skip
+        gained = {name: f"{_share(first[name])} -> {_share(last[name])}" for name in ("sampled", "greedy")}
+        told = (
+            f"held-out questions, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {self.seconds:.0f} s"
+        )
+        return ["", "right answers in training, by update:", *chart(self.right), "", told]
 
     def _draw(self) -> None:
         from rich.text import Text

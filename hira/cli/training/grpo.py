@@ -9,11 +9,11 @@ from typing import Any
 
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training import check_installed
 from hira.cli.training.configured import going
 from hira.errors import HiraError, UsageError
 from hira.trainers import assembling, profile
 from hira.trainers.configurations import path_of
+from hira.trainers.installed import check_installed
 
 SHOWN = ("reward", "dead_groups", "loss", "rollout_seconds", "update_seconds")
 

@@ -25,8 +25,12 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     took = {name: times_of(found, configuration, name) for name in named}
     if args.json:
-        told = {"parameters": found.parameters, "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
-                "peak": found.peak, "seconds": {name: {"rollout": one.rollout, "update": one.update} for name, one in took.items()}}  # fmt: skip
+        told = {
+            "parameters": found.parameters,
+            "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
+            "peak": found.peak,
+            "seconds": {name: {"rollout": one.rollout, "update": one.update} for name, one in took.items()},
+        }
         shell.say(json.dumps(told, indent=2))
         return OK
     shell.say(str(found))
@@ -43,8 +47,16 @@ def work_of(configuration: Configuration) -> Work:
     model, rollouts = configuration.model, configuration.rollouts
     targets = LINEAR if isinstance(model.targets, str) else tuple(model.targets)
     at_once = min(rollouts.concurrency, rollouts.questions * rollouts.attempts)
-    return Work(len(set(model.adapters.values())), model.rank, targets, configuration.train.budget, rollouts.window,
-                at_once, bits=4 if model.bits == 4 else 16, checkpointing=configuration.train.checkpointing)  # fmt: skip
+    return Work(
+        adapters=len(set(model.adapters.values())),
+        rank=model.rank,
+        targets=targets,
+        budget=configuration.train.budget,
+        longest=rollouts.window,
+        at_once=at_once,
+        bits=4 if model.bits == 4 else 16,
+        checkpointing=configuration.train.checkpointing,
+    )
 
 
 def times_of(found: Sheet, configuration: Configuration, device: str) -> Times:

@@ -1,8 +1,8 @@
 """`hira-train serve`: the command that serves a run's adapters, printed or run."""
 
 import argparse
-import os
 import shutil
+import subprocess
 
 from hira.cli import OK
 from hira.cli.shell import Shell
@@ -20,8 +20,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         return OK
     program = shutil.which(words[0])
     if program is None:
-        raise UsageError(
-            "vllm is not installed", fix="pip install vllm on the machine with the GPU, or run the printed command"
-        )
+        fix = "pip install vllm on the machine with the GPU, or run the printed command there"
+        raise UsageError("vllm is not installed", fix=fix)
     shell.tell(f"hira-train: {spelled(words)}")
-    os.execv(program, words)  # noqa: S606 - the server takes this process's place
+    return subprocess.run([program, *words[1:]], check=False).returncode  # noqa: S603 - the command that was printed

@@ -4,9 +4,9 @@ import argparse
 
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training import check_installed
 from hira.cli.training.configured import going
 from hira.trainers import assembling, profile
+from hira.trainers.installed import check_installed
 
 
 def sft(args: argparse.Namespace, shell: Shell) -> int:

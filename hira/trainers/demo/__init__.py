@@ -1,1 +1,1 @@
-"""`hira-train demo`: a model of half a million parameters learns, on a CPU and from nothing, to answer two-hop questions."""
+"""`hira-train demo`: a model of half a million parameters learns two-hop questions on a CPU, from nothing."""

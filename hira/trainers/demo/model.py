@@ -10,22 +10,27 @@ from hira.trainers.demo.world import KINDS
 from hira.trainers.rows import Row
 
 WINDOW = 512
+HIDDEN, HEADS = 128, 4
 
 
 def model(tokenizer: Any, seed: int) -> Any:
-    """A Qwen2 of two layers. A larger initialisation than 0.06 keeps it on a plateau for long."""
+    """A Granite of two layers: a plain decoder, of a family whose tokenizers transformers loads as they were saved.
+
+    A larger initialisation than 0.06 keeps it on a plateau for long.
+    """
     import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from transformers import GraniteConfig, GraniteForCausalLM
 
     torch.manual_seed(seed)
-    return Qwen2ForCausalLM(
-        Qwen2Config(
+    return GraniteForCausalLM(
+        GraniteConfig(
             vocab_size=len(tokenizer),
-            hidden_size=128,
-            intermediate_size=384,
+            hidden_size=HIDDEN,
+            intermediate_size=3 * HIDDEN,
             num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=4,
+            num_attention_heads=HEADS,
+            num_key_value_heads=HEADS,
+            attention_multiplier=(HIDDEN // HEADS) ** -0.5,
             max_position_embeddings=WINDOW,
             initializer_range=0.06,
             tie_word_embeddings=True,

@@ -13,7 +13,7 @@ from hira.trainers.credit import Credit, matpo
 from hira.trainers.demo import world
 from hira.trainers.demo.lessons import Taught, played, settings_of, taught
 from hira.trainers.demo.model import model, renamed
-from hira.trainers.demo.teacher import Faults
+from hira.trainers.demo.teacher import CARELESS, Faults
 from hira.trainers.page.writing import written
 from hira.trainers.profile import ADAPTERS, save_adapter, write_profiles
 from hira.trainers.rollouts import Problem
@@ -39,7 +39,7 @@ class Sizes:
     rank: int = 8
     exam: int = 4
     every: int = 0
-    faults: Faults = Faults()
+    faults: Faults = CARELESS
 
 
 MINIATURE = Sizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
@@ -87,7 +87,7 @@ class Demo:
         made = taught(rollouts, problems)
         self.tell(
             f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents, "
-            f"{100 * made.right:.0f} % of its answers right; {len(made.rows)} conversations, {len(made.tokenizer)} tokens"
+            f"{100 * made.right:.0f} % of them right: {len(made.rows)} conversations, {len(made.tokenizer)} tokens"
         )
         return made
 
@@ -108,7 +108,7 @@ class Demo:
             lessons,
             self.folder / "sft",
             renamed(made.tokenizer),
-            lambda step, loss: stepped({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
+            tell=lambda step, loss: stepped({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
         ).train()
         base.save_pretrained(self.folder / "model")
         made.tokenizer.save_pretrained(self.folder / "model")

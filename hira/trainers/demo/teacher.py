@@ -31,7 +31,7 @@ class Faults:
     misread: float = 0.08
 
 
-NONE = Faults(0.0, 0.0, 0.0)
+CARELESS = Faults()
 
 
 class Teacher:
@@ -68,9 +68,9 @@ class Teacher:
 
     def worker(self, seen: Asked) -> Act:
         wanted = _SUBTASK.match(seen.value("task"))
-        about = wanted and (wanted["person"] or wanted["town"])
-        if not about:
+        if not wanted:
             return Act("## Conclusion\nunknown" if seen.concluding else ENOUGH)
+        about = wanted["person"] or wanted["town"]
         if not seen.results:
             return Act("", (("search", {"query": about}),))
         if not seen.concluding:

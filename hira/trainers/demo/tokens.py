@@ -13,7 +13,7 @@ from typing import Any
 
 from hira.messages import Message
 
-END, PAD = "<|im_end|>", "<|pad|>"
+END, PAD, UNKNOWN = "<|im_end|>", "<|pad|>", "�"
 BEGIN = "<|im_start|>"
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -50,8 +50,8 @@ def tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     letters = dict.fromkeys([*string.printable, *sorted({sign for piece in pieces for sign in piece})])
-    vocabulary = {one: at for at, one in enumerate([PAD, BEGIN, END, "�", *letters])}
-    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="�"))
+    vocabulary = {one: at for at, one in enumerate([PAD, BEGIN, END, UNKNOWN, *letters])}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     inner.decoder = decoders.Fuse()
     inner.add_special_tokens([PAD, BEGIN, END])
@@ -59,11 +59,11 @@ def tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> Any:
     roles = ["system\n", "user\n", "assistant\n"]
     known = dict.fromkeys([*roles, *names, *sources, *pieces])
     inner.add_tokens([AddedToken(one, normalized=False) for one in known])
-    made = PreTrainedTokenizerFast(
+    made = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=inner,
         eos_token=END,
         pad_token=PAD,
-        unk_token="�",  # noqa: S106 - a token of text
+        unk_token=UNKNOWN,
         additional_special_tokens=[BEGIN],
         model_max_length=window,
     )

@@ -1,4 +1,4 @@
-"""Recipes: which workflow is trained, how its rollouts are paid and how that is credited to its roles. One file each."""
+"""Recipes: which workflow is trained, how its rollouts are paid, how that is credited to its roles. One file each."""
 
 from hira.trainers.recipes import grpo, mars, matpo
 from hira.trainers.recipes.recipe import Recipe
