@@ -17,6 +17,8 @@ from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 GENERAL = ("max_subtasks", "parallel", "without")
 """Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
+JUDGE = "judge"
+"""The role that scores answers and reports; no workflow has it."""
 _NO_OPTIONS = frozenset({"name", "experts"})
 
 
@@ -72,7 +74,7 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
     known = getattr(workflow, "roles", None)
     if known is None:
         return
-    anywhere = {role for make in WORKFLOWS.values() for role in make().roles}
+    anywhere = {role for make in WORKFLOWS.values() for role in make().roles} | {JUDGE}
     named = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
     scoped = {role for server in settings.mcp.values() for role in server.roles}
     for role in (*settings.roles, *policies, *scoped):

@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 from hira.answer import Answer
 from hira.casting import budget_of, cast_of, connected
+from hira.chosen import JUDGE
 from hira.errors import UsageError
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import exact_match, match, numeric
@@ -50,11 +52,15 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 @asynccontextmanager
 async def judging(settings: Settings, judge: str | None) -> AsyncIterator[Team]:
     """A team whose role `judge` is played by the model that judges. It decides coolly: temperature 0."""
-    own = settings.roles.get("judge", RoleSettings())
-    changed = own.model_copy(update={"model": judge or own.model, "temperature": own.temperature or 0.0})
-    settings = await connected(settings.changed({"roles": {**settings.roles, "judge": changed}}, "--judge"))
+    own = settings.roles.get(JUDGE, RoleSettings())
+    name = judge or own.model or settings.model
+    changed = own.model_copy(update={"model": name, "temperature": own.temperature or 0.0})
+    general: dict[str, Any] = {"model": name} if name else {}
+    if own.base_url:  # its own place, with its own key or none
+        general |= {"base_url": own.base_url, "api_key": own.api_key}
+    settings = await connected(settings.changed({**general, "roles": {JUDGE: changed}}, "--judge"))
     cast, policies = cast_of(settings, {})
-    if cast["judge"].policy.model == "offline":
+    if cast[JUDGE].policy.model == "offline":
         raise UsageError("`offline` judges no answers", fix="name a model with --judge M, or score with --metric match")
     try:
         yield Team(cast, Rollout("", "", "judge"), budget=budget_of(settings))

@@ -1,0 +1,140 @@
+"""`hira eval` from the command line: what it prints, what it refuses, what goes on."""
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.cli import main
+from hira.cli.shell import Shell
+from hira.testing import Endpoint
+
+QUESTIONS = [
+    {"id": "a", "question": "How high is the tower of Alta?", "answer": "31 metres", "level": "easy"},
+    {"id": "b", "question": "How high is the tower of Brava?", "answer": "43 metres", "level": "easy"},
+    {"id": "c", "question": "Who painted the tower of Alta?", "level": "hard"},
+]
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    for name, metres in {"Alta": 31, "Brava": 42}.items():
+        (tmp_path / "docs" / f"{name}.txt").write_text(f"The tower of {name} is {metres} metres high.\n")
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(one) + "\n" for one in QUESTIONS))
+    return tmp_path
+
+
+def hira(folder: Path, *words: str, **environ: str) -> Said:
+    out, err = io.StringIO(), io.StringIO()
+    environ = {"XDG_CACHE_HOME": str(folder / "cache"), **environ}
+    return Said(main(words, Shell(io.StringIO(), out, err, environ, folder, folder)), out.getvalue(), err.getvalue())
+
+
+OFFLINE = ("--model", "offline", "--docs", "docs")
+
+
+def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None:
+    said = hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "hira,rag", "--out", "out", "--json")
+    assert said.code == 0
+    rows = json.loads(said.out)["rows"]
+    assert [(row["workflow"], row["asked"], round(row["accuracy"] * 3)) for row in rows] == [
+        ("hira", 3, 2),
+        ("rag", 3, 2),
+    ]
+    assert rows[0]["categories"] == {
+        "easy": {"scored": 2, "right": 1, "accuracy": 0.5},
+        "hard": {"scored": 1, "right": 1, "accuracy": 1.0},
+    }
+    made = {path.name for path in (folder / "out").iterdir()}
+    assert {"summary.json", "summary.md", "report.html", "manifest.json", "records.jsonl", "plan.json"} <= made
+    manifest = json.loads((folder / "out/manifest.json").read_text())
+    assert manifest["versions"]["hira"]
+    assert "agents/planner.md" in manifest["prompts"]
+    again = hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "hira,rag", "--out", "out", "--json")
+    assert again.out == said.out
+    assert "6 of 6 questions are finished" in again.err
+
+
+def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) -> None:
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct", "--out", "before", "--quiet")
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--out", "after", "--quiet")
+    said = hira(folder, "eval", "diff", "before", "after")
+    assert said.code == 0
+    assert "33.3 → 66.7 over 3 questions" in said.out
+    assert "+ a: How high is the tower of Alta?" in said.out
+    found = json.loads(hira(folder, "eval", "diff", "before", "after", "--json").out)
+    assert found["pairs"][0]["p"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["eval", "q.jsonl", "--workflow", "mras"], "did you mean 'mars'?"),
+        (["eval", "none.jsonl"], "there is no file 'none.jsonl'"),
+        (["eval", "minni"], "did you mean 'mini'?"),
+        (["eval", "q.jsonl", "--metric", "hira"], "`offline` judges no answers"),
+        (["eval", "q.jsonl", "--judge", "gpt-4o"], "asks no model"),
+        (["eval", "q.jsonl", "--seeds", "0"], "0 seeds are none"),
+        (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 subtasks are none"),
+        (["eval", "q.jsonl", "--column", "question"], "names no column"),
+        (["eval", "diff", "docs", "docs"], "holds no evaluation"),
+        (
+            ["eval", "q.jsonl", "--metric", "rubric", "--judge", "m", "--base-url", "http://127.0.0.1:9"],
+            "has no rubric",
+        ),
+    ],
+)
+def test_what_cannot_be_evaluated_is_told_in_three_lines(folder: Path, words: list[str], says: str) -> None:
+    more = ["--model", "offline", "--docs", "docs"] if words[1] != "diff" else []
+    said = hira(folder, *words, *more)
+    assert said.code == 2, said
+    assert says in said.err
+    assert len([line for line in said.err.splitlines() if "hira" in line or line.startswith("  ")]) <= 4
+
+
+def judging(body: Any) -> str:
+    right = "31 metres" in str(body).partition("Response:")[2]
+    return json.dumps({"reason": "by the number", "verdict": "correct" if right else "incorrect"})
+
+
+def test_a_judge_at_an_endpoint_scores_the_answers_of_offline(folder: Path) -> None:
+    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
+        (folder / "hira.toml").write_text(
+            f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n'
+        )
+        said = hira(
+            folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--metric", "hira", "--out", "j", "--json"
+        )
+    assert said.code == 0, said.err
+    (row,) = json.loads(said.out)["rows"]
+    assert (row["scored"], round(row["accuracy"] * 3)) == (3, 1)
+
+
+def test_a_judge_is_held_against_labels_of_people(folder: Path) -> None:
+    labels = [
+        {"question": "q", "answer": "31 metres", "response": "It is 31 metres.", "label": True},
+        {"question": "q", "answer": "31 metres", "response": "It is 42 metres.", "label": False},
+        {"question": "q", "answer": "31 metres", "response": "It is 31 metres, or 42.", "label": "incorrect"},
+    ]
+    (folder / "labels.jsonl").write_text("".join(json.dumps(one) + "\n" for one in labels))
+    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
+        said = hira(
+            folder, "eval", "judge", "labels.jsonl", "--model", "scripted", "--base-url", endpoint.base_url, "--json",
+            HIRA_API_KEY="k",
+        )  # fmt: skip
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert (found["labelled"], found["accepted"], found["refused"]) == (3, 1, 0)
+    assert found["agreed"]["value"] == pytest.approx(2 / 3)
+    assert found["wrong"][0][0] == 3
