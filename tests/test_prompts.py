@@ -58,5 +58,7 @@ def test_filling_is_one_pass(tmp_path_factory: pytest.TempPathFactory, name: str
 def test_every_prompt_of_the_package_is_read_by_a_module_beside_it() -> None:
     package = Path(__file__).parent.parent / "hira"
     for path in package.rglob("*.md"):
+        if "mini" in path.parts:  # documents that questions are asked of
+            continue
         modules = "".join(module.read_text(encoding="utf-8") for module in path.parent.glob("*.py"))
         assert f'"{path.stem}"' in modules, f"nobody sends {path.name}"
