@@ -73,3 +73,38 @@ async def test_files_of_a_subtask_that_came_from_the_journal_are_there_for_the_n
     seen = [request for request in policy.requests if request.conversation == "2/code"][-1]
     assert "May,4242" in seen.messages[-1].text
     journal.close()
+
+
+class Killed(BaseException):
+    """Ends a run the way nothing in hira expects."""
+
+
+@pytest.mark.skipif(bool(refusal()), reason=refusal())
+async def test_a_subtask_that_broke_off_after_its_first_program_opens_the_files_of_earlier_ones(tmp_path: Path) -> None:
+    def program(code: str) -> str:
+        return f"<|begin_code_call|>{code}<|end_code_call|>"
+
+    def dies(_: object) -> str:
+        raise Killed
+
+    written = {"1/code": [program("open('sales.csv', 'w').write('May,4242')"), "It is written."]}
+    begun = {**written, "2/code": [program("month = 'May'"), dies], "coordinator": [distilled("It is written.")]}
+    rest = {"2/code": [program("month in open('../1/sales.csv').read()"), "It is."], "coordinator": [distilled("Yes.")]}
+    journal = Journal(tmp_path / "j.sqlite")
+    policies = [ScriptedPolicy(begun), ScriptedPolicy(rest)]
+    for folder, policy in zip(("before", "resumed"), policies, strict=True):
+        (tmp_path / folder).mkdir()
+        resumes = folder == "resumed"
+        log = journal.resume("r1") if resumes else journal.begin("r1", settings={}, files=(), versions={})
+        team = team_of(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=log)
+        coord, memory = Coordinator(team, [Code()]), team.rollout.memory
+        await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
+        work = coord.delegate([Subtask("2", "Was there a May?")], memory)
+        if resumes:
+            await work
+        else:
+            with pytest.raises(Killed):
+                await work
+    assert "True" in policies[1].requests[1].messages[-1].text
+    policies[1].assert_done()
+    journal.close()

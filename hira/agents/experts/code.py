@@ -3,7 +3,6 @@
 from contextlib import nullcontext
 
 from hira.agents.expert import Account, Task, reason
-from hira.agents.recorded import write_again
 from hira.prompts import Prompt
 from hira.team import Team
 
@@ -23,8 +22,6 @@ class Code:
 
     async def work(self, task: Task, team: Team) -> Account:
         toolbox, conversation = team.tools, team.conversation(self.name, task.id)
-        if team.unmade and team.log and not team.log.spoken(conversation.name):
-            await write_again(team)  # a session may open what is there when it begins
         async with toolbox.python(task.id) if toolbox.python else nullcontext() as python:
             tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]
             account = await reason(conversation, task, CODE, tools)

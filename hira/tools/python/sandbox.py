@@ -157,7 +157,9 @@ class PythonSandbox:
 
     async def _start(self) -> None:
         await asyncio.to_thread(self.workplace.make)
-        opened, listed = await asyncio.to_thread(readable_paths, (*self.readable, *self.earlier))
+        # a session of a resumed run may have begun before the programs of earlier ones were run again
+        earlier = [path for path in self.earlier if path.is_dir()]
+        opened, listed = await asyncio.to_thread(readable_paths, (*self.readable, *earlier))
         if self.mode == "container":
             interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
         else:

@@ -117,7 +117,6 @@ def open_python(
             async with inner:
                 yield python_tool(inner, named)
         finally:
-            if place.is_dir():
-                ended.append(place)
+            ended.append(place)
 
     return opened
