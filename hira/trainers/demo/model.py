@@ -14,23 +14,23 @@ HIDDEN, HEADS = 128, 4
 
 
 def model(tokenizer: Any, seed: int) -> Any:
-    """A Granite of two layers: a plain decoder, of a family whose tokenizers transformers loads as they were saved.
+    """A Qwen3 of two layers: of Qwen2, transformers would not load the tokenizer as it was saved.
 
     A larger initialisation than 0.06 keeps it on a plateau for long.
     """
     import torch
-    from transformers import GraniteConfig, GraniteForCausalLM
+    from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(seed)
-    return GraniteForCausalLM(
-        GraniteConfig(
+    return Qwen3ForCausalLM(
+        Qwen3Config(
             vocab_size=len(tokenizer),
             hidden_size=HIDDEN,
             intermediate_size=3 * HIDDEN,
             num_hidden_layers=2,
             num_attention_heads=HEADS,
             num_key_value_heads=HEADS,
-            attention_multiplier=(HIDDEN // HEADS) ** -0.5,
+            head_dim=HIDDEN // HEADS,
             max_position_embeddings=WINDOW,
             initializer_range=0.06,
             tie_word_embeddings=True,

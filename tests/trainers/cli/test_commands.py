@@ -1,0 +1,221 @@
+"""`hira-train` at the command line: errors in three lines, exit codes, and what needs no torch."""
+
+import io
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from hira.cli.shell import Shell
+from hira.cli.training import main
+from hira.cli.training.chart import chart
+from hira.settings import Settings, load
+from hira.trainers import records
+from hira.trainers.page.curves import curves
+from hira.trainers.page.writing import page, written
+from hira.trainers.profile import write_profiles
+from hira.trainers.serving import allowed
+
+CONFIG = {
+    "hidden_size": 2560,
+    "intermediate_size": 9728,
+    "num_hidden_layers": 36,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151936,
+    "tie_word_embeddings": True,
+    "model_type": "qwen3",
+}
+
+
+class Terminal:
+    """A command line in a folder, and what it said."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.out, self.err = "", ""
+
+    def __call__(self, *arguments: str) -> int:
+        out, err = io.StringIO(), io.StringIO()
+        shell = Shell(io.StringIO(), out, err, {}, self.folder, self.folder)
+        code = main(list(arguments), shell)
+        self.out, self.err = out.getvalue(), err.getvalue()
+        return code
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("dmeo",), ["invalid choice: 'dmeo'", "did you mean demo?"]),
+        (("demo", "--sede", "1"), ["unrecognized arguments: --sede", "did you mean --seed?"]),
+        (("grpo",), ["no run is described", "docs/training.md"]),
+        (("grpo", "none.toml"), ["the configuration cannot be read", "none.toml"]),
+        (("grpo", "a.toml", "b.toml"), ["two files: 'a.toml' and 'b.toml'"]),
+        (("grpo", "--resume", "nowhere"), ["there is no run in 'nowhere'"]),
+        (("grpo", "model.name=x"), ["there is no question to train on"]),
+        (("plan", "model.name=nobody/nothing"), ["is not on this machine", "hf download"]),
+        (("plan", "--gpu", "rtx-4091", "model.name=x"), ["unknown GPU 'rtx-4091'", "did you mean 'rtx-4090'?"]),
+        (("serve", "nowhere"), ["there are no adapters", "nowhere"]),
+        (("eval", "nowhere", "mini"), ["there is no profile", "nowhere"]),
+    ],
+)
+def test_what_is_wrong_is_told_in_three_lines_with_code_2(
+    arguments: tuple[str, ...], told: list[str], terminal: Terminal
+) -> None:
+    assert terminal(*arguments) == 2
+    assert terminal.err.startswith("hira-train: ")
+    assert len(terminal.err.splitlines()) <= 3
+    assert all(one in terminal.err for one in told), terminal.err
+    assert not terminal.out
+
+
+def test_a_folder_that_holds_something_is_not_overwritten_by_a_demo(terminal: Terminal) -> None:
+    (terminal.folder / "hira-demo").mkdir()
+    (terminal.folder / "hira-demo" / "mine.txt").write_text("mine")
+    assert terminal("demo") == 2
+    assert "is there already" in terminal.err
+
+
+def test_plan_tells_memory_and_time_by_gpu(terminal: Terminal, model: Path) -> None:
+    assert terminal("plan", f"model.name={model}", "model.bits=4", "rollouts.window=8192") == 0
+    assert "base weights" in terminal.out
+    assert "rtx-4090" in terminal.out
+    assert terminal("plan", f"model.name={model}", "--gpu", "l4", "--json") == 0
+    told = json.loads(terminal.out)
+    assert told["peak"] == max(sum(phase.values()) for phase in told["bytes"].values())
+    assert list(told["seconds"]) == ["l4"]
+
+
+def test_plan_wants_no_torch(model: Path) -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'peft', 'trl'])); "
+        f"from hira.cli.training import main; sys.exit(main(['plan', 'model.name={model}']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [["demo"], ["grpo", "model.name=x", "data.train=mini"], ["sft", "model.name=x"]])
+def test_without_the_extra_a_command_says_how_to_install_it(command: list[str], tmp_path: Path) -> None:
+    code = f"import sys; sys.modules['torch'] = None; from hira.cli.training import main; sys.exit(main({command}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["hira-train: torch is not installed", "  pip install 'hira[train]'"]
+
+
+def run_folder(folder: Path) -> Path:
+    """What a run leaves, without its weights."""
+    for name in ("planner", "worker"):
+        place = folder / "adapters" / name
+        place.mkdir(parents=True)
+        (place / "adapter_config.json").write_text(json.dumps({"r": 24, "base_model_name_or_path": "some/base"}))
+    (folder / "documents").mkdir()
+    settings = Settings(workflow="matpo", docs=(folder / "documents", folder.parent / "elsewhere"))
+    write_profiles(
+        folder,
+        model="some/base",
+        adapters={"planner": "planner", "worker": "worker"},
+        settings=settings,
+        options={"max_subtasks": 4},
+        sampling={"temperature": 0.0},
+    )
+    return folder
+
+
+def test_the_profiles_of_a_run_are_settings(tmp_path: Path) -> None:
+    run = run_folder(tmp_path / "run")
+    here = load({"profile": run}, {}, tmp_path, tmp_path)
+    assert (here.model, here.workflow, here.temperature) == ("hf:some/base", "matpo", 0.0)
+    assert here.roles["worker"].adapter == str(run / "adapters" / "worker")
+    assert here.workflows == {"matpo": {"max_subtasks": 4}}
+    assert here.docs == (run / "documents",), "what lies elsewhere is not named by a profile"
+    served = load({"profile": run, "base_url": "http://127.0.0.1:8000/v1"}, {}, tmp_path, tmp_path)
+    assert (served.model, served.roles["worker"].model) == ("hira-base", "worker")
+
+
+def test_a_name_with_signs_of_its_own_stays_whole_in_a_profile(tmp_path: Path) -> None:
+    name = 'odd "base" \\ é'
+    write_profiles(tmp_path, model=name, adapters={"*": "default"}, settings=Settings(), options={})
+    assert tomllib.loads((tmp_path / "profile.toml").read_text(encoding="utf-8"))["model"] == f"hf:{name}"
+
+
+def test_serve_prints_the_command_with_each_adapter_by_its_name(terminal: Terminal) -> None:
+    run = run_folder(terminal.folder / "run")
+    assert terminal("serve", "run", "--port", "9000") == 0
+    words = terminal.out.split()
+    assert words[:3] == ["vllm", "serve", "some/base"]
+    assert f"planner={run}/adapters/planner" in words
+    assert words[words.index("--max-lora-rank") + 1] == "32"
+    assert words[words.index("--port") + 1] == "9000"
+    assert "--base-url http://127.0.0.1:9000/v1" in terminal.err
+
+
+def test_a_rank_is_told_to_vllm_as_one_that_it_takes() -> None:
+    assert [allowed(rank) for rank in (1, 8, 9, 64, 65)] == [8, 8, 16, 64, 128]
+
+
+def test_a_chart_has_a_column_for_each_value_and_its_height() -> None:
+    *lines, axis = chart([0.0, 0.5, 1.0], height=2)
+    assert lines == ["100 % │  █", " 50 % │ ██"]
+    assert axis.endswith("└───")
+    assert len(chart([0.1] * 500, width=40)[-1]) == len("  0 % └") + 40
+
+
+# --- the page
+
+STEP = {
+    "step": 1, "loss": 0.1, "reward": 0.5, "reward/accuracy": 0.25, "planner/length": 30.0, "worker/length": 20.0,
+    "planner/entropy": 1.0, "planner/clip_ratio/region": 0.1, "dead_groups": 0.5, "worker/tool_success/search": 0.9,
+}  # fmt: skip
+SAMPLE = {
+    "step": 1, "rollout": "r", "question": "Who <b>?", "references": ["Ada"], "answer": "<script>alert(1)</script>",
+    "reward": 0.9, "status": "ok", "error": "", "advantages": {"planner": 1.25},
+    "conversations": [{"conversation": "planner", "role": "planner", "turns": 2, "tokens": 9,
+                       "messages": [{"role": "user", "text": "Who?"}]}],
+}  # fmt: skip
+
+
+def test_the_page_shows_each_role_and_each_sample_and_runs_nothing(tmp_path: Path) -> None:
+    records.append(tmp_path / "metrics.jsonl", [STEP, {**STEP, "step": 2, "reward": 0.75}])
+    records.append(tmp_path / "rollouts.jsonl", [SAMPLE])
+    records.append(
+        tmp_path / "exams.jsonl",
+        [{"step": 0, "sampled": 0.1, "greedy": 0.2}, {"step": 2, "sampled": 0.8, "greedy": None}],
+    )
+    told = written(tmp_path).read_text(encoding="utf-8")
+    for one in ("Reward", "Entropy", "Clipped tokens", "Groups without signal", "worker: search", "advantage +1.25"):
+        assert one in told, one
+    assert "10 % → 80 %" in told
+    assert "<script" not in told
+    assert "&lt;script&gt;" in told
+    assert "default-src &#x27;none&#x27;" in told
+    assert "http" not in told.replace("http-equiv", "")
+
+
+def test_a_page_of_a_run_that_has_just_begun_is_a_page(tmp_path: Path) -> None:
+    assert "0 steps" in page(tmp_path)
+
+
+@pytest.mark.parametrize("ys", [[0.0], [1.0, 1.0], [-3.0, 5e6], [1e-9, 2e-9], [-1e-5, 0.0]])
+def test_a_curve_of_any_values_stays_within_its_plot(ys: list[float]) -> None:
+    drawn = curves("any", {"one": list(enumerate(ys))})
+    assert "nan" not in drawn
+    places = [float(part.split("cy=")[1].split('"')[1]) for part in drawn.split("<circle")[1:]]
+    assert all(0 <= y <= 200 for y in places)

@@ -1,0 +1,132 @@
+"""Configurations of training runs: what is wrong with one is told before anything is loaded."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hira.errors import UsageError
+from hira.trainers.assembling import goes_on, keep, planned
+from hira.trainers.configuration import Configuration, load
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "training").glob("*.toml"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "questions.jsonl").write_text(json.dumps({"question": "Who?", "answer": "Ada"}) + "\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "ada.md").write_text("# Ada\n\nIt was Ada.\n")
+    return tmp_path
+
+
+def run(*overrides: str) -> Configuration:
+    return load(None, ["model.name=some/model", "data.train=questions.jsonl", 'settings.docs=["docs"]', *overrides])
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_a_whole_configuration(file: Path, folder: Path) -> None:
+    given = load(file, ["data.train=questions.jsonl", "data.held_out=questions.jsonl"])
+    plan = planned(given, folder, {}, folder)
+    assert set(plan.trained) == set(plan.recipe.roles or plan.workflow.roles)
+    assert len(plan.problems) == 1
+
+
+def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
+    found = load(
+        None, ["train.lr=1e-5", "train.checkpointing=false", 'train.report_to=["wandb"]', "model.name=a/b", "seed=3"]
+    )
+    assert (found.train.lr, found.train.checkpointing, found.train.report_to) == (1e-5, False, ("wandb",))
+    assert (found.model.name, found.seed) == ("a/b", 3)
+
+
+def test_an_override_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("[train]\nlr = 1.0\nsteps = 7\n")
+    found = load(tmp_path / "run.toml", ["train.lr=0.5"])
+    assert (found.train.lr, found.train.steps) == (0.5, 7)
+
+
+@pytest.mark.parametrize(
+    ("override", "what", "fix"),
+    [
+        ("train.learning_rte=1", "unknown key 'train.learning_rte'", "known are: steps, lr"),
+        ("train.step=1", "unknown key 'train.step'", "did you mean 'steps'?"),
+        ("trian.steps=1", "unknown key 'trian.steps'", "did you mean 'train'?"),
+        ("train.steps=0", "train.steps: input should be greater than or equal to 1", "it was 0"),
+        ("train.steps=many", "train.steps: input should be a valid integer", "it was 'many'"),
+        ("reward.match=contain", "reward.match: input should be", "it was 'contain'"),
+        ("nothing", "'nothing' is no override", "SECTION.KEY=VALUE"),
+    ],
+)
+def test_what_is_wrong_with_an_override_is_told_with_the_way_out(override: str, what: str, fix: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        load(None, [override])
+    assert raised.value.what.startswith(what)
+    assert fix in raised.value.fix
+
+
+def test_an_unknown_key_of_a_file_is_told_with_its_file_and_the_nearest_name(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("[train]\nbuget = 3\n")
+    with pytest.raises(UsageError, match="unknown key 'buget'") as raised:
+        load(file)
+    assert (raised.value.where, raised.value.fix) == (f"in {file}", "did you mean 'budget'?")
+
+
+@pytest.mark.parametrize("text", ["[train\n", "lr = = 3\n"])
+def test_a_file_that_is_no_toml_is_told_with_its_place(text: str, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(text)
+    with pytest.raises(UsageError, match="no valid TOML") as raised:
+        load(tmp_path / "run.toml")
+    assert str(tmp_path) in raised.value.where
+
+
+@pytest.mark.parametrize(
+    ("override", "what"),
+    [
+        ("recipe=mapto", "unknown recipe 'mapto'"),
+        ("model.name=", "no model is named"),
+        ('model.adapters={planer="a", "*"="b"}', "model.adapters: workflow 'matpo' has no role 'planer'"),
+        ('model.adapters={planner="a"}', "model.adapters: the role 'worker' has no adapter"),
+        ("credit.nrom=x", "credit.nrom: matpo has no such option"),
+        ("settings.doc=x", "settings.doc is unknown"),
+        ("settings.workflow=mars", None),
+        ("workflow.subtasks=3", "workflow 'matpo' has no option 'subtasks'"),
+        ("data.train=nowhere.jsonl", "there is no file 'nowhere.jsonl'"),
+        ("recipe=mars", None),
+    ],
+)
+def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(
+    override: str, what: str | None, folder: Path
+) -> None:
+    given = run(override)
+    if what is None:
+        planned(given, folder, {}, folder)
+        return
+    with pytest.raises(UsageError) as raised:
+        planned(given, folder, {}, folder)
+    assert raised.value.what == what
+    assert raised.value.fix
+
+
+def test_a_recipe_whose_roles_the_workflow_has_not_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match="trains system1, system2, which the workflow 'matpo' has not"):
+        planned(run("recipe=mars", "settings.workflow=matpo"), folder, {}, folder)
+
+
+def test_the_model_of_the_machines_own_settings_does_not_speak_in_rollouts(folder: Path) -> None:
+    environ = {"HIRA_MODEL": "gpt-5", "HIRA_BASE_URL": "https://example.org/v1", "TAVILY_API_KEY": "tv-12345678"}
+    plan = planned(run(), folder, environ, folder)
+    assert plan.settings.model == "offline"
+    assert "tavily" in plan.settings.search_keys
+
+
+def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(folder: Path) -> None:
+    plan = planned(run("out=here"), folder, {}, folder)
+    assert not goes_on(plan)
+    keep(plan)
+    again = planned(run("out=here"), folder, {}, folder)
+    assert goes_on(again)
+    assert again.began == plan.began, "prompts tell the day on which the run began"
+    with pytest.raises(UsageError, match="holds a run with another 'train'"):
+        goes_on(planned(run("out=here", "train.lr=1"), folder, {}, folder))
