@@ -15,7 +15,7 @@ from hira.telemetry.spans import Span
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 PATH = "/v1/traces"
 SECONDS = 5
@@ -36,6 +36,23 @@ def sender(endpoint: str) -> "SpanExporter":
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # what goes wrong is told by hira
     base = endpoint.rstrip("/")
     return OTLPSpanExporter(endpoint=base if base.endswith(PATH) else base + PATH, timeout=SECONDS)
+
+
+def counting(exporter: "SpanExporter", refused: list[int]) -> "SpanExporter":
+    """The exporter, that enters into `refused` how many spans the collector did not take, each time."""
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+    class Counting(SpanExporter):
+        def export(self, spans: "Sequence[ReadableSpan]") -> "SpanExportResult":
+            result = exporter.export(spans)
+            if result is not SpanExportResult.SUCCESS:
+                refused.append(len(spans))
+            return result
+
+        def shutdown(self) -> None:
+            exporter.shutdown()
+
+    return Counting()
 
 
 def resource() -> "Resource":

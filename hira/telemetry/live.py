@@ -1,6 +1,7 @@
 """A run under way as spans: a reader of its events. What was said does not go along; a recorded run can be exported
 with it later."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ from hira.events import (
     TurnEnded,
     TurnStarted,
 )
-from hira.telemetry.export import resource, sender
+from hira.redaction import without_userinfo
+from hira.telemetry.export import counting, resource, sender
 from hira.telemetry.spans import (
     Attributes,
     run_attributes,
@@ -46,9 +48,12 @@ class Telemetry:
 
         provider = trace.get_tracer_provider()
         self._own: TracerProvider | None = None
+        self._endpoint = endpoint
+        self._refused: list[int] = []
         if exporter or not isinstance(provider, TracerProvider):
             provider = self._own = TracerProvider(resource=resource(), shutdown_on_exit=False)
-            provider.add_span_processor(BatchSpanProcessor(exporter or sender(endpoint)))
+            counted = counting(exporter or sender(endpoint), self._refused)
+            provider.add_span_processor(BatchSpanProcessor(counted))
         self._tracer = provider.get_tracer("hira")
 
     @contextmanager
@@ -61,9 +66,17 @@ class Telemetry:
             run.close()
 
     def close(self) -> None:
-        """Send what waits, and wait for it a few seconds at most."""
+        """Send what waits, and wait for it a few seconds at most. What the collector did not take is told in the log:
+        the runs have ended, and lack nothing."""
         if self._own:
             self._own.shutdown()
+        if self._refused:
+            logging.getLogger("hira").warning(
+                "the collector at %s did not take %d spans; see that it runs, or send them later: "
+                "hira trace RUN --otel URL",
+                without_userinfo(self._endpoint),
+                sum(self._refused),
+            )
 
 
 class _Run:

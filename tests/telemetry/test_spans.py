@@ -200,10 +200,13 @@ async def test_a_run_under_way_is_watched(tmp_path: Path, collector: Collector) 
     assert "tower" not in json.dumps([told(one) for one in collector.spans])
 
 
-async def test_a_collector_that_is_down_costs_no_answer(tmp_path: Path) -> None:
-    settings = Settings(model="offline", otel="http://127.0.0.1:1")
+async def test_a_collector_that_is_down_costs_no_answer_and_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    settings = Settings(model="offline", otel="http://user:word@127.0.0.1:1")
     async with Hira(settings=settings) as hira:
         assert (await hira.ask("What is 2 + 2?")).text
+    (told,) = [one.getMessage() for one in caplog.records if one.name == "hira"]
+    assert told.startswith("the collector at http://127.0.0.1:1 did not take")
+    assert "hira trace RUN --otel URL" in told
 
 
 def test_the_collector_of_the_environment_is_taken_and_a_projects_file_may_name_none(tmp_path: Path) -> None:
