@@ -37,6 +37,11 @@ EXTRAS = {
     "trafilatura": ("trafilatura", "another reader of web pages, where extractor is set to it"),
     "media": ("av", "sounds of any kind, and pictures out of videos"),
     "mcp": ("mcp", "tools of MCP servers, and hira as one"),
+    "serve": ("starlette", "hira serve: an OpenAI-compatible endpoint and a page"),
+    "eval": ("datasets", "public sets of questions for hira eval"),
+    "train": ("trl", "hira-train, and models in this process (hf:NAME)"),
+    "otel": ("opentelemetry", "runs as OpenTelemetry spans"),
+    "ray": ("ray", "batches and evaluations on a Ray cluster"),
 }
 
 

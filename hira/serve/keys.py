@@ -11,6 +11,10 @@ from hira.policy import Usage
 from hira.settings import KeySettings
 
 
+ANYBODY = 64
+"""Runs at once where no key is asked for."""
+
+
 class Refused(Exception):
     """A request that is turned away, with what the OpenAI API calls such errors."""
 
@@ -65,7 +69,7 @@ class Clients:
     """The clients by their keys; without keys everybody is one client, who sees every run."""
 
     def __init__(self, keys: Mapping[str, KeySettings]) -> None:
-        self._anybody = None if keys else Client("", KeySettings(), "")
+        self._anybody = None if keys else Client("", KeySettings(concurrency=ANYBODY), "")
         self._clients = [Client(name, limits, tag_of(limits.key.get_secret_value())) for name, limits in keys.items()]
 
     def of(self, authorization: str) -> Client:
