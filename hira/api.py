@@ -74,8 +74,11 @@ class Run:
             self._team.stop(Interrupted("interrupted; answering from what is known"))
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        crew = await self._hira.opened()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
+        crew.iterated.add(task)
+        task.add_done_callback(crew.iterated.discard)
         task.add_done_callback(lambda _: queue.put_nowait(None))
         last: Event | None = None
         try:

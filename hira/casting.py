@@ -5,7 +5,7 @@ import json
 import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
@@ -50,7 +50,8 @@ _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER
 class Crew:
     """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
 
-    `handed` names what came as objects from a program, and which no settings can bring back.
+    `handed` names what came as objects from a program, and which no settings can bring back. `iterated` are the tasks
+    of runs that somebody iterates over, or left.
     """
 
     settings: Settings
@@ -61,6 +62,7 @@ class Crew:
     journal: Journal | None = None
     telemetry: "Telemetry | None" = None
     handed: tuple[str, ...] = ()
+    iterated: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def model(self) -> str:
@@ -139,6 +141,10 @@ class Crew:
         return replace(self, workflow=workflow, cast=cast)
 
     async def aclose(self) -> None:
+        for task in self.iterated:
+            task.cancel()
+        while self.iterated:  # what they end with is still recorded
+            await asyncio.wait(self.iterated)
         if self.journal:
             await asyncio.to_thread(self.journal.close)
         if self.telemetry:

@@ -148,6 +148,15 @@ async def test_a_stream_that_is_left_in_the_middle_of_a_reply_drops_it(place: Pa
     assert record(place) == ([("interrupted",)], 0, 0)
 
 
+async def test_a_stream_that_is_left_just_before_all_is_closed_is_recorded_to_its_end(place: Path) -> None:
+    with Endpoint(SEARCH, faults=lambda number: "s-stall" if number == 2 else "") as endpoint:
+        for _ in range(5):
+            async with hira_at(endpoint, place) as hira:
+                await left_at(hira.stream(QUESTION), TurnStarted)
+        await until(lambda: not endpoint.connections)
+    assert record(place)[0] == [("interrupted",)] * 5
+
+
 async def test_a_stream_whose_task_is_cancelled_between_events_ends_its_run(place: Path) -> None:
     with Endpoint(SEARCH, faults=lambda number: "silent" if number == 1 else "") as endpoint:
         async with hira_at(endpoint, place) as hira:
@@ -171,20 +180,21 @@ async def test_a_python_call_under_way_ends_with_its_processes_and_its_folder(pl
     with Endpoint([*CODE, "Nothing is known."]) as endpoint:  # the last is asked for where the run is only stopped
         async with hira_at(endpoint, place) as hira:
             run, before = hira.stream(QUESTION), children()
-            started = asyncio.Event()
+            running = asyncio.Event()
 
             async def work() -> None:
                 async for event in run:
                     if isinstance(event, ToolStarted):
-                        started.set()
+                        # only here: who leaves ends the code at once, and nobody else would see it
                         await until(lambda: begun(run))
+                        assert children() - before
+                        running.set()
                         if way == "leave":
                             return
 
             working = asyncio.create_task(work())
-            await started.wait()
-            await until(lambda: begun(run))
-            assert children() - before
+            await asyncio.wait([working, asyncio.ensure_future(running.wait())], return_when=asyncio.FIRST_COMPLETED)
+            assert running.is_set()
             if way == "cancel":
                 await cancelled(working)
             else:
@@ -192,7 +202,7 @@ async def test_a_python_call_under_way_ends_with_its_processes_and_its_folder(pl
                     run.stop()
                 await asyncio.wait_for(working, 20)
             await until(lambda: not children() - before)
-            assert not work_folder(run)
+            await until(lambda: not work_folder(run))  # who leaves does not wait for the end
         await until(lambda: not endpoint.connections)
     runs, _, _ = record(place)
     assert runs == [("interrupted",)]

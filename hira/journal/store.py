@@ -95,6 +95,8 @@ class Writer:
     def write(self, statements: Sequence[Statement]) -> None:
         """Return when the end of this process cannot undo the statements, or when it is known that nothing is kept."""
         with self._lock:
+            if self._over and not self.trouble:
+                self.trouble = f"the journal {self._path} was closed"
             if self.trouble:
                 return
             try:
