@@ -63,10 +63,11 @@ class Size:
     prompts: int
     prompt: int
     reply: int
+    compared: int = 10_000
 
 
 FULL = Size(QWEN_05B, 4, 8, 2, 3, 48, 3, 32_768, prompts=64, prompt=512, reply=128)
-SMALL = Size(TINY, 2, 4, 1, 1, 2, 2, 4_096, prompts=4, prompt=32, reply=8)
+SMALL = Size(TINY, 1, 4, 1, 1, 2, 2, 4_096, prompts=4, prompt=32, reply=8, compared=2)
 
 
 @dataclass
@@ -128,7 +129,8 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
 
 def speed_of_updates(size: Size, rows: Sequence[Weighted], words: Any, folder: Path) -> dict[str, float]:
     """Tokens a second of the update alone, ours and plain TRL's, with the same rows in micro-batches of one memory."""
-    at_once = max(1, size.budget // plain_batch(rows, words.pad_token_id, 1.0)["whole"])
+    rows = rows[: size.compared]
+    at_once = min(len(rows), max(1, size.budget // plain_batch(rows, words.pad_token_id, 1.0)["whole"]))
     rows = rows[: len(rows) // at_once * at_once] or rows
     real = sum(one.row.length for one in rows)
     steps = size.steps + 1
@@ -228,7 +230,12 @@ def _free() -> None:
 def run(size: Size, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     words = tokenizer(size.shape.words)
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else platform.processor() or "CPU"
-    report: dict[str, Any] = {"device": device, "torch": torch.__version__, "runs": {}}
+    report: dict[str, Any] = {
+        "device": device,
+        "torch": torch.__version__,
+        "runs": {},
+        "parameters": size.shape.parameters,
+    }
     rows: tuple[Weighted, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
         for name, adapters in (
@@ -271,9 +278,10 @@ def run(size: Size, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
 def table(report: dict[str, Any]) -> str:
     """The figures as Markdown, each goal with whether it is met."""
     told = (
-        f"`python benchmarks/training/gpu.py --write` on {report['device']}, torch {report['torch']}: 0.5 billion "
-        "random weights in bf16 (Qwen2.5-0.5B's shape), LoRA of rank 16 on all linear layers, MATPO with hira's own "
-        "workflow, documents and tools; what a turn ends with is the offline policy's."
+        f"`python benchmarks/training/gpu.py --write` on {report['device']}, torch {report['torch']}: "
+        f"{report['parameters']:,} random weights (Qwen2.5-0.5B has 494,032,768), bf16 on a GPU, LoRA of rank {RANK} "
+        "on all linear layers, MATPO with hira's own workflow, documents and tools; what a turn ends with is the "
+        "offline policy's, and rewards are drawn."
     )
     lines = [
         "# Training on one GPU",

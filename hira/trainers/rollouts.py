@@ -124,7 +124,7 @@ class Rollouts:
         finally:
             beat.cancel()
         played = [one for group in groups for one in group]
-        self._check(played)
+        self.check(played)
         made = tuple(
             Group(problem.id, tuple(one.attempt for one in group)) for problem, group in zip(asked, groups, strict=True)
         )
@@ -227,7 +227,8 @@ class Rollouts:
                 fix="mend the reward, then go on with --resume; a judge that cannot judge returns no value",
             ) from error
 
-    def _check(self, played: Sequence[Played]) -> None:
+    def check(self, played: Sequence[Played]) -> None:
+        """Raise if more was broken than is to be trusted."""
         lost = [one for one in played if one.attempt.status == "infra_failed"]
         if played and len(lost) > self.trust * len(played):
             why, often = Counter(one.error for one in lost).most_common(1)[0]
