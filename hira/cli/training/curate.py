@@ -1,0 +1,141 @@
+"""`hira-train curate`: questions that are worth training on, filtered, made or rewritten."""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hira.cli import OK, PARTIAL
+from hira.cli.parser import flags
+from hira.cli.shell import Shell
+from hira.errors import DialectError, EndpointError, UsageError
+from hira.evaluation.data import Wanted, load
+from hira.evaluation.item import Item
+from hira.evaluation.scorers import judging, scorer_of
+from hira.settings import Settings
+from hira.settings import load as load_settings
+from hira.team import Team
+from hira.trainers.curation import funnel
+from hira.trainers.curation.challenge import Challenge
+from hira.trainers.curation.decision import Stage
+from hira.trainers.curation.duplicates import Alike
+from hira.trainers.curation.graph import Hops, facts_of, paths
+from hira.trainers.curation.making import MADE, made
+from hira.trainers.curation.pipeline import CURATED, Curating, Curation
+from hira.trainers.curation.rewriting import rewritten
+from hira.trainers.curation.synthesis import question_of
+from hira.trajectory import Rollout
+
+LOCAL = frozenset({"duplicates"})
+"""Stages that ask nobody."""
+
+
+def curate(args: argparse.Namespace, shell: Shell) -> int:
+    settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    folder = shell.folder / (args.out or Path("curation") / Path(args.data).stem)
+    if args.from_graph is not None:
+        return asyncio.run(_from_graph(args, shell, settings, folder))
+    columns = dict(map(_pair, args.column))
+    data = load(args.data, Wanted(limit=args.limit, columns=columns), shell.folder)
+    if args.rewrite:
+        return asyncio.run(_rewrite(args, shell, settings, folder, data.items))
+    if data.docs and not (args.docs or args.search):
+        settings = settings.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
+    fewest, most = _range(args.keep, "--keep")
+    workflow = args.workflow or "mars"
+    challenge = Challenge(args.attempts, fewest, most, workflow, args.metric, args.concurrency)
+    stages: tuple[Stage, ...] = tuple(one.strip() for one in args.stages.split(","))
+    curating = Curating(data.name, data.items, stages, Alike(args.similarity), challenge, args.concurrency)
+    return asyncio.run(_curated(curating, args, shell, settings, folder))
+
+
+async def _curated(curating: Curating, args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
+    stages = set(curating.stages)
+    async with AsyncExitStack() as stack:
+        team = score = None
+        if stages - LOCAL - {"challenge"}:
+            team = await stack.enter_async_context(judging(settings, args.judge))
+        if "challenge" in stages:
+            words = args.metric in ("match", "em", "numeric")
+            judge = None if words else args.judge
+            score = await stack.enter_async_context(scorer_of(args.metric, settings, judge))
+        curation = Curation(curating, folder, team, settings, score, shell.tell)
+        await curation.run()
+    shell.say(funnel.write(curation))
+    shell.tell(f"{folder / CURATED}, {folder / funnel.PAGE}")
+    open_ = sum(len(one.undecided) for one in curation.passed)
+    if open_:
+        shell.tell(f"{open_} decisions could not be made; the same command tries them again")
+    return PARTIAL if open_ else OK
+
+
+async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
+    least, most = _range(args.hops, "--hops")
+    chains = paths(facts_of(shell.folder / args.data), args.from_graph, Hops(least, most), seed=args.seed)
+    if len(chains) < args.from_graph:
+        shell.tell(f"the graph has {len(chains)} such chains, not {args.from_graph}")
+    plan = {"graph": args.data, "many": args.from_graph, "hops": args.hops, "seed": args.seed}
+    named = {f"{args.seed}-{at}": chain for at, chain in enumerate(chains, 1)}
+
+    async def write(name: str, team: Team) -> Item | None:
+        return await question_of(team.conversation("writer"), name, named[name])
+
+    return await _made(args, shell, settings, folder, plan, list(named), write)
+
+
+async def _rewrite(
+    args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path, items: tuple[Item, ...]
+) -> int:
+    by = {item.id: item for item in items}
+
+    async def rewrite(name: str, team: Team) -> Item | None:
+        item = by[name]
+        try:
+            query = await rewritten(team.conversation("writer"), item.question)
+        except (DialectError, EndpointError) as error:
+            shell.tell(f"{name} is not rewritten: {error.what}")
+            return None
+        return replace(item, question=query, meta={**item.meta, "original": item.question})
+
+    return await _made(args, shell, settings, folder, {"rewritten": args.data}, list(by), rewrite)
+
+
+async def _made(
+    args: argparse.Namespace,
+    shell: Shell,
+    settings: Settings,
+    folder: Path,
+    plan: Mapping[str, Any],
+    names: Sequence[str],
+    make: Callable[[str, Team], Awaitable[Item | None]],
+) -> int:
+    lost = 0
+    async with judging(settings, args.judge or args.model) as team:
+
+        async def one(name: str) -> Item | None:
+            return await make(name, Team(team.cast, Rollout("", name, "curation"), budget=team.budget))
+
+        async with aclosing(made(folder, plan, names, one, args.concurrency)) as found:
+            async for _, item in found:
+                lost += item is None
+    shell.say(str(folder / MADE))
+    if lost:
+        shell.tell(f"{lost} of {len(names)} could not be made; the same command tries them again")
+    return PARTIAL if lost else OK
+
+
+def _range(text: str, flag: str) -> tuple[int, int]:
+    low, _, high = text.partition("-")
+    if not (low.isdigit() and (high or low).isdigit()):
+        raise UsageError(f"{flag} {text!r} is no range", fix=f"write {flag} 1-12")
+    return int(low), int(high or low)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    part, equals, name = text.partition("=")
+    if not (part and equals and name):
+        raise UsageError(f"--column {text!r} names no column", fix="write --column question=NAME")
+    return part, name

@@ -1,0 +1,200 @@
+"""The curation of a set of questions: stage by stage, each decision kept, gone on with after a crash (MARS, Figure 4).
+
+A folder holds all of it: `curation.json` says what is curated and how, `decisions.jsonl` a line for each decision,
+`attempts/` the evaluation of the last stage, `curated.jsonl` the questions that were kept.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.errors import UsageError
+from hira.evaluation.item import Item
+from hira.evaluation.run import Scorer, digest
+from hira.pipeline import flowing
+from hira.settings import Settings
+from hira.team import Team
+from hira.trainers.curation.challenge import Attempts, Challenge, counted, decided, plan_of
+from hira.trainers.curation.decision import DECISIONS, STAGES, Decision, Decisions, Stage
+from hira.trainers.curation.duplicates import Alike, duplicates
+from hira.trainers.curation.judging import JUDGED
+from hira.trajectory import Rollout
+
+PLAN, ATTEMPTS, CURATED = "curation.json", "attempts", "curated.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Curating:
+    """What is done: `stages` in their order, and how. `concurrency` bounds the judges that are asked at once."""
+
+    data: str
+    items: tuple[Item, ...]
+    stages: tuple[Stage, ...] = STAGES
+    alike: Alike = field(default_factory=Alike)
+    challenge: Challenge = field(default_factory=Challenge)
+    concurrency: int = 16
+
+    def __post_init__(self) -> None:
+        if strange := [one for one in self.stages if one not in STAGES]:
+            raise UsageError(f"unknown stage {strange[0]!r}", fix=f"there are {', '.join(STAGES)}")
+        if sorted(self.stages, key=STAGES.index) != list(self.stages) or len(set(self.stages)) < len(self.stages):
+            raise UsageError("the stages stand in another order", fix=f"their order is {', '.join(STAGES)}")
+        if {"level", "clarity", "expert", "challenge"} & {*self.stages}:
+            bare = next((item.id for item in self.items if not item.answerable), None)
+            if bare is not None:
+                what = f"the question {bare!r} has no answer"
+                raise UsageError(what, where=f"in {self.data}", fix="give it one, or use --stages duplicates")
+
+    def shown(self) -> dict[str, Any]:
+        """Two that are shown alike are one curation. How many are asked at once does not matter."""
+        challenge = {name: value for name, value in asdict(self.challenge).items() if name != "concurrency"}
+        return {
+            "data": self.data,
+            "questions": len(self.items),
+            "digest": digest(self.items),
+            "stages": list(self.stages),
+            "alike": asdict(self.alike),
+            "challenge": challenge,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What came to a stage and what it made of it. `undecided` are those of which it could say nothing."""
+
+    stage: Stage
+    came: tuple[str, ...]
+    kept: tuple[str, ...]
+    undecided: tuple[str, ...]
+
+    @property
+    def removed(self) -> int:
+        return len(self.came) - len(self.kept) - len(self.undecided)
+
+
+class Curation:
+    """A curation under way in a folder. `team` has the role `judge`; `settings` and `score` are for the attempts.
+
+    Raises `UsageError` for a folder that holds another curation.
+    """
+
+    def __init__(
+        self,
+        curating: Curating,
+        folder: Path,
+        team: Team | None = None,
+        settings: Settings | None = None,
+        score: Scorer | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.curating = curating
+        self.folder = folder
+        self.team = team
+        self.settings = settings
+        self.score = score
+        self.tell = tell
+        begun(folder, curating.shown())
+        self.decisions = Decisions(folder / DECISIONS)
+        self.passed: list[Passed] = []
+
+    async def run(self) -> list[Item]:
+        """The questions that all stages keep, also written to `curated.jsonl`. What is decided is not asked again."""
+        self.passed = []
+        left = list(self.curating.items)
+        for stage in self.curating.stages:
+            await self._decide(stage, left)
+            passed = self._passed(stage, [item.id for item in left])
+            self.passed.append(passed)
+            kept = set(passed.kept)
+            left = [item for item in left if item.id in kept]
+            more = f", {len(passed.undecided)} undecided" if passed.undecided else ""
+            self.tell(f"{stage}: {len(passed.kept):,} of {len(passed.came):,} kept{more}")
+        write_items(self.folder / CURATED, left, self._told())
+        return left
+
+    async def _decide(self, stage: Stage, items: Sequence[Item]) -> None:
+        if stage == "duplicates":
+            self.decisions.enter(duplicates(items, self.curating.alike))
+        elif stage == "challenge":
+            await self._challenge(items)
+        else:
+            await self._judge(stage, items)
+
+    async def _judge(self, stage: Stage, items: Sequence[Item]) -> None:
+        if self.team is None:
+            raise UsageError(f"the stage {stage!r} asks a judge", fix="name one with --judge MODEL")
+        known, judged, cast = self.decisions.of(stage), JUDGED[stage], self.team.cast
+        budget, events = self.team.budget, self.team.events
+
+        async def ask(item: Item) -> Decision | None:
+            team = Team(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
+            return await judged(team.conversation("judge"), item)
+
+        asked = (item for item in items if item.id not in known)
+        async with aclosing(flowing(asked, self.curating.concurrency, ask)) as found:
+            async for one in found:
+                self.decisions.enter([one] if one else [])
+
+    async def _challenge(self, items: Sequence[Item]) -> None:
+        if self.settings is None or self.score is None:
+            raise UsageError("the stage 'challenge' asks a workflow", fix="name a model for it with --model")
+        curating, wanted = self.curating, [item.id for item in items]
+        plan = plan_of(curating.challenge, curating.data, curating.items, self.settings)
+        attempts = Attempts(plan, self.folder / ATTEMPTS, self.score, wanted)
+        async with aclosing(attempts.each()) as found:
+            async for _ in found:
+                pass
+        if attempts.failure:
+            raise attempts.failure
+        self.decisions.enter(decided(curating.challenge, counted(attempts.records, wanted)))
+
+    def _passed(self, stage: Stage, came: Sequence[str]) -> Passed:
+        known = self.decisions.of(stage)
+        kept = tuple(one for one in came if one in known and known[one].kept)
+        return Passed(stage, tuple(came), kept, tuple(one for one in came if one not in known))
+
+    def _told(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the stages found out of each question, by its id."""
+        found: dict[str, dict[str, Any]] = {}
+        for (_, question), one in self.decisions.known.items():
+            found.setdefault(question, {}).update({name: value for name, value in one.told.items() if name != "of"})
+        return found
+
+
+def write_items(path: Path, items: Collection[Item], told: Mapping[str, Mapping[str, Any]]) -> None:
+    """Questions as `hira eval` and `hira-train` read them, with what was found out of each."""
+    fresh = path.with_suffix(".part")
+    with fresh.open("w", encoding="utf-8") as file:
+        for item in items:
+            file.write(json.dumps({**row_of(item), **told.get(item.id, {})}, ensure_ascii=False) + "\n")
+    fresh.replace(path)
+
+
+def row_of(item: Item) -> dict[str, Any]:
+    """A question as a line of a file; what else its set holds comes first."""
+    row: dict[str, Any] = {"id": item.id, "question": item.question}
+    row |= {"every": list(item.every)} if item.every else {"answers": list(item.answers)}
+    row |= {"category": item.category} if item.category else {}
+    row |= {"files": [str(one) for one in item.files]} if item.files else {}
+    known: dict[str, Any] = json.loads(json.dumps({**item.meta, **row}, default=str))
+    return known
+
+
+def begun(folder: Path, shown: Mapping[str, Any]) -> None:
+    """Write down what is done in a folder. Raises `UsageError` if something else was begun there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, shown = folder / PLAN, json.loads(json.dumps(shown))
+    if not path.is_file():
+        path.write_text(json.dumps(shown, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        return
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{PLAN} cannot be read: {error}", where=str(folder), fix="name another with --out") from None
+    if known != shown:
+        different = ", ".join(key for key in shown if shown[key] != known.get(key))
+        what = f"{folder} holds another curation (different: {different})"
+        raise UsageError(what, fix="name another folder with --out")

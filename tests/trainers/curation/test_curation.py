@@ -1,0 +1,283 @@
+"""Curation: what each stage keeps, that a decision is made once, and that what nobody could decide is not lost."""
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("datasketch")
+
+from hira.dialects import NATIVE
+from hira.errors import EndpointError, UsageError
+from hira.evaluation.files import items_of
+from hira.evaluation.item import Item
+from hira.evaluation.metrics import match
+from hira.evaluation.record import Record, Score
+from hira.policy import Request
+from hira.settings import Settings
+from hira.team import Part, Team
+from hira.testing import Endpoint, ScriptedPolicy
+from hira.trainers.curation import funnel
+from hira.trainers.curation.challenge import Challenge, counted, decided, outcome
+from hira.trainers.curation.decision import DECISIONS, Decision, Decisions
+from hira.trainers.curation.duplicates import Alike, duplicates, jaccard, plain, shingles
+from hira.trainers.curation.pipeline import CURATED, Curating, Curation
+
+
+def item(name: str, question: str, answer: str = "yes") -> Item:
+    return Item(name, question, (answer,))
+
+
+GOOD = item("good", "Which enzyme unwinds the double helix ahead of a replication fork?", "helicase")
+AGAIN = item("again", "Which enzyme unwinds the double helix, ahead of the replication fork ?", "helicase")
+VAGUE = item("vague", "What does the text above say about it?", "much")
+EASY = item("easy", "How many legs does a horse have?", "four")
+SMALL = item("small", "Write a poem about spring.", "a poem")
+ALL = (GOOD, AGAIN, VAGUE, EASY, SMALL)
+
+
+def judge(request: Request) -> str:
+    """Says of each question what a good judge would say of it."""
+    prompt, values = request.messages[-1].prompt, request.messages[-1].values
+    question = str(values["question"])
+    if prompt == "curation_level":
+        level = (
+            "none" if "poem" in question else "school" if "horse" in question and "legs" not in question else "graduate"
+        )
+        return json.dumps({"reason": "so", "discipline": "biology", "level": level})
+    if prompt == "curation_clarity":
+        return json.dumps({"reason": "so", "clear": "no" if "text above" in question else "yes"})
+    return json.dumps({"reason": "so", "expert": "no" if "legs" in question else "yes"})
+
+
+def team(replies: object = judge) -> tuple[Team, ScriptedPolicy]:
+    policy = ScriptedPolicy(replies)  # type: ignore[arg-type]
+    return Team({"*": Part(policy, dialect=NATIVE)}), policy
+
+
+JUDGED = ("level", "duplicates", "clarity", "expert")
+
+
+async def test_each_stage_keeps_what_it_is_there_for(tmp_path: Path) -> None:
+    found = Curation(Curating("made", ALL, JUDGED), tmp_path, team()[0])  # type: ignore[arg-type]
+    assert [one.id for one in await found.run()] == ["good"]
+    gone = {one.stage: set(one.came) - set(one.kept) for one in found.passed}
+    assert gone == {"level": {"small"}, "duplicates": {"again"}, "clarity": {"vague"}, "expert": {"easy"}}
+    (kept,) = [json.loads(line) for line in (tmp_path / CURATED).read_text().splitlines()]
+    assert (kept["id"], kept["answers"], kept["discipline"]) == ("good", ["helicase"], "biology")
+    assert [one.id for one in items_of(tmp_path / CURATED)] == ["good"]
+
+
+async def test_what_is_decided_is_not_asked_again(tmp_path: Path) -> None:
+    curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
+    speaking, policy = team()
+    whole = await Curation(curating, tmp_path / "whole", speaking).run()
+    asked = len(policy.requests)
+    assert await Curation(curating, tmp_path / "whole", speaking).run() == whole
+    assert len(policy.requests) == asked
+
+
+async def test_a_crash_in_the_middle_of_a_line_loses_one_decision(tmp_path: Path) -> None:
+    curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
+    await Curation(curating, tmp_path, team()[0]).run()
+    path = tmp_path / DECISIONS
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:6]) + lines[6][:20])
+    speaking, policy = team()
+    assert [one.id for one in await Curation(curating, tmp_path, speaking).run()] == ["good"]
+    assert 0 < len(policy.requests) < 4 + 5
+    assert sorted(path.read_text().splitlines()) == sorted(line.strip() for line in lines)
+
+
+async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_path: Path) -> None:
+    def down(request: Request) -> str:
+        if request.messages[0].prompt == "curation_clarity":
+            raise EndpointError("the model is down")
+        return judge(request)
+
+    curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
+    first = Curation(curating, tmp_path, team(down)[0])
+    assert await first.run() == []
+    clarity = next(one for one in first.passed if one.stage == "clarity")
+    assert (clarity.undecided, clarity.removed) == (("good", "vague", "easy"), 0)
+    assert [one.id for one in await Curation(curating, tmp_path, team()[0]).run()] == ["good"]
+
+
+@pytest.mark.parametrize("said", ['{"clear": "Yes, mostly"}', '{"clear": true}', '{"clear": "unclear"}', "yes", "1"])
+async def test_a_verdict_is_read_to_the_letter(said: str, tmp_path: Path) -> None:
+    curation = Curation(Curating("made", (GOOD,), ("clarity",)), tmp_path, team(lambda _: said)[0])
+    assert await curation.run() == []
+    assert curation.passed[0].undecided == ("good",)
+
+
+def test_a_folder_of_another_curation_is_not_mixed_up(tmp_path: Path) -> None:
+    Curation(Curating("made", ALL, ("duplicates",)), tmp_path)
+    with pytest.raises(UsageError, match=r"another curation .*digest"):
+        Curation(Curating("made", ALL[:3], ("duplicates",)), tmp_path)
+    Curation(Curating("made", ALL, ("duplicates",), concurrency=3), tmp_path)
+
+
+def test_stages_stand_in_their_order_and_questions_have_answers() -> None:
+    with pytest.raises(UsageError, match="another order"):
+        Curating("made", ALL, ("clarity", "level"))
+    with pytest.raises(UsageError, match="unknown stage"):
+        Curating("made", ALL, ("charm",))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="has no answer"):
+        Curating("made", (Item("x", "?"),), ("clarity",))
+
+
+async def test_a_stage_that_has_nobody_to_ask_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="asks a judge"):
+        await Curation(Curating("made", ALL, ("level",)), tmp_path / "a").run()
+    with pytest.raises(UsageError, match="asks a workflow"):
+        await Curation(Curating("made", ALL, ("challenge",)), tmp_path / "b").run()
+
+
+# --- near-duplicates
+
+
+def test_the_similarity_of_two_questions_worked_by_hand() -> None:
+    one, other = shingles("abcde", 4), shingles("ABCDF!", 4)
+    assert (one, other) == ({"abcd", "bcde"}, {"abcd", "bcdf"})
+    assert jaccard(one, other) == 1 / 3
+    assert plain("  Él—niño,  2nd! ") == "el nino 2nd"
+    assert shingles("黑洞是什么", 4) == {"黑洞", "洞是", "是什", "什么"}
+
+
+def test_the_first_of_those_that_are_alike_is_kept_and_numbers_tell_questions_apart() -> None:
+    asked = (
+        GOOD,
+        AGAIN,
+        item("2", "What is the sum of all primes below 20?"),
+        item("3", "What is the sum of all primes below 30?"),
+    )
+    found = {one.id: one for one in duplicates(asked)}
+    assert [name for name, one in found.items() if one.kept] == ["good", "2", "3"]
+    assert found["again"].told["of"] == "good"
+    assert not {one.id: one for one in duplicates(asked, Alike(numbers=False))}["3"].kept
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.text(alphabet="abcde fgh", min_size=3, max_size=60), max_size=12))
+def test_nothing_that_is_kept_is_as_near_to_another_as_what_was_removed(texts: list[str]) -> None:
+    asked = [item(str(at), text) for at, text in enumerate(texts)]
+    found = duplicates(asked)
+    own = {one.id: shingles(one.question, 4) for one in asked}
+    kept = [one.id for one in found if one.kept]
+    assert all(jaccard(own[one.id], own[one.told["of"]]) >= 0.7 for one in found if not one.kept)
+    # an LSH may miss a pair, but not one that is the same
+    assert len({own[one] for one in kept}) == len(kept)
+
+
+# --- best of N
+
+
+@pytest.mark.parametrize(
+    ("right", "unknown", "kept"),
+    [
+        (0, 0, False),
+        (1, 0, True),
+        (12, 0, True),
+        (13, 0, False),
+        (16, 0, False),
+        (0, 1, None),
+        (12, 1, None),
+        (1, 11, True),
+        (13, 3, False),
+    ],
+)
+def test_one_to_twelve_of_sixteen_are_kept_and_what_is_open_stays_open(
+    right: int, unknown: int, kept: bool | None
+) -> None:
+    assert Challenge().kept(right, unknown) is kept
+
+
+def record(name: str, correct: bool | None, error: str = "") -> Record:
+    return Record("direct/seed-0", name, "", "?", "yes", "", "answered", Score(correct, None, "match"), error)
+
+
+def test_what_the_infrastructure_did_is_no_wrong_answer() -> None:
+    assert outcome(record("a", correct=False)) is False
+    assert outcome(record("a", correct=False, error="DialectError: no call")) is False
+    assert outcome(record("a", correct=False, error="RateLimited: later")) is None
+    assert outcome(record("a", correct=None)) is None
+    found = decided(
+        Challenge(attempts=3, most=2),
+        counted([record("a", correct=True), record("a", correct=False, error="RateLimited: later")], ["a", "b"]),
+    )
+    assert found == []  # of three attempts one is right, two are open
+
+
+async def test_attempts_of_a_workflow_decide_and_go_on_where_they_were(tmp_path: Path) -> None:
+    """Over real HTTP: three questions, of which one is always answered, one at times, one never."""
+    seen: Counter[str] = Counter()
+
+    def reply(request: Request) -> str:
+        text = request.messages[-1].text
+        which = next(name for name in ("easy", "fair", "hard") if name in text)
+        seen[which] += 1
+        right = which == "easy" or (which == "fair" and seen[which] % 2)
+        return "\\boxed{known}" if right else "\\boxed{other}"
+
+    asked = tuple(item(name, f"Say what is {name}?", "known") for name in ("easy", "fair", "hard"))
+    with Endpoint({"*": reply}) as endpoint:
+        general = Settings(model=endpoint.model, base_url=endpoint.base_url, api_key="k", cache=tmp_path / "c")
+        challenge = Challenge(4, 1, 3, "direct", concurrency=2)
+        curating = Curating("made", asked, ("challenge",), challenge=challenge)
+        first = Curation(curating, tmp_path / "out", settings=general, score=match)
+        assert [one.id for one in await first.run()] == ["fair"]
+        calls = len(endpoint.calls)
+        assert calls == 12
+        again = Curation(curating, tmp_path / "out", settings=general, score=match)
+        assert [one.id for one in await again.run()] == ["fair"]
+        assert len(endpoint.calls) == calls
+    assert {one.id: one.told["right"] for one in again.decisions.of("challenge").values()} == {
+        "easy": 4,
+        "fair": 2,
+        "hard": 0,
+    }
+    told = funnel.write(again)
+    assert "| answered at times | 3 | 2 | 0 | 1 | 33 % |" in told
+    assert "| 2 | 1 | kept |" in told
+    page = (tmp_path / "out" / funnel.PAGE).read_text()
+    assert page.count("<svg") == 2
+    assert "{{" not in page
+
+
+def test_a_later_decision_replaces_an_earlier_one_and_the_same_is_not_written_twice(tmp_path: Path) -> None:
+    decisions = Decisions(tmp_path / DECISIONS)
+    for kept in (True, True, False):
+        decisions.enter([Decision("duplicates", "a", kept=kept)])
+    assert len((tmp_path / DECISIONS).read_text().splitlines()) == 2
+    assert not Decisions(tmp_path / DECISIONS).of("duplicates")["a"].kept
+
+
+def test_the_judges_are_asked_side_by_side_and_no_more_than_may_be(tmp_path: Path) -> None:
+    class Slow:
+        model = "slow"
+        now = most = 0
+
+        async def complete(self, request: Request, watch: object = None) -> object:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.005)
+            self.now -= 1
+            from hira.policy import Completion
+
+            return Completion('{"clear": "yes"}')
+
+        async def aclose(self) -> None: ...
+
+    policy = Slow()
+    many = tuple(item(str(at), f"Question number {at}?") for at in range(12))
+    curation = Curation(
+        Curating("made", many, ("clarity",), concurrency=4),
+        tmp_path,
+        Team({"*": Part(policy, dialect=NATIVE)}),  # type: ignore[arg-type]
+    )
+    assert len(asyncio.run(curation.run())) == 12
+    assert policy.most == 4

@@ -1,0 +1,153 @@
+"""Questions from a graph: facts from JSON lines and RDF, chains without detours, questions that give nothing away."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hira.errors import DialectError, UsageError
+from hira.testing import ScriptedPolicy
+from hira.testing.team import team_of
+from hira.trainers.curation.graph import Chain, Fact, Hops, facts_of, paths
+from hira.trainers.curation.rewriting import rewritten
+from hira.trainers.curation.synthesis import leaks, question_of
+
+FACTS = [
+    Fact("Ida Berg", "designed", "Vale Bridge"),
+    Fact("Vale Bridge", "crosses", "the Orr"),
+    Fact("the Orr", "rises in", "Mount Kell"),
+    Fact("Mount Kell", "height in metres", "2140", value=True),
+    Fact("the Orr", "flows through", "Tarn"),
+    Fact("the Orr", "flows through", "Lisk"),
+]
+CHAIN = Chain(tuple(FACTS[:3]))
+TURTLE = """
+@prefix : <http://example.org/places#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+:River a owl:Class . :Orr a :River ; rdfs:label "the Orr"@en, "die Orr"@de ; :risesIn :MountKell .
+:ValeBridge :crosses :Orr . :MountKell :heightInMetres 2140 .
+"""
+OWL = """<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:p="http://example.org/places#">
+  <rdf:Description rdf:about="http://example.org/places#ValeBridge">
+    <p:crosses rdf:resource="http://example.org/places#Orr"/>
+  </rdf:Description>
+</rdf:RDF>"""
+
+
+def test_facts_are_read_from_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "facts.jsonl"
+    lines = [
+        {"subject": one.subject, "relation": one.relation, "object": one.object, "value": one.value} for one in FACTS
+    ]
+    path.write_text("\n".join(map(json.dumps, [*lines, lines[0]])))
+    assert facts_of(path) == sorted(FACTS)
+    path.write_text('{"subject": "a", "relation": "b"}')
+    with pytest.raises(UsageError, match="lacks a part"):
+        facts_of(path)
+
+
+def test_facts_are_read_from_rdf_with_labels_and_without_what_is_about_the_ontology(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    path = tmp_path / "graph.ttl"
+    path.write_text(TURTLE)
+    assert facts_of(path) == [
+        Fact("Mount Kell", "height in metres", "2140", value=True),
+        Fact("Vale Bridge", "crosses", "the Orr"),
+        Fact("the Orr", "rises in", "Mount Kell"),
+    ]
+    other = tmp_path / "graph.owl"
+    other.write_text(OWL)
+    assert facts_of(other) == [Fact("Vale Bridge", "crosses", "Orr")]
+    other.write_text("<rdf:RDF")
+    with pytest.raises(UsageError, match="cannot be read"):
+        facts_of(other)
+
+
+def test_a_chain_takes_only_steps_that_have_one_outcome() -> None:
+    found = paths(FACTS, 20, Hops(2, 4))
+    assert found
+    assert all("Tarn" not in (one.end, *one.between) for one in found)
+    loose = paths(FACTS, 20, Hops(2, 4, unique=False))
+    assert any(one.end in ("Tarn", "Lisk") for one in loose)
+    assert any(one.end == "2140" for one in found)
+    assert paths(FACTS, 20, Hops(2, 4)) == found
+    assert paths([], 5) == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2), st.integers(0, 7)), max_size=30),
+    st.integers(1, 3),
+    st.integers(0, 9),
+)
+def test_every_chain_is_connected_without_a_circle_and_ends_in_one_place(
+    edges: list[tuple[int, int, int]], least: int, seed: int
+) -> None:
+    facts = [Fact(f"e{a}", f"r{r}", f"e{b}") for a, r, b in edges if a != b]
+    for chain in paths(facts, 10, Hops(least, least + 1), seed=seed):
+        assert least <= len(chain.facts) <= least + 1
+        assert all(one.object == other.subject for one, other in zip(chain.facts, chain.facts[1:], strict=False))
+        assert len({chain.start, *(one.object for one in chain.facts)}) == len(chain.facts) + 1
+        for fact in chain.facts:
+            assert (
+                len({one.object for one in facts if (one.subject, one.relation) == (fact.subject, fact.relation)}) == 1
+            )
+
+
+GOOD = "Where does the river rise that is crossed by the bridge which Ida Berg designed?"
+
+
+def test_a_question_gives_nothing_away() -> None:
+    assert leaks(GOOD, CHAIN) == []
+    assert leaks("Where does the Orr rise, which Ida Berg bridged?", CHAIN) == ["it gives the Orr away"]
+    assert leaks("Where does a river rise?", CHAIN) == ["it does not name Ida Berg"]
+
+
+async def test_a_question_that_gives_something_away_is_asked_for_once_more() -> None:
+    policy = ScriptedPolicy(
+        [json.dumps({"question": "Where is Mount Kell, Ida Berg?"}), json.dumps({"question": GOOD})]
+    )
+    item = await question_of(team_of(policy, dialect="native").conversation("writer"), "q1", CHAIN)
+    assert item is not None
+    assert (item.question, item.answers, item.category) == (GOOD, ("Mount Kell",), "3 hops")
+    assert item.meta["path"][0] == ["Ida Berg", "designed", "Vale Bridge"]
+    assert "it gives Mount Kell away" in str(policy.requests[1].messages[-1].text)
+    bad = team_of(ScriptedPolicy([json.dumps({"question": "The Orr?"})] * 2), dialect="native")
+    assert await question_of(bad.conversation("writer"), "q2", CHAIN) is None
+
+
+QUERY = "What eye colour has the breed behind the Cheshire Cat?"
+REPORT = "Please look into the Cheshire Cat: which breed is behind it, and what eye colour goes with it?"
+
+
+async def test_a_query_is_rewritten_and_keeps_its_names() -> None:
+    good = json.dumps({"kept": ["Cheshire Cat"], "query": REPORT})
+    assert await rewritten(team_of([good], dialect="native").conversation("rewriter"), QUERY) == REPORT
+    lost = json.dumps({"kept": ["Cheshire Cat"], "query": "Please look into a cat."})
+    policy = ScriptedPolicy([lost, good])
+    assert await rewritten(team_of(policy, dialect="native").conversation("rewriter"), QUERY) == REPORT
+    same = json.dumps({"query": QUERY})
+    with pytest.raises(DialectError, match="as it was"):
+        await rewritten(team_of([same, same], dialect="native").conversation("rewriter"), QUERY)
+
+
+async def test_what_is_made_is_made_once_and_what_failed_is_tried_again(tmp_path: Path) -> None:
+    from hira.evaluation.item import Item
+    from hira.trainers.curation.making import MADE, made
+
+    asked: list[str] = []
+
+    async def make(name: str) -> Item | None:
+        asked.append(name)
+        return None if name == "b" and len(asked) < 4 else Item(name, f"Question {name}?", ("yes",))
+
+    first = [one async for one in made(tmp_path, {"graph": "g"}, ["a", "b", "c"], make, 1)]
+    assert [item is not None for _, item in first] == [True, False, True]
+    assert [name async for name, _ in made(tmp_path, {"graph": "g"}, ["a", "b", "c"], make, 1)] == ["b"]
+    assert [json.loads(line)["id"] for line in (tmp_path / MADE).read_text().splitlines()] == ["a", "c", "b"]
+    with pytest.raises(UsageError, match="another"):
+        [one async for one in made(tmp_path, {"graph": "h"}, ["a"], make, 1)]
