@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -155,7 +156,7 @@ limits = st.builds(
     overlapping=st.booleans(),
 )
 def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_until_all_is_done(
-    shape: dict[str, int], engine: VirtualEngine, limits: Limits, total: int, seconds: float, overlapping: bool
+    shape: dict[str, Any], engine: VirtualEngine, limits: Limits, total: int, seconds: float, overlapping: bool
 ) -> None:
     engine = replace(engine)
     world = World(engine, **shape)
@@ -176,7 +177,7 @@ def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_unti
 @settings(max_examples=25, deadline=None)
 @given(shape=shapes, engine=engines, limits=limits, updates=st.integers(0, 6))
 def test_it_may_be_ended_at_any_update_and_leaves_no_call_pending(
-    shape: dict[str, int], engine: VirtualEngine, limits: Limits, updates: int
+    shape: dict[str, Any], engine: VirtualEngine, limits: Limits, updates: int
 ) -> None:
     engine = replace(engine)
     done = virtually(trained(World(engine, **shape), limits, None, updates=updates))
