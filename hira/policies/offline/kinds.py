@@ -153,6 +153,16 @@ def holds_office(text: str, question: str) -> bool:
     )
 
 
+_DEED = re.compile(r"\bwho (?:first |has |had |have )?([a-z]+)\b", re.IGNORECASE)
+_NO_DEED = frozenset("is was are were did does do has had have will can could would s".split())
+
+
+def did(question: str, held: frozenset[str]) -> bool:
+    """For "who repaired the clock": whether these stems hold what was done, in whatever word."""
+    deeds = [match[1].lower() for match in _DEED.finditer(question)]
+    return all(holds(word, held) for deed in deeds if deed not in _NO_DEED for word in words(deed))
+
+
 def holds_any(wanted: list[str], text: str) -> bool:
     return any(holds(word, frozenset(words(text))) for word in wanted)
 

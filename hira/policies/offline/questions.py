@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hira.policies.offline.kinds import kind, measured
-from hira.policies.offline.wording import holds, keywords, names, numbers, words
+from hira.policies.offline.wording import IRREGULAR, holds, keywords, names, numbers, words
 
 LONGEST = 1_000
 """Characters of a question whose form is looked at; a longer one is taken as it is."""
@@ -16,14 +16,23 @@ _RELATIVE = re.compile(
 )
 _OF = re.compile(rf"\b(?P<noun>the [a-z][\w-]*(?: [a-z][\w-]*)?) of (?P<name>{_NAME})")
 _OWNED = re.compile(rf"\b(?P<name>{_NAME})[’']s (?P<noun>[a-z][\w-]*)")
-_AUXILIARY = re.compile(r"\b(?P<word>did|do|does|is|was|are|were|has|had|can|will)\s*$", re.IGNORECASE)
+_AUXILIARY = re.compile(
+    r"\b(?P<word>did|do|does|is|was|are|were|has|had|can|will)(?: the [a-z][\w-]*(?: [a-z][\w-]*)? of)?\s*$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"\w (?:(?:in|at|on|by|for|from|to|of|with) )?(?:which|whom|that|who|where|whose) $")
 _PREPOSITION = re.compile(r"^(?:in|from|to|at|on|for|with|about|up|down|out|off|of)$")
 # nouns that name one person or thing by another: these are looked up first
-_RELATIONAL = re.compile(
-    r"\b(?:capital|wife|husband|spouse|mother|father|son|daughter|brother|sister|king|queen|president|mayor|chief|head"
+_RELATION = (
+    r"(?:capital|wife|husband|spouse|mother|father|son|daughter|brother|sister|king|queen|president|mayor|chief|head"
     r"|birthplace|hometown|architect|captain|owner|maker"
     r"|(?:auth|direct|invent|compos|found|design|discover|lead|paint|build|own|manag|publish|creat|develop|edit|sculpt"
-    r"|produc|writ|rul|teach|found|explor|translat|conduct)(?:or|er))s?$"
+    r"|produc|writ|rul|teach|explor|translat|conduct|carv|engrav|sell|buy|bak|restor|illustrat|winn)(?:or|er))s?"
+)
+_RELATIONAL = re.compile(rf"\b{_RELATION}$")
+_AGENT = re.compile(rf"\b(?P<noun>the (?:[a-z][\w-]* )?{_RELATION}) of (?P<clause>(?:the|an?) [^?]+)")
+_VERBS = frozenset(verb[0] for verb in IRREGULAR) | frozenset(
+    "have belong cost open close serve contain own run employ flow live end start use weigh measure work".split()
 )
 _OPINION = frozenset(words("name called title be lie"))
 
@@ -108,7 +117,11 @@ def _relative(question: str) -> Iterator[Hop]:
     if not match:
         return
     before, noun, clause = question[: match.start()], match["noun"], match["clause"].strip()
-    clause, tail = _tail(before, clause)
+    noun, _, verb = noun.partition(" ")
+    tail = f" {verb}"
+    if verb not in _VERBS or not _AUXILIARY.search(before):  # else "does the place *lie* where …"
+        noun = match["noun"]
+        clause, tail = _tail(before, clause)
     inner = f"{'Who' if match['relative'] == 'who' else 'What'} is the {noun} {match['relative']} {clause}?"
     yield Hop(inner, f"{before}{{}}{tail}?", noun, sure=True)
 
@@ -126,6 +139,12 @@ def _tail(before: str, clause: str) -> tuple[str, str]:
 
 
 def _of(question: str) -> Iterator[Hop]:
+    """What somebody is called by who made or leads it, "the builder of the old mill", or another thing of a name."""
+    if (match := _AGENT.search(question)) and not re.match(_NAME, match["clause"]):
+        before = question[: match.start()]
+        clause, tail = _tail(before, match["clause"].strip())
+        noun = match["noun"].removeprefix("the ")
+        yield Hop(f"Who is the {noun} of {clause}?", f"{before}{{}}{tail}?", noun, sure=True)
     for match in _OF.finditer(question):
         noun, before, after = match["noun"].removeprefix("the "), question[: match.start()], question[match.end() :]
         name, after = _completed(match["name"], before, after)
@@ -138,7 +157,8 @@ def _completed(name: str, before: str, after: str) -> tuple[str, str]:
     """A name with the noun behind it, "the Aare bridge"; the last word stays where the question needs a verb."""
     follows = re.match(r" ([a-z][\w-]+)(?=[ ?]|$)", after)
     verb = bool(_AUXILIARY.search(before)) and not re.match(r"(?:Who|What|Which)\b", before)
-    if not follows or _PREPOSITION.match(follows[1]):
+    ends = follows and not after[follows.end() :].strip(" ?")
+    if not follows or _PREPOSITION.match(follows[1]) or (ends and _CLAUSE.search(before)):
         return name, after
     last = not after[follows.end() :].strip(" ?") and bool(re.fullmatch(r"(?:Who|What) (?:is|was) ", before))
     if not name.startswith("the ") and not last:

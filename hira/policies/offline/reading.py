@@ -12,7 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hira.policies.offline import plain
-from hira.policies.offline.kinds import PAID, defines, fits, holds_office, kind, measured, sized, term
+from hira.policies.offline.disagreement import Stated, differ
+from hira.policies.offline.kinds import PAID, defines, did, fits, holds_office, kind, measured, sized, term
 from hira.policies.offline.wording import category, exact, folded, holds, keywords, names, numbers, words
 from hira.relevance import BM25
 
@@ -28,6 +29,11 @@ FARTHEST = 0.2
 """How near every name of the question has to be."""
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
+NEARLY = 0.7
+"""The share of the best sentence's score that one needs which speaks against it."""
+MOST = 2
+"""Sentences that are told beside the best one."""
+DIFFER = "The sources differ."
 ROW = " | "
 HARD = frozenset({"date", "number", "hours", "interval", "duration", "age", "money", "person"})
 """The kinds of answer without which a sentence answers nothing."""
@@ -85,18 +91,24 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The sentence that answers, and the share of the question that it covers."""
+    """The sentence that answers, the share of the question that it covers, and those of other sources `against` it."""
 
     sentence: Sentence
     coverage: float
+    against: tuple[Sentence, ...] = ()
 
     @property
     def text(self) -> str:
-        """The sentence with its id, as an answer cites it; with the one before it, if it points back there."""
-        one = self.sentence
-        mark = f" [{one.passage.id}]" if one.passage.id else ""
-        lead = f"{one.before}{mark} " if points_back(one.text) and _ENDED.search(one.before) else ""
-        return f"{lead}{plain.row(one.text) if ROW in one.text else one.text}{mark}"
+        """The sentence with its id, as an answer cites it, and those that say otherwise."""
+        told = [quoted(one) for one in (self.sentence, *self.against)]
+        return " ".join([*told, DIFFER] if self.against else told)
+
+
+def quoted(one: Sentence) -> str:
+    """The sentence with its id; with the one before it, if it points back there."""
+    mark = f" [{one.passage.id}]" if one.passage.id else ""
+    lead = f"{one.before}{mark} " if points_back(one.text) and _ENDED.search(one.before) else ""
+    return f"{lead}{plain.row(one.text) if ROW in one.text else one.text}{mark}"
 
 
 def points_back(text: str) -> bool:
@@ -216,7 +228,7 @@ class Query:
             return False
         if self.kind == "money" and not any(holds(word, one.own) for word in self.words):
             return False
-        return self.kind != "person" or holds_office(one.text, self.text)
+        return self.kind != "person" or (holds_office(one.text, self.text) and did(self.text, one.own | one.beside))
 
     def score(self, one: Sentence) -> float:
         back = 0.9 if points_back(one.text) else BESIDE
@@ -312,8 +324,24 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     fitting = [entry for entry in ranked if fits(asked.kind, entry[2].text, question)]
     if not ranked or (asked.kind in HARD and not fitting):
         return None
-    _, coverage, top = (fitting or ranked)[0]
-    return Found(top, coverage)
+    score, coverage, top = (fitting or ranked)[0]
+    others = [one for points, _, one in fitting if points >= NEARLY * score]
+    return Found(top, coverage, _against(question, top, others))
+
+
+def _against(question: str, top: Sentence, others: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    """The sentences of other sources that state another value, each value once."""
+    found = [top]
+    for one in others:
+        apart = one.passage.id != top.passage.id and (one.passage.location or "?") != top.passage.location
+        rows = ROW in f"{one.text}{top.text}"
+        if apart and not rows and all(differ(question, _stated(known), _stated(one)) for known in found):
+            found.append(one)
+    return tuple(found[1 : 1 + MOST])
+
+
+def _stated(one: Sentence) -> Stated:
+    return Stated(one.text, one.own, one.earlier | one.title)
 
 
 def ranked(question: str, read: Sequence[Passage]) -> list[Sentence]:

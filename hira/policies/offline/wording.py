@@ -32,7 +32,7 @@ _FORM = frozenset(
     words(
         "name many much long far tall high large big deep wide heavy fast often old year date month kind type number"
         " called exactly according please tell give list find get use used using work explain describe mean happen"
-        " after before during each every"
+        " after before during each every come"
     )
 )
 _CATEGORY = re.compile(
@@ -44,33 +44,54 @@ _CATEGORY = re.compile(
 KIN = tuple(
     family.split()
     for family in (
-        "founded established created",
-        "built constructed completed erected",
+        "founded founder established created creator",
+        "built builder constructed completed erected",
         "born birth birthplace",
         "die died death",
-        "wrote written author authors",
+        "write wrote written author authors writer",
         "invented invention inventor",
-        "located lies situated",
+        "located lies situated lie",
         "inhabitants population people residents",
         "maximum most limit",
         "designed designer architect",
         "wife husband married spouse",
-        "make made",
+        "make made maker",
         "take took",
         "pay paid cost price",
-        "win won",
-        "lead led",
-        "keep kept",
+        "win won winner",
+        "lead led leader head",
+        "keep kept keeper",
         "sink sank",
         "run ran",
         "staff employees employs",
         "open opens opening opened",
         "close closes closing closed",
         "ride journey travel trip",
+        "teach taught teacher",
+        "own owns owned owner owners",
+        "carved carver sculpted sculptor",
+        "sell sold seller",
+        "sing sang sung singer",
     )
 )
 """Words that answer for each other."""
 _STEMS = tuple(frozenset(words(" ".join(family))) for family in KIN)
+IRREGULAR = tuple(
+    verb.split()
+    for verb in (
+        "begin began begun, break broke broken, bring brought, build built, buy bought, catch caught, come came,"
+        " choose chose chosen, draw drew drawn, drive drove driven, eat ate eaten, fall fell fallen, feed fed,"
+        " fight fought, fly flew flown, forget forgot forgotten, freeze froze frozen, get got, give gave given,"
+        " go goes went gone, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, know knew known,"
+        " lay laid, lead led, leave left, lend lent, lie lies lay lain, lose lost, make made, meet met, pay paid,"
+        " ride rode ridden, ring rang rung, rise rose risen, say said, see saw seen, seek sought, sell sold, send sent,"
+        " shine shone, sing sang sung, sink sank sunk, sleep slept, speak spoke spoken, spend spent, stand stood,"
+        " steal stole stolen, swim swam swum, take took taken, teach taught, tell told, think thought,"
+        " throw threw thrown, wear wore worn, weave wove woven, win won, write wrote written"
+    ).split(", ")
+)
+"""The forms of verbs that share no stem; the first is the one that stands behind "did"."""
+_FORMS = {stem: at for at, verb in enumerate(IRREGULAR) for stem in words(" ".join(verb))}
 _CJK_TOPIC = re.compile(r"《([^《》]+)》|^([\u3400-\u9fff]{2,}?)的")
 _CJK_FORM = re.compile(
     r"什么时候|什么|多少|哪一?[年个里座条]|在哪|何时|何处|为什么|为何|谁|是|的|了|吗|呢|有|几[个人次]|多[高长大远]"
@@ -111,12 +132,18 @@ def numbers(text: str) -> set[str]:
 
 
 def holds(word: str, held: frozenset[str]) -> float:
-    """1 if the word is held, 0.8 if one like it is ("founder" for "founded"), 0.7 for another word for it, else 0."""
+    """1 if the word is held, 0.9 for another form of a verb ("grew"), 0.8 if one like it is ("founder" for "founded"),
+    0.7 for another word for it, else 0."""
     if word in held:
         return 1.0
     if len(word) == 1 and word > "\u3040":
         return 0.8 if any(word in other for other in held) else 0.0
+    if f"{word}s" in held:
+        return 0.9
     root = word[: max(5, len(word) * 7 // 10)]
+    root = f"{root[:-1]}i" if root == word and root.endswith("y") else root  # "studied" for "study"
     if len(root) >= 5 and any(other.startswith(root) for other in held):
         return 0.8
+    if word in _FORMS and any(_FORMS.get(other) == _FORMS[word] for other in held):
+        return 0.9
     return 0.7 if any(word in family and family & held for family in _STEMS) else 0.0
