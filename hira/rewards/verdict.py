@@ -13,10 +13,10 @@ def of_solution(accuracy: float | None, *, complete: bool) -> float | None:
     return accuracy if complete else 0.0
 
 
-def of_verdict(accepts: bool | None, *, right: bool) -> float:
+def of_verdict(*, accepts: bool | None, right: bool) -> float:
     """Verifier: 1 if the verdict is true of that solution, 0 if it is not or cannot be read (`accepts` None).
 
-    >>> of_verdict(False, right=False), of_verdict(False, right=True), of_verdict(None, right=True)
-    (1.0, 0.0, 0.0)
+    >>> of_verdict(accepts=False, right=False), of_verdict(accepts=None, right=True)
+    (1.0, 0.0)
     """
     return float(accepts is not None and accepts == right)

@@ -1,4 +1,4 @@
-"""Dynamic masking of well-mastered positive tokens, against the collapse of entropy (UloRL, 2507.19766, section 2.4)."""
+"""Dynamic masking of well-mastered positive tokens, against the collapse of entropy (UloRL, 2507.19766)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,0 +1,232 @@
+"""Grouped agentic rollouts: MarsRL's Solver, Verifiers and Correctors step by step, in groups that share their input.
+
+The Solver makes a group of solutions; each later role takes some outputs of the role before and makes a group for each
+(2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a Verifier flagged; if there are none, the
+problem ends early. Steps are those that a run takes (`hira.agents.marsrl.steps`), and every output is a rollout of its
+own, with its status, its seed and its deadline.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hira.agents.marsrl import steps
+from hira.agents.marsrl.steps import Review, Solution
+from hira.errors import UsageError
+from hira.rewards.reward import Reward, Score
+from hira.rewards.verdict import RIGHT, of_solution, of_verdict
+from hira.team import Team, together
+from hira.trainers.group import Group
+from hira.trainers.parts import STEPS, Input, Output, by_part
+from hira.trainers.rollouts import Played, Problem, Rollouts, chosen, measured
+from hira.trainers.sampling import Strategy, picks
+from hira.trainers.seeding import seed_of
+from hira.trainers.transcript import transcript
+from hira.trainers.update import Collected
+from hira.trajectory import Rollout
+
+
+@dataclass(slots=True)
+class Posing:
+    """The problem with what is found for it, made once for all steps."""
+
+    search: bool
+    made: steps.Problem | None = None
+    name: str = "marsrl"
+
+    async def run(self, question: str, team: Team) -> str:
+        self.made = await steps.pose(question, team, search=self.search)
+        return question
+
+
+@dataclass(slots=True)
+class Answering:
+    """One step of one role, as a workflow that a rollout can be made of."""
+
+    asked: Input
+    solution: Solution | None = None
+    review: Review | None = None
+    name: str = "marsrl"
+
+    async def run(self, question: str, team: Team) -> str:
+        del question
+        asked = self.asked
+        if asked.solution is None:
+            self.solution = await steps.solve(asked.problem, team, asked.step)
+        elif asked.review is None:
+            self.review = await steps.verify(asked.problem, asked.solution, team, asked.step)
+            return self.review.report
+        else:
+            self.solution = await steps.correct(asked.problem, asked.solution, asked.review, team, asked.step)
+        return self.solution.answer
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """The reward of one step: `accuracy` for a solution, the truth of its verdict for a review (section 3.2)."""
+
+    answering: Answering
+    accuracy: Reward
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        made = self.answering
+        if made.review is not None:
+            value = of_verdict(accepts=made.review.correct, right=made.asked.right)
+            return Score(value, why="" if made.review.correct is not None else "no verdict can be read")
+        if made.solution is None or not made.solution.complete:
+            return Score(of_solution(0.0, complete=False), why="the solution was cut off")
+        return await self.accuracy(rollout, references)
+
+
+async def _unpaid(rollout: Rollout, references: tuple[str, ...]) -> Score:
+    del rollout, references
+    return Score(0.0)
+
+
+@dataclass(slots=True)
+class Agentic:
+    """Makes the groups of problems. `rollouts` says of which, how many members a group has (`attempts`), and how each
+    output is made; its reward is the accuracy of solutions and its workflow is not used.
+
+    `picks` outputs of a step go on, chosen by the `strategy`. Only steps of `roles` are trained, None for all: no step
+    is sampled after their last. `search` shows all roles what is found for the question.
+    """
+
+    rollouts: Rollouts
+    picks: int = 2
+    strategy: Strategy = "adaptive"
+    roles: frozenset[str] | None = None
+    search: bool = True
+    lost: list[Played] = field(default_factory=list)
+    _gate: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._gate = asyncio.Semaphore(self.rollouts.concurrency)
+        if self.picks < 1:
+            raise UsageError(f"picks is {self.picks}", fix="it has to be at least 1")
+        if unknown := (self.roles or frozenset()) - set(STEPS):
+            fix = f"train some of: {', '.join(sorted(set(STEPS)))}"
+            raise UsageError(f"MarsRL has no role {min(unknown)!r}", fix=fix)
+
+    @property
+    def last(self) -> int:
+        """The last step that is of a role which is trained."""
+        return max(at for at, role in enumerate(STEPS, 1) if self.roles is None or role in self.roles)
+
+    async def begin(self, problem: Problem, update: int) -> "Stage | None":
+        """The Solver's step; None, and kept in `lost`, if the problem cannot even be posed."""
+        posing = Posing(self.search)
+        played = await replace(self.rollouts, workflow=posing, reward=_unpaid).play(problem, update, 0)
+        if posing.made is None:
+            self.lost.append(played)
+            return None
+        return Stage(self, update, problem, (Input(1, posing.made),))
+
+    async def sample(self, problem: Problem, update: int, asked: Input, group: int, number: int) -> Output:
+        """One member's answer."""
+        answering = Answering(asked)
+        made = replace(self.rollouts, workflow=answering, reward=Paid(answering, self.rollouts.reward))
+        named = replace(problem, id=name_of(problem, asked.step, group))
+        async with self._gate:
+            played = await made.play(named, update, number)
+        return Output(asked, played, answering.solution, answering.review)
+
+    def followed(self, outputs: Sequence[Output], problem: Problem, update: int) -> tuple[Input, ...]:
+        """The inputs of the next step."""
+        step = outputs[0].asked.step + 1
+        if step > self.last:
+            return ()
+        candidates = [one for one in outputs if one.goes_on]
+        places = picks(
+            [one.reward or 0.0 for one in candidates],
+            self.strategy,
+            first=0.0 if STEPS[step - 1] == "verifier" else 1.0,
+            seed=seed_of(self.rollouts.seed, update, problem.id, step),
+            most=self.picks,
+        )
+        return tuple(_next(candidates[at], step) for at in sorted(places))
+
+    async def through(self, problem: Problem, update: int) -> "list[Made]":
+        """All groups of one problem, step after step."""
+        made: list[Made] = []
+        stage = await self.begin(problem, update)
+        while stage is not None:
+            groups = await together([_group(stage, at) for at in range(len(stage.inputs))])
+            made += [Made(name, problem, outputs) for name, outputs in zip(stage.groups, groups, strict=True)]
+            stage = stage.then(groups)
+        return made
+
+    async def collect(self, update: int) -> Collected:
+        """The groups of the update with that number, all steps of all its problems."""
+        own = self.rollouts
+        asked = chosen(own.problems, update, own.questions, own.seed)[own.share[0] :: own.share[1]]
+        groups = await together([self.through(problem, update) for problem in asked])
+        return self.collected([one for many in groups for one in many])
+
+    def collected(self, groups: "Sequence[Made]") -> Collected:
+        """Groups as the trainer takes them. Raises where going on would train on nothing but failures."""
+        outputs = [one for group in groups for one in group.outputs]
+        played = [one.played for one in outputs]
+        lost, self.lost = self.lost, []
+        self.rollouts.check([*lost, *played])
+        told = [
+            transcript(
+                one.played.record, one.played.attempt, one.played.score, group.problem.references, one.played.error
+            )
+            for group in groups
+            for one in group.outputs[:1]
+        ]
+        measures = {**measured(played), **by_part(outputs), "problems_lost": float(len(lost))}
+        made = tuple(Group(group.name, tuple(one.played.attempt for one in group.outputs)) for group in groups)
+        return Collected(made, measures, tuple(told[: self.rollouts.samples]))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A complete group of one problem."""
+
+    name: str
+    problem: Problem
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of one problem, as `hira.trainers.schedule` works through it."""
+
+    agentic: Agentic
+    update: int
+    problem: Problem
+    inputs: tuple[Input, ...]
+
+    @property
+    def size(self) -> int:
+        return self.agentic.rollouts.attempts
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """Names of the groups: problem, step, and which input of the step."""
+        return [name_of(self.problem, asked.step, at) for at, asked in enumerate(self.inputs)]
+
+    async def sample(self, group: int, number: int) -> Output:
+        return await self.agentic.sample(self.problem, self.update, self.inputs[group], group, number)
+
+    def then(self, outputs: Sequence[Sequence[Output]]) -> "Stage | None":
+        flat = [one for group in outputs for one in group]
+        inputs = self.agentic.followed(flat, self.problem, self.update)
+        return replace(self, inputs=inputs) if inputs else None
+
+
+def name_of(problem: Problem, step: int, group: int) -> str:
+    return f"{problem.id}.{step}.{group}"
+
+
+async def _group(stage: Stage, at: int) -> tuple[Output, ...]:
+    return tuple(await together([stage.sample(at, number) for number in range(stage.size)]))
+
+
+def _next(output: Output, step: int) -> Input:
+    asked = output.asked
+    if output.solution is not None:
+        return Input(step, asked.problem, output.solution, (output.reward or 0.0) >= RIGHT)
+    return Input(step, asked.problem, asked.solution, asked.right, output.review)

@@ -1,0 +1,111 @@
+"""The agentic pipeline in front of the trainer: what is complete is trained on, the rest goes on after the update."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+
+from hira.trainers import records
+from hira.trainers.agentic import Agentic, Made, Stage
+from hira.trainers.gate import Gate
+from hira.trainers.parts import Output
+from hira.trainers.rollouts import Problem, chosen
+from hira.trainers.schedule import Limits, Released, Schedule
+from hira.trainers.update import Collected
+
+SCHEDULE = "schedule.jsonl"
+
+
+class PipelinedCollector:
+    """Makes the rollouts of a trainer whose policy samples behind the `gate` (`hira.trainers.segments.Segmented`).
+
+    Pass `updated` to the trainer, and give it `Updates(old="sampler")`: what is trained on may be some updates old.
+    Which problems are under way is written to `folder`, so that a run which is resumed begins those again. Rows differ
+    from those of a run that was not stopped, because what was sampled and not yet trained on is gone.
+
+    >>> with asyncio.Runner() as runner:
+    ...     gate = Gate()
+    ...     live = LivePolicy(name, tokenizer, Segmented(engine, gate, 16_384), adapters)
+    ...     collect = PipelinedCollector(runner, agentic, Limits(), gate, folder, paused=engine.paused)
+    ...     RoleTrainer(model, tokenizer, updates, collect, marsrl, folder, updated=collect.updated).run()
+    ...     collect.close()
+    """
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        agentic: Agentic,
+        limits: Limits,
+        gate: Gate,
+        folder: Path,
+        *,
+        paused: Callable[[], AbstractContextManager[None]] = nullcontext,
+        updated: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.runner = runner
+        self.agentic = agentic
+        self.limits = limits
+        self.gate = gate
+        self.path = folder / SCHEDULE
+        self.paused = paused
+        self.engine_updated = updated
+        self.schedule: Schedule[Output] | None = None
+
+    def __call__(self, update: int) -> Collected:
+        collected = self.runner.run(self._taken(update))
+        for _ in range(2):  # replies are delivered a moment before the engine's thread has ended
+            with self.paused():
+                pass
+        return collected
+
+    def updated(self, step: int) -> None:
+        """The weights have changed: sampling goes on."""
+        self.engine_updated(step)
+        self.gate.open()
+
+    def close(self) -> None:
+        """End what is under way."""
+        self.gate.open()
+        if self.schedule is not None:
+            self.runner.run(self.schedule.aclose())
+
+    async def _taken(self, update: int) -> Collected:
+        schedule = self.schedule = self.schedule or self._begun(update)
+        self.gate.open()
+        schedule.updated(update)
+        batch = await schedule.take()
+        await self.gate.close()
+        made = [Made(one.name, self.problem(one.problem), one.outputs) for one in batch]
+        collected = self.agentic.collected(made)
+        state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
+        records.append(self.path, [state])
+        return replace(collected, measures={**collected.measures, **_told(batch, update, schedule)})
+
+    def _begun(self, update: int) -> Schedule[Output]:
+        """The schedule, as it stood after the update before."""
+        records.cut(self.path, update)
+        known = records.read(self.path)
+        first, again = (known[-1]["next"], known[-1]["under_way"]) if known else (0, [])
+        return Schedule(self._begin, self.limits, first=first, again=again)
+
+    def problem(self, number: int) -> Problem:
+        """The problem with that number: one order of all of them after another."""
+        own = self.agentic.rollouts
+        (found,) = chosen(own.problems, number, 1, own.seed)
+        return found
+
+    async def _begin(self, number: int) -> Stage | None:
+        return await self.agentic.begin(self.problem(number), number)
+
+
+def _told(batch: list[Released[Output]], update: int, schedule: Schedule[Output]) -> dict[str, float]:
+    ages = [update - one.version for one in batch] or [0]
+    return {
+        "staleness": mean(ages),
+        "staleness/most": max(ages),
+        "groups": len(batch),
+        "groups_under_way": schedule.sampling,
+        "problems_under_way": len(schedule.problems),
+    }

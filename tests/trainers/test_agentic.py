@@ -1,0 +1,306 @@
+"""Grouped agentic rollouts: who is grouped with whom, what goes on, what each role is paid."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from hira.errors import EndpointError, HiraError, UsageError
+from hira.events import Events, Reader
+from hira.policy import Completion, Request, Tokens, Watch
+from hira.rewards.accuracy import ByWords
+from hira.rewards.match import exact
+from hira.rewards.verdict import of_solution, of_verdict
+from hira.team import Team
+from hira.testing import team_of
+from hira.trainers.agentic import Agentic, Made
+from hira.trainers.credit import marsrl
+from hira.trainers.group import Attempt, Group
+from hira.trainers.parts import Input
+from hira.trainers.rollouts import Problem, Rollouts
+from hira.trainers.rows import Row
+from hira.trainers.sampling import Strategy, picks
+from hira.trajectory import Rollout
+
+Say = Callable[[str, int], str | Exception]
+RIGHT, WRONG = r"\boxed{4}", r"\boxed{5}"
+GOOD, BAD = "Verdict: correct", "It is not.\nVerdict: incorrect"
+
+
+class Letters:
+    """A policy whose tokens are letters. `say` is told the conversation and how many asked in such a one before."""
+
+    model = "letters"
+
+    def __init__(self, say: Say) -> None:
+        self.say = say
+        self.asked: dict[str, int] = {}
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        number = self.asked[request.conversation] = self.asked.get(request.conversation, -1) + 1
+        said = self.say(request.conversation, number)
+        if isinstance(said, Exception):
+            raise said
+        cut = said.endswith("…")
+        prompt = tuple(map(ord, "".join(message.text for message in request.messages)))
+        tokens = Tokens(prompt, tuple(map(ord, said)), (-0.1,) * len(said))
+        return Completion(said, finish="length" if cut else "stop", tokens=tokens, model="letters@0")
+
+    async def aclose(self) -> None:
+        pass
+
+
+def agentic(say: Say, *, size: int = 4, questions: int = 1, **settings: Any) -> Agentic:
+    policy = Letters(say)
+
+    @asynccontextmanager
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+        yield team_of(policy, events=Events(reader), rollout=Rollout(run, problem.question, "marsrl"))
+
+    problems = [Problem(f"p{at}", "2 + 2?", ("4",)) for at in range(3)]
+    made = Rollouts(opened, None, problems, ByWords(exact), questions=questions, attempts=size)  # type: ignore[arg-type]
+    return Agentic(made, **settings)
+
+
+def half(conversation: str, number: int) -> str:
+    """Every second solution is right, every second verdict flags."""
+    return (BAD, GOOD)[number % 2] if "verifier" in conversation else (WRONG, RIGHT)[number % 2]
+
+
+async def through(made: Agentic) -> list[Made]:
+    return await made.through(made.rollouts.problems[0], 0)
+
+
+def rewards(group: Made) -> list[float | None]:
+    return [one.reward for one in group.outputs]
+
+
+# --- rewards (section 3.2)
+
+
+@pytest.mark.parametrize(
+    ("accepts", "right", "reward"),
+    [(True, True, 1), (True, False, 0), (False, False, 1), (False, True, 0), (None, True, 0), (None, False, 0)],
+)
+def test_a_verifier_is_paid_for_a_true_verdict_and_for_none_that_cannot_be_read(
+    accepts: bool | None, right: bool, reward: float
+) -> None:
+    assert of_verdict(accepts=accepts, right=right) == reward
+
+
+def test_a_solution_is_paid_by_the_reference_and_nothing_if_it_was_cut_off() -> None:
+    assert of_solution(1.0, complete=True) == 1.0
+    assert of_solution(1.0, complete=False) == 0.0
+    assert of_solution(None, complete=True) is None
+
+
+# --- sampling (section 3.4)
+
+
+@pytest.mark.parametrize("strategy", ["random", "balanced", "adaptive"])
+def test_fewer_candidates_are_all_taken_and_none_is_none(strategy: Strategy) -> None:
+    assert picks([], strategy, first=0, seed=1) == []
+    assert picks([1.0], strategy, first=0, seed=1) == [0]
+    assert sorted(picks([1.0, 1.0], strategy, first=0, seed=1)) == [0, 1]
+
+
+def test_balanced_takes_one_of_each_kind_where_there_are_both() -> None:
+    for seed in range(30):
+        taken = picks([1, 1, 1, 0, 1, 1], "balanced", first=0, seed=seed)
+        assert len(taken) == 2
+        assert 3 in taken
+    assert len(picks([1, 0, 1, 0, 1, 1], "balanced", first=0, seed=0, most=4)) == 4
+    kinds = [sum([1, 0, 1, 0, 1, 1][at] for at in picks([1, 0, 1, 0, 1, 1], "balanced", first=0, seed=seed, most=4))
+             for seed in range(20)]  # fmt: skip
+    assert set(kinds) == {2}
+
+
+def test_adaptive_takes_the_wanted_kind_first_and_breaks_ties_by_the_seed() -> None:
+    given = [1, 0, 1, 0, 1, 0]
+    assert all(set(picks(given, "adaptive", first=0, seed=seed)) <= {1, 3, 5} for seed in range(30))
+    assert all(set(picks(given, "adaptive", first=1, seed=seed)) <= {0, 2, 4} for seed in range(30))
+    assert {frozenset(picks(given, "adaptive", first=0, seed=seed)) for seed in range(60)} == {
+        frozenset({1, 3}), frozenset({1, 5}), frozenset({3, 5})
+    }  # fmt: skip
+    assert sorted(picks([1, 0, 1], "adaptive", first=0, seed=3)) in ([0, 1], [1, 2])
+    assert picks(given, "adaptive", first=0, seed=9) == picks(given, "adaptive", first=0, seed=9)
+
+
+def test_random_takes_any() -> None:
+    taken = {frozenset(picks([1, 0, 1, 0], "random", first=0, seed=seed)) for seed in range(200)}
+    assert len(taken) == 6
+
+
+# --- the tree (section 3.3, Fig. 3b)
+
+
+async def test_five_steps_of_which_each_takes_two_outputs_of_the_one_before() -> None:
+    groups = await through(agentic(half))
+    assert [group.name for group in groups] == [
+        "p0.1.0", "p0.2.0", "p0.2.1", "p0.3.0", "p0.3.1", "p0.4.0", "p0.4.1", "p0.5.0", "p0.5.1",
+    ]  # fmt: skip
+    assert [group.outputs[0].asked.part for group in groups] == [
+        "solver", "verifier1", "verifier1", "corrector1", "corrector1",
+        "verifier2", "verifier2", "corrector2", "corrector2",
+    ]  # fmt: skip
+    assert all(len(group.outputs) == 4 for group in groups)
+
+
+async def test_members_of_a_group_were_given_the_same_ids_and_have_a_conversation_of_their_step() -> None:
+    for group in await through(agentic(half)):
+        rows = [row for one in group.outputs for row in one.played.attempt.rows]
+        assert len({row.input for row in rows}) == 1
+        assert len({(row.role, row.conversation) for row in rows}) == 1
+        assert rows[0].conversation.startswith(f"{group.outputs[0].asked.step}/")
+        assert {row.question for row in rows} == {group.name}
+
+
+async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_true_flags() -> None:
+    by = {group.name: group.outputs for group in await through(agentic(half))}
+    assert [by[name][0].asked.right for name in ("p0.2.0", "p0.2.1")] == [False, False]
+    assert [one.reward for one in by["p0.2.0"]] == [1.0, 0.0, 1.0, 0.0]  # flags, and the solution is wrong
+    for name in ("p0.3.0", "p0.3.1"):
+        asked = by[name][0].asked
+        assert asked.review is not None
+        assert asked.review.correct is False
+        assert not asked.right
+
+
+async def test_the_same_seed_picks_the_same_and_another_another() -> None:
+    def told(groups: Sequence[Made]) -> list[str]:
+        return [group.outputs[0].asked.solution.text for group in groups if group.outputs[0].asked.solution]
+
+    def say(conversation: str, number: int) -> str:
+        return BAD if "verifier" in conversation else f"way {number}: {WRONG}"
+
+    seeds = []
+    for seed in (0, 0, 1, 2, 3):
+        made = agentic(say, size=8)
+        made.rollouts.seed = seed
+        seeds.append(told(await through(made)))
+    assert seeds[0] == seeds[1]
+    assert any(one != seeds[0] for one in seeds[2:])
+
+
+async def test_without_a_flag_the_problem_ends_early() -> None:
+    groups = await through(agentic(lambda name, _: GOOD if "verifier" in name else RIGHT))
+    assert [group.name for group in groups] == ["p0.1.0", "p0.2.0", "p0.2.1"]
+    assert {one.reward for group in groups for one in group.outputs} == {1.0}
+
+
+async def test_a_corrector_works_on_flags_only_also_on_untrue_ones() -> None:
+    def say(conversation: str, number: int) -> str:
+        if "verifier" in conversation:
+            return BAD if number == 1 else "I cannot say."
+        return RIGHT
+
+    groups = await through(agentic(say))
+    assert [group.name for group in groups][:5] == ["p0.1.0", "p0.2.0", "p0.2.1", "p0.3.0", "p0.4.0"]
+    flagged = groups[3].outputs[0].asked
+    assert flagged.right
+    assert flagged.review is not None
+    assert flagged.review.report == BAD
+    assert rewards(groups[1]) == rewards(groups[2]) == [0.0] * 4
+
+
+async def test_what_was_cut_off_is_paid_nothing_and_goes_no_further() -> None:
+    def say(conversation: str, number: int) -> str:
+        if "verifier" in conversation:
+            return f"{BAD}…" if number else BAD
+        return f"{RIGHT} and then …" if number == 0 else WRONG
+
+    groups = await through(agentic(say))
+    assert rewards(groups[0]) == [0.0, 0.0, 0.0, 0.0]
+    assert all(
+        "then" not in group.outputs[0].asked.solution.text for group in groups[1:] if group.outputs[0].asked.solution
+    )
+    verifiers = [one for group in groups for one in group.outputs if one.asked.part == "verifier1"]
+    assert sum(one.reward or 0 for one in verifiers) == 1.0
+    assert sum(one.flagged for one in verifiers) == 1
+
+
+async def test_a_reply_of_thought_alone_is_the_agents_fault_and_a_dead_server_is_not() -> None:
+    def say(conversation: str, number: int) -> str | Exception:
+        if "solver" in conversation and number < 2:
+            return "<think>hm</think>" if number else EndpointError("down", retryable=True)
+        return GOOD if "verifier" in conversation else RIGHT
+
+    (first, *_) = await through(agentic(say))
+    assert [one.played.attempt.status for one in first.outputs] == ["infra_failed", "agent_failed", "ok", "ok"]
+    assert rewards(first) == [None, 0.0, 1.0, 1.0]
+    assert sum(one.goes_on for one in first.outputs) == 2
+
+
+async def test_a_run_that_is_mostly_broken_ends() -> None:
+    with pytest.raises(HiraError, match="broken by what they ran on"):
+        await agentic(lambda *_: EndpointError("down", retryable=True)).collect(0)
+
+
+# --- training some roles (section 4.3)
+
+
+@pytest.mark.parametrize(("roles", "steps"), [({"solver"}, 1), ({"verifier"}, 4), ({"verifier", "corrector"}, 5)])
+async def test_no_step_is_sampled_after_the_last_that_is_trained(roles: set[str], steps: int) -> None:
+    made = await agentic(half, roles=frozenset(roles)).collect(0)
+    assert max(int(group.problem.split(".")[1]) for group in made.groups) == steps
+    credited = marsrl(made.groups, roles=roles)
+    assert {one.row.role for one in credited.rows} == roles
+
+
+def test_a_role_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="no role 'planner'"):
+        agentic(half, roles=frozenset({"planner"}))
+
+
+# --- credit
+
+
+def member(number: int, reward: float, role: str = "verifier", prompt: int = 1, tokens: int = 2) -> Attempt:
+    row = Row("q.2.0", f"r{number}", role, f"2/{role}", (prompt,), (5,) * tokens, (1,) * tokens, (-0.5,) * tokens)
+    return Attempt(number, (row,), reward)
+
+
+def test_credit_by_hand() -> None:
+    """Group of rewards 1, 0, 0, 1: μ = ½, σ = ½. Z counts all tokens of groups with a signal."""
+    alive = Group("q.2.0", tuple(member(at, float(at in (0, 3)), tokens=at + 1) for at in range(4)))
+    dead = Group("q.3.0", tuple(member(at, 1.0, "corrector") for at in range(4)))
+    credited = marsrl([alive, dead])
+    assert [one.advantage for one in credited.rows] == [1.0, -1.0, -1.0, 1.0]
+    assert [one.weight for one in credited.rows] == [1.0] * 4
+    assert credited.normaliser == 1 + 2 + 3 + 4
+    assert (credited.dead, credited.sizes) == (1, (4, 4))
+
+
+@pytest.mark.parametrize("other", [{"role": "solver"}, {"prompt": 9}])
+def test_a_group_of_several_roles_or_inputs_is_refused(other: dict[str, Any]) -> None:
+    with pytest.raises(HiraError, match="different inputs"):
+        marsrl([Group("q.2.0", (member(0, 1.0), member(1, 0.0, **other)))])
+
+
+# --- what is told
+
+
+async def test_verifiers_and_correctors_are_told_of_by_part() -> None:
+    made = await agentic(half, questions=3, strategy="balanced").collect(0)
+    told = made.measures
+    assert told["solver/reward"] == 0.5
+    assert told["verifier1/wrong"] == 0.5  # one of each kind was picked
+    assert told["verifier1/recall"] + told["verifier1/false_alarms"] == pytest.approx(1.0)
+    assert told["verifier1/natural"] == pytest.approx(
+        0.5 * (1 - told["verifier1/false_alarms"]) + 0.5 * told["verifier1/recall"]
+    )
+    assert told["verifier1/groups"] == 6.0
+    assert 0 <= told["corrector2/fixed"] <= 1
+    assert told["verifier1/unreadable"] == told["solver/cut"] == 0.0
+    assert len(made.samples) == 4
+
+
+def test_the_part_is_told_from_the_solution() -> None:
+    from hira.agents.marsrl.steps import Problem as Posed
+    from hira.agents.marsrl.steps import Review, Solution
+
+    posed, report = Posed("q"), Review(correct=False, report="no")
+    assert Input(1, posed).part == "solver"
+    assert Input(2, posed, Solution("s")).part == "verifier1"
+    assert Input(5, posed, Solution("s", refined=True), review=report).part == "corrector2"
