@@ -1,0 +1,110 @@
+"""Ways of saying which of two reports is better: by a rubric of the query, by general rubrics, by a score for each
+report, by showing both (the baselines of section 4.1)."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Literal
+
+from hira.errors import DialectError
+from hira.evaluation.preferences.pairs import Pair
+from hira.pipeline import flowing
+from hira.rewards.rubric import Item, Rubric
+from hira.rewards.rubric_judge import pairwise, pointwise, score
+from hira.rewards.rubric_writer import generate
+from hira.team import Team, together
+from hira.trajectory import Rollout
+
+Way = Callable[[Team, Pair], Awaitable[float | None]]
+"""The margin of the accepted report over the rejected one; None if it cannot be had."""
+Generator = Callable[[Team, str], Awaitable[Rubric | None]]
+SIGNS = frozenset({"pairwise"})
+"""Ways whose margins are signs and no differences of scores."""
+
+GENERAL = Rubric(
+    (
+        Item("Comprehensiveness", "Key Criterion: The report covers every part of what was asked.", 5),
+        Item("Depth", "Key Criterion: The report explains causes and consequences rather than listing facts.", 5),
+        Item("Evidence", "Important Criterion: Statements rest on sources that are named.", 4),
+        Item(
+            "Instructions", "Important Criterion: The report keeps to scope, form and language that were asked for.", 4
+        ),
+        Item("Reasoning", "Important Criterion: Its conclusions follow from what it reports.", 3),
+        Item("Structure", "Important Criterion: Sections follow one another in an order that helps the reader.", 3),
+        Item("Readability", "Optional Criterion: Sentences are clear, and terms are explained.", 2),
+        Item("Error", "Error Criterion: The report contradicts itself or repeats itself.", -2),
+    )
+)
+"""Rubrics for any report, in our words, along what DeepResearch Bench rates."""
+
+
+async def written(team: Team, query: str) -> Rubric | None:
+    """The rubric that the role `rubric` writes for the query."""
+    try:
+        return await generate(team.conversation("rubric"), query)
+    except DialectError:
+        return None
+
+
+async def general(team: Team, query: str) -> Rubric | None:
+    del team, query
+    return GENERAL
+
+
+def by_rubric(generator: Generator) -> Way:
+    async def margin(team: Team, pair: Pair) -> float | None:
+        rubric = await generator(team, pair.query)
+        if rubric is None:
+            return None
+        reports = (("a", pair.accepted), ("b", pair.rejected))
+        accepted, rejected = await together([score(team, rubric, pair.query, one, name) for name, one in reports])
+        if accepted.normalised is None or rejected.normalised is None:
+            return None
+        return accepted.normalised - rejected.normalised
+
+    return margin
+
+
+async def by_points(team: Team, pair: Pair) -> float | None:
+    """Each report has a rating of its own, from 1 to 10, on the line from 0 to 1."""
+    conversations = [team.conversation("judge", name) for name in "ab"]
+    reports = (pair.accepted, pair.rejected)
+    accepted, rejected = await together(
+        [pointwise(one, pair.query, report) for one, report in zip(conversations, reports, strict=True)]
+    )
+    return None if accepted is None or rejected is None else (accepted - rejected) / 9
+
+
+async def by_pair(team: Team, pair: Pair) -> float | None:
+    """Both are shown, in both orders: 1 or -1 where the verdicts agree, 0 where the order decided."""
+    first, second = [team.conversation("judge", name) for name in "ab"]
+    told: list[Literal["first", "second"] | None] = await together(
+        [
+            pairwise(first, pair.query, pair.accepted, pair.rejected),
+            pairwise(second, pair.query, pair.rejected, pair.accepted),
+        ]
+    )
+    if None in told:
+        return None
+    return ((told[0] == "first") - (told[0] == "second") + (told[1] == "second") - (told[1] == "first")) / 2
+
+
+WAYS: dict[str, Way] = {
+    "general": by_rubric(general),
+    "pointwise": by_points,
+    "pairwise": by_pair,
+    "rubric": by_rubric(written),
+}
+
+
+async def margins(
+    way: Way, pairs: Sequence[Pair], team: Team, concurrency: int = 8
+) -> AsyncGenerator[tuple[str, float | None], None]:
+    """The margin of each pair by its id, as they come; each pair has a team of its own."""
+
+    async def one(pair: Pair) -> tuple[str, float | None]:
+        own = Team(team.cast, Rollout("", pair.query, "preferences"), budget=team.budget, events=team.events)
+        return pair.id, await way(own, pair)
+
+    async with aclosing(flowing(pairs, concurrency, one)) as found:
+        async for each in found:
+            yield each
