@@ -139,4 +139,7 @@ class Hybrid:
 
 def _told(parts: Parts) -> dict[str, float]:
     known = {"preference": parts.preference, "quality": parts.quality, "format": parts.form}
-    return {name: value for name, value in known.items() if value is not None}
+    told = {name: value for name, value in known.items() if value is not None}
+    if parts.preference is not None:
+        told["accuracy"] = float(parts.preference > 0)  # what exams tell: the preference accuracy of eq. 6
+    return told

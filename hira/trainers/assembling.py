@@ -11,15 +11,19 @@ from hira.chosen import made_workflow
 from hira.errors import UsageError
 from hira.evaluation import data
 from hira.evaluation.data import Wanted
+from hira.evaluation.preferences.pairs import pairs_of
 from hira.rewards.accuracy import ByJudge, ByWords
+from hira.rewards.gated import gated
 from hira.rewards.match import contains, equal, exact, f1
 from hira.rewards.matpo import WithFormat
 from hira.rewards.reward import Reward
 from hira.settings import Settings, did_you_mean
 from hira.settings import load as load_settings
+from hira.team import Part
 from hira.trainers.configuration import Configuration, DataPart, RewardPart
 from hira.trainers.credit import Credit
 from hira.trainers.recipes import RECIPES, Recipe
+from hira.trainers.recipes.recipe import Data, Judges
 from hira.trainers.rollouts import Problem
 from hira.workflows import BuiltIn
 
@@ -59,7 +63,7 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
         raise UsageError(f"unknown recipe {configuration.recipe!r}", fix=fix)
     _check_model(configuration)
     settings = settings_of(configuration, recipe, folder, environ, home)
-    workflow = made_workflow(settings)
+    workflow = recipe.own() if recipe.own else made_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
         what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
         raise UsageError(
@@ -67,8 +71,8 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
         )
     _check_credit(configuration, recipe)
     out = folder / configuration.out
-    plan = Plan(configuration, recipe, settings, workflow, problems_of(configuration.data, folder, "train"),
-                problems_of(configuration.data, folder, "held_out"), out, began_at(out))  # fmt: skip
+    train, held_out = (problems_of(configuration.data, folder, name, recipe.data) for name in ("train", "held_out"))
+    plan = Plan(configuration, recipe, settings, workflow, train, held_out, out, began_at(out))
     if strange := [role for role in configuration.model.adapters if role != "*" and role not in workflow.roles]:
         fix = did_you_mean(strange[0], sorted(workflow.roles))
         raise UsageError(f"model.adapters: workflow {workflow.name!r} has no role {strange[0]!r}", fix=fix)
@@ -113,12 +117,17 @@ def settings_of(
     return load_settings({"model": "offline", **own}, quiet, folder, home, names)
 
 
-def problems_of(part: DataPart, folder: Path, which: str) -> tuple[Problem, ...]:
+def problems_of(part: DataPart, folder: Path, which: str, kind: Data = "answers") -> tuple[Problem, ...]:
     name = getattr(part, which)
     if not name:
         return ()
-    wanted = Wanted(limit=part.limit if which == "train" else None, columns=part.columns)
-    items = data.load(name, wanted, folder).items
+    limit = part.limit if which == "train" else None
+    if kind == "pairs":
+        pairs = pairs_of(folder / Path(name).expanduser())[:limit]
+        return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs)
+    items = data.load(name, Wanted(limit=limit, columns=part.columns), folder).items
+    if kind == "queries":
+        return tuple(Problem(item.id, item.question, (), item.files) for item in items)
     found = tuple(
         Problem(item.id, item.question, item.answers or (item.gold,), item.files) for item in items if item.answerable
     )
@@ -129,16 +138,25 @@ def problems_of(part: DataPart, folder: Path, which: str) -> tuple[Problem, ...]
 
 def reward_of(plan: Plan) -> Reward:
     part: RewardPart = plan.configuration.reward
-    accuracy: Reward = ByWords(MATCHES[part.match])
-    if part.judge:
-        from hira.casting import cast_of
-
-        values = {"model": part.judge, "base_url": part.judge_url, "temperature": 0.0}
-        cast, _ = cast_of(plan.settings.changed(values, "reward.judge"), {})
-        accuracy = ByJudge(cast["*"])
+    judge = _asked(plan, part.judge, part.judge_url, "judge")
+    if plan.recipe.judged is not None:
+        generator = _asked(plan, part.generator, part.generator_url, "generator")
+        return plan.recipe.judged(Judges(part, judge, generator))
+    accuracy: Reward = ByJudge(judge) if judge else ByWords(MATCHES[part.match])
     if plan.recipe.paid is WithFormat:
         return WithFormat(accuracy, part.format, part.variant)
     return plan.recipe.paid(accuracy)
+
+
+def _asked(plan: Plan, model: str, url: str, name: str) -> Part | None:
+    """A model that a reward asks, at temperature 0 and `at_once` calls at a time; None if none is named."""
+    if not model:
+        return None
+    from hira.casting import cast_of
+
+    values = {"model": model, "base_url": url, "temperature": 0.0}
+    cast, _ = cast_of(plan.settings.changed(values, f"reward.{name}"), {})
+    return gated(cast["*"], plan.configuration.reward.at_once)
 
 
 def credit_of(plan: Plan) -> Credit:

@@ -80,11 +80,19 @@ class RolloutPart(_Checked):
 
 class RewardPart(_Checked):
     """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model. `format` is the
-    share of MATPO's reward that is paid for well-written calls."""
+    share of MATPO's reward that is paid for well-written calls. `generator` writes the rubrics of reports (the judge,
+    if none is named), `at_once` calls of either are made at a time; `preference`, `quality` and `judge_scale` weigh
+    the hybrid reward of rubrics (hira.rewards.hybrid)."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""
     judge_url: str = ""
+    generator: str = ""
+    generator_url: str = ""
+    at_once: int = Field(default=64, ge=1)
+    preference: float = Field(default=1.0, ge=0)
+    quality: float = Field(default=1.0, ge=0)
+    judge_scale: float = Field(default=1.0, ge=0)
     format: float = Field(default=0.1, ge=0, le=1)
     variant: Literal["paper", "released"] = "paper"
 
@@ -100,6 +108,7 @@ class TrainPart(_Checked):
     beta: float = Field(default=0.0, ge=0)
     clip_low: float = Field(default=0.2, gt=0)
     clip_high: float = Field(default=0.28, gt=0)
+    ratio: Literal["token", "sequence"] = "token"
     iterations: int = Field(default=1, ge=1)
     max_grad_norm: float = Field(default=1.0, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)

@@ -375,6 +375,7 @@ def config_of(updates: Updates, folder: Path) -> GRPOConfig:
         steps_per_generation=1,
         num_generations=2,
         loss_type="dapo",
+        importance_sampling_level=updates.ratio,
         scale_rewards="none",
         beta=0.0,
         epsilon=updates.clip_low,

@@ -13,13 +13,13 @@ class Updates:
     """The settings of a training run.
 
     `budget` is the most tokens of a micro-batch with its padding; `adapters` names the adapter of each role, `*` that
-    of all others. `clip_low` and `clip_high` are DAPO's ε; `beta` weighs the KL term towards the base without adapter.
-    `iterations` optimiser steps are made of each set of rollouts, one by default, where the ratio of new and old policy
-    is 1 and nothing is clipped. `old` says whose log-probabilities are the old policy's: the trainer's own, computed
-    before the step, or those that the sampler gave, which is right where rollouts are older than the weights.
-    `report_to` are TRL's reporters (tensorboard, wandb,
-    trackio). LoRA wants a rate of 1e-5 to 5e-5 with large models, and far more with tiny ones.
-    """
+    of all others. `clip_low` and `clip_high` are DAPO's ε; `ratio` is that of
+    each token, or of the sequence as in GSPO (the mean of its tokens' logarithms); `beta` weighs the KL term towards
+    the base without adapter. `iterations` optimiser steps are made of each set of rollouts, one by default, where the
+    ratio of new and old policy is 1 and nothing is clipped. `old` says whose log-probabilities are the old policy's:
+    the trainer's own, computed before the step, or those that the sampler gave, which is right where rollouts are
+    older than the weights. `report_to` are TRL's reporters (tensorboard, wandb, trackio). LoRA wants a rate of 1e-5
+    to 5e-5 with large models, and far more with tiny ones."""
 
     steps: int = 100
     learning_rate: float = 2e-5
@@ -28,6 +28,7 @@ class Updates:
     beta: float = 0.0
     clip_low: float = 0.2
     clip_high: float = 0.28
+    ratio: Literal["token", "sequence"] = "token"
     iterations: int = 1
     old: Literal["trainer", "sampler"] = "trainer"
     max_grad_norm: float = 1.0

@@ -2,18 +2,48 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
+from hira.errors import UsageError
 from hira.rewards.reward import Reward
+from hira.team import Part
+from hira.trainers.configuration import RewardPart
 from hira.trainers.group import Credited
+from hira.workflows import BuiltIn
+
+Data = Literal["answers", "pairs", "queries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """The models that a reward asks, None where none is named, and how the reward is configured."""
+
+    part: RewardPart
+    judge: Part | None = None
+    generator: Part | None = None
+
+    def named(self, recipe: str) -> Part:
+        """The judge. Raises `UsageError` if none is named."""
+        if self.judge is None:
+            fix = 'write judge = "MODEL" below [reward], judge_url beside it for an endpoint'
+            raise UsageError(f"the recipe {recipe!r} asks a judge", fix=fix)
+        return self.judge
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """`workflow` is run unless another is named; `roles` are trained, None for all; `paid` makes of a reward for right
-    answers the one of the recipe; `credit` divides it among the rows, with options of its own."""
+    answers the one of the recipe; `credit` divides it among the rows, with options of its own.
+
+    A recipe with `judged` has a reward of its own in place of one for right answers, and one with `own` a workflow that
+    nobody asks but the trainer. `data` is what it trains on: questions with answers, preferences, or queries alone.
+    """
 
     name: str
     workflow: str
     credit: Callable[..., Credited]
     paid: Callable[[Reward], Reward]
     roles: frozenset[str] | None = None
+    judged: Callable[[Judges], Reward] | None = None
+    own: Callable[[], BuiltIn] | None = None
+    data: Data = "answers"
