@@ -6,6 +6,7 @@ from hira.evidence import cited
 from hira.policy import Completion
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_CLOSING = ("</think>", "</thinking>")
 _CLOSED = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
 _FENCED_WHOLE = re.compile(r"```(?:markdown|md)?[ \t]*\n(.*?)\n```", re.DOTALL)
@@ -14,7 +15,19 @@ _OPEN_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL)
 
 def spoken(completion: Completion) -> str:
     """The text without finished thought. Thought that the model wrote into its text and never closed stays."""
-    return _CLOSED.sub("", _THOUGHT.sub("", completion.text)).strip()
+    text = completion.text
+    end = max((text.rfind(tag) + len(tag) for tag in _CLOSING if tag in text), default=0)
+    # behind the last closing tag no thought ends, and to look for its end from each beginning takes quadratic time
+    return (_CLOSED.sub("", _THOUGHT.sub("", text[:end])) + text[end:]).strip()
+
+
+def verbatim(completion: Completion) -> str:
+    """What a conversation keeps of a turn: `spoken`, with the white space around it where there was no thought in it.
+
+    A conversation of token ids can then go on from what the model wrote. Nothing but white space is nothing.
+    """
+    said = spoken(completion)
+    return completion.text if said and completion.text.strip() == said else said
 
 
 def only_thought(completion: Completion) -> bool:

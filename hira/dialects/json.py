@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hira.dialects.decoded import Beyond, first
 from hira.dialects.dialect import Call, Dialect, Parsed, instructing
 from hira.dialects.textual import RESULT, Written, checked, faulty, listed, read, told, turn_of, unquoted
 from hira.messages import Filled, Message, assistant
@@ -25,7 +26,6 @@ _BLOCK = re.compile(r'```\w*\s*\[?\s*\{\s*"(?:name|arguments)"\s*:')
 _OPENED = re.compile(r"```\w*\s*(?:\[\s*)?$")
 _CLOSED = re.compile(r"[\s\]]*```")
 _ACTING = re.compile(r"<(?=\s*/?\s*tool_response\b)", re.IGNORECASE)
-_DECODER = json.JSONDecoder(strict=False)
 
 
 class Json:
@@ -77,9 +77,9 @@ class _Reader:
             if text[start] == "<":
                 return Written(start)
             try:
-                value, end = _DECODER.raw_decode(text, start)
-            except (json.JSONDecodeError, RecursionError) as fault:
-                if self.cut or start < self.last or isinstance(fault, RecursionError):
+                value, end = first(text, start)
+            except json.JSONDecodeError as fault:
+                if self.cut or start < self.last or isinstance(fault, Beyond):
                     return Written(start, error=self._unreadable(fault))
                 at = begin.end()
                 continue
@@ -112,7 +112,7 @@ class _Reader:
             end, self.fenced = closed.end(), False
         return Written(start, end, self.text[start:end], call)
 
-    def _unreadable(self, fault: Exception) -> str:
+    def _unreadable(self, fault: json.JSONDecodeError) -> str:
         if self.cut:
             return "Your call was cut off before its JSON ended. Write it again, shorter."
         return f"Your call is not valid JSON: {faulty(fault)}."

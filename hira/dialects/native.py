@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hira.dialects.answer import spoken
+from hira.dialects.answer import spoken, verbatim
+from hira.dialects.decoded import decoded
 from hira.dialects.dialect import Call, Dialect, Parsed, instructing, missing
 from hira.messages import Filled, Message, ToolCall, assistant, user
 from hira.policy import Completion
@@ -31,7 +32,7 @@ class Native:
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = spoken(completion)
         written = completion.calls[:several]
-        message = assistant(text, written)
+        message = assistant(verbatim(completion), written)
         known = {tool.name: tool for tool in tools}
         calls: list[Call] = []
         for call in written:
@@ -39,7 +40,7 @@ class Native:
                 available = ", ".join(known) or "none; answer without one"
                 return _wrong(text, message, f"There is no tool named {call.name!r}. Available: {available}.")
             try:
-                arguments = json.loads(call.arguments or "{}", strict=False)
+                arguments = decoded(call.arguments or "{}")
             except json.JSONDecodeError as error:
                 cut = " The call was cut off at the length limit." if completion.finish == "length" else ""
                 return _wrong(

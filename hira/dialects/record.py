@@ -5,6 +5,7 @@ import re
 from typing import Any, TypeVar
 
 from hira.dialects.answer import spoken
+from hira.dialects.decoded import Beyond, decoded, first
 from hira.errors import DialectError
 from hira.policy import Completion
 
@@ -35,12 +36,13 @@ def read(completion: Completion, shape: type[M]) -> M:
 def _objects(text: str) -> list[Any]:
     """Every JSON object that stands in the text: fenced ones first, then the others, the last one first."""
     fenced = [value for block in _FENCE.findall(text) if (value := _first(block)) is not None]
-    decoder = json.JSONDecoder(strict=False)
     plain: list[Any] = []
     at = text.find("{")
     while at >= 0:
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = first(text, at)
+        except Beyond:
+            break
         except json.JSONDecodeError:
             at = text.find("{", at + 1)
         else:
@@ -51,6 +53,6 @@ def _objects(text: str) -> list[Any]:
 
 def _first(block: str) -> Any:
     try:
-        return json.loads(block, strict=False)
+        return decoded(block)
     except json.JSONDecodeError:
         return None

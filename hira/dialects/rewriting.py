@@ -1,9 +1,9 @@
 """A conversation that began in one dialect, as it would stand in another: instructions, calls and results."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hira.dialects.decoded import decoded
 from hira.dialects.dialect import Call, Dialect
 from hira.messages import Message, ToolCall, assistant
 from hira.prompts import safe
@@ -46,7 +46,7 @@ def _pairs(message: Message) -> list[tuple[Call, str]]:
 def _written(call: ToolCall, known: dict[str, Tool], dialect: Dialect) -> str:
     """A native call as text; one that could not be read, or of no tool of these, says only that it was made."""
     try:
-        arguments = json.loads(call.arguments or "{}", strict=False)
+        arguments = decoded(call.arguments or "{}")
     except ValueError:
         arguments = None
     if call.name not in known or not isinstance(arguments, dict):

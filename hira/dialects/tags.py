@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hira.dialects.decoded import decoded
 from hira.dialects.dialect import Call, Dialect, Parsed, instructing, missing
 from hira.dialects.textual import Written, read, turn_of, unquoted
 from hira.messages import Filled, Message
@@ -207,7 +208,7 @@ def _lines(fields: Sequence[str]) -> "re.Pattern[str]":
 
 def _record(inner: str, tool: Tool) -> dict[str, Any] | None:
     try:
-        record = json.loads(inner, strict=False)
+        record = decoded(inner)
     except json.JSONDecodeError:
         return None
     return record if isinstance(record, dict) and set(record) <= set(tool.fields) else None
@@ -218,7 +219,7 @@ def _typed(value: str, tool: Tool, name: str) -> Any:
     if tool.parameters.get("properties", {}).get(name, {}).get("type") == "string":
         return value
     try:
-        return json.loads(value, strict=False)
+        return decoded(value)
     except json.JSONDecodeError:
         return value
 

@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hira.dialects.answer import spoken
+from hira.dialects.answer import verbatim
+from hira.dialects.decoded import Beyond, decoded
 from hira.dialects.dialect import Call, Parsed, missing
 from hira.messages import Filled, Message, assistant
 from hira.policy import Completion
@@ -35,14 +36,14 @@ class Written:
 def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
     """The text in which calls may stand: the visible one, or the reasoning if the stop string fired in there.
 
-    What stands before a stop string that fired is kept to its last space, so that a conversation of token ids goes on
-    from what the model wrote.
+    White space around it stays, so that a conversation of token ids goes on from what the model wrote.
     """
     if not completion.text.strip() and begin.search(completion.reasoning):
         return completion.reasoning
-    if completion.stop is None:
-        return spoken(completion)
-    return spoken(completion) + completion.text[len(completion.text.rstrip()) :]
+    said = verbatim(completion)
+    if completion.stop is None or said == completion.text:
+        return said
+    return said + completion.text[len(completion.text.rstrip()) :]
 
 
 def unquoted(text: str, at: int, begin: "re.Pattern[str]", habit: "re.Pattern[str]") -> "re.Match[str] | None":
@@ -72,8 +73,11 @@ def read(text: str, following: Callable[[int], Written | None], several: int) ->
         calls.append(written.call)
         kept += written.closed
         at = written.end
-    said = text[:said_until].strip()
-    return Parsed(said, tuple(calls), assistant(kept if calls else said))
+    whole = text[:said_until]
+    if calls:
+        kept += text[at:] if not text[at:].strip() else ""
+        return Parsed(whole.strip(), tuple(calls), assistant(kept))
+    return Parsed(whole.strip(), (), assistant(whole if said_until == len(text) else whole.strip()))
 
 
 def checked(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
@@ -83,8 +87,8 @@ def checked(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple[Ca
         return None, f"There is no tool named {name!r}. {available}"
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments or "{}", strict=False)
-        except (json.JSONDecodeError, RecursionError) as fault:
+            arguments = decoded(arguments or "{}")
+        except json.JSONDecodeError as fault:
             return None, f"The arguments of {name} are not valid JSON: {faulty(fault)}."
     if not isinstance(arguments, dict):
         return None, f"The arguments of {name} must be one JSON object with: {', '.join(tool.fields)}."
@@ -92,10 +96,10 @@ def checked(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple[Ca
     return (None, lacking) if lacking else (Call(name, arguments), "")
 
 
-def faulty(fault: Exception) -> str:
+def faulty(fault: json.JSONDecodeError) -> str:
     """Where JSON breaks, and the usual reason."""
-    if not isinstance(fault, json.JSONDecodeError):
-        return "it is nested too deeply"
+    if isinstance(fault, Beyond):
+        return fault.msg
     around = " ".join(fault.doc[max(0, fault.pos - 20) : fault.pos + 20].split())
     return f"{fault.msg} near {around!r}; check its quotation marks and brackets"
 

@@ -9,6 +9,7 @@ import json
 import re
 from typing import NamedTuple
 
+from hira.dialects.decoded import decoded, first
 from hira.messages import ToolCall
 
 OPEN_CALL, CLOSE_CALL, LIST_OF_CALLS = "<tool_call>", "</tool_call>", "[TOOL_CALLS]"
@@ -63,7 +64,7 @@ def calls_in(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...]]:
 def _objects(written: str) -> list[str]:
     """The objects of a JSON list; the text itself where it is none."""
     try:
-        listed, _ = json.JSONDecoder(strict=False).raw_decode(written.strip())
+        listed, _ = first(written.strip())
     except ValueError:
         return [written.strip()]
     return [json.dumps(one, ensure_ascii=False) for one in (listed if isinstance(listed, list) else [listed])]
@@ -75,7 +76,7 @@ def _bare(written: str) -> list[str]:
     if not inside.startswith("{"):
         return []
     try:
-        said = json.loads(inside, strict=False)
+        said = decoded(inside)
     except ValueError:
         return []
     named = isinstance(said.get("name"), str) and isinstance(said.get("parameters", said.get("arguments")), dict)
@@ -84,7 +85,7 @@ def _bare(written: str) -> list[str]:
 
 def _call(inside: str, call_id: str) -> ToolCall:
     try:
-        said = json.loads(inside, strict=False)
+        said = decoded(inside)
     except ValueError:
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("name"), str):

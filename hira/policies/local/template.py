@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from hira.dialects.decoded import decoded
 from hira.errors import HiraError, UsageError
 from hira.messages import Message, ToolCall, assistant, system, user
 from hira.policies.refused import media_refused, tools_refused
@@ -183,6 +184,6 @@ def _plain(message: Message) -> dict[str, Any]:
 
 def _arguments(call: ToolCall) -> Any:
     try:
-        return json.loads(call.arguments or "{}", strict=False)
+        return decoded(call.arguments or "{}")
     except ValueError:
         return call.arguments

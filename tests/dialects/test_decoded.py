@@ -1,0 +1,94 @@
+"""What a model repeats without end is at fault like what it misspells: nested objects, digits, open thought."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from pydantic import BaseModel
+
+from hira.dialects import json, native, record, tags, xml
+from hira.dialects.answer import spoken
+from hira.dialects.dialect import Dialect
+from hira.dialects.written import calls_in
+from hira.errors import DialectError
+from hira.messages import ToolCall
+from hira.policy import Completion
+from hira.tools import Observation, tool
+
+DEEP, LONG = '{"query": ' * 100_000, '{"query": ' + "9" * 5_000 + "}"
+
+
+@tool
+async def search(query: str) -> Observation:
+    """Look something up."""
+    return Observation(query)
+
+
+class Asked(BaseModel):
+    query: str
+
+
+def native_call(arguments: str) -> Completion:
+    return Completion("", calls=(ToolCall("1", "search", arguments),))
+
+
+def xml_call(arguments: str) -> Completion:
+    named = "<server_name>hira</server_name><tool_name>search</tool_name>"
+    return Completion(f"<use_mcp_tool>{named}<arguments>{arguments}</arguments></use_mcp_tool>")
+
+
+def json_call(arguments: str) -> Completion:
+    return Completion(f'{{"name": "search", "arguments": {arguments}}}')
+
+
+@pytest.mark.parametrize(("arguments", "wrong"), [(DEEP, "nested too deeply"), (LONG, "number is too long")])
+@pytest.mark.parametrize(
+    ("dialect", "call"),
+    [(native.DIALECT, native_call), (xml.DIALECT, xml_call), (json.DIALECT, json_call)],
+    ids=["native", "xml", "json"],
+)
+def test_arguments_beyond_reading_are_told_to_the_model(
+    dialect: Dialect, call: Callable[[str], Completion], arguments: str, wrong: str
+) -> None:
+    parsed = dialect.parse(call(arguments), [search])
+    assert not parsed.calls
+    assert wrong in parsed.error
+
+
+@pytest.mark.parametrize("body", [DEEP, LONG])
+def test_a_body_between_tags_is_a_text_where_it_is_no_record(body: str) -> None:
+    parsed = tags.DIALECT.parse(Completion(f"<|begin_search_query|>{body}<|end_search_query|>"), [search])
+    assert parsed.calls[0].arguments == {"query": body.strip()}
+
+
+@pytest.mark.parametrize("reply", [DEEP, LONG, f"```json\n{DEEP}\n```", f"```json\n{LONG}\n```"])
+def test_a_record_beyond_reading_is_asked_for_again(reply: str) -> None:
+    with pytest.raises(DialectError):
+        record.read(Completion(reply), Asked)
+
+
+@pytest.mark.parametrize("arguments", [DEEP, LONG])
+def test_what_a_model_in_this_process_wrote_is_left_to_its_dialect(arguments: str) -> None:
+    for written in (
+        f'<tool_call>{{"name": "search", "arguments": {arguments}}}</tool_call>',
+        f'[TOOL_CALLS][{{"name": "search", "arguments": {arguments}}}]',
+    ):
+        _, calls = calls_in(written, 1)
+        assert native.DIALECT.parse(Completion("", calls=calls), [search]).error
+    assert calls_in(f'{{"name": "search", "parameters": {arguments}}}', 1)[1] == ()
+
+
+def test_thought_that_is_opened_again_and_again_is_read_in_time_that_grows_with_its_length() -> None:
+    def taken(times: int) -> float:
+        began = time.perf_counter()
+        assert spoken(Completion("<think>a</think>so" + "<think>" * times)).startswith("so")
+        return time.perf_counter() - began
+
+    short = min(taken(2_000) for _ in range(5))
+    assert min(taken(20_000) for _ in range(3)) < 40 * max(short, 1e-4)
+
+
+def test_finished_thought_is_left_out_wherever_it_stands() -> None:
+    assert spoken(Completion("<think>a</think>b<thinking>c</thinking>d")) == "bd"
+    assert spoken(Completion("a</think>b<think>c")) == "b<think>c"
+    assert spoken(Completion("a</thinking>b</think>c")) == "c"
