@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from hira.dialects.answer import final
 from hira.evidence import CITED
@@ -17,7 +16,7 @@ from hira.evidence import CITED
 _SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _TOKEN = re.compile(
     r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]"
-    r"|-?\d+(?:\.\d+)?|[^\W\d_\u2e80-\ud7af\uf900-\ufaff]+"
+    r"|(?:(?<!\w)-)?\d+(?:\.\d+)?|[^\W\d_\u2e80-\ud7af\uf900-\ufaff]+"
 )
 _POSSESSIVE = re.compile(r"(?<=\w)['’](?=s\b)")
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -37,7 +36,7 @@ def said(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """The words that count, in order. A text of articles alone keeps them."""
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).lower())
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).replace("−", "-").lower())
     plain = unicodedata.normalize("NFC", "".join(sign for sign in folded if not unicodedata.combining(sign)))
     found = _TOKEN.findall(_SEPARATOR.sub("", _POSSESSIVE.sub("", plain)))
     return [word for word in found if word not in _ARTICLES] or found
@@ -95,7 +94,7 @@ def value(text: str) -> float | None:
         if one is None:
             return None
         product *= one
-    return product
+    return product if math.isfinite(product) else None
 
 
 def _factor(text: str) -> float | None:
@@ -106,18 +105,23 @@ def _factor(text: str) -> float | None:
         above, below = _product(found[1]), _product(found[2])
         return None if above is None or not below else above / below
     if found := re.fullmatch(rf"({_NUMBER.pattern})\^\{{?({_NUMBER.pattern})\}}?", text):
-        base, power = float(found[1]), float(found[2])
-        return (
-            base**power
-            if abs(power) <= 300 and abs(base) <= 1e6 and (base > 0 or power.is_integer()) and base
-            else None
-        )
+        return _power(float(found[1]), float(found[2]))
     return _product(text)
+
+
+def _power(base: float, power: float) -> float | None:
+    """None for what is no real number, or too large for one."""
+    if not base or (base < 0 and not power.is_integer()):
+        return None
+    try:
+        return math.pow(base, power)
+    except OverflowError:
+        return None
 
 
 def _product(text: str) -> float | None:
     if _NUMBER.fullmatch(text):
-        return float(Fraction(text)) if "e" not in text.lower() else float(text)
+        return float(text)
     found = re.fullmatch(rf"({_NUMBER.pattern})?(?:root\(([^()]+)\)|(pi))", text)
     if found is None:
         return None

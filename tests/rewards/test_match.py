@@ -20,6 +20,9 @@ from hira.rewards.match import best, contains, equal, exact, f1, said, tokens, v
         ("青海", "青海湖", False),
         ("King's Cross", "Kings Cross", True),
         ("-3", "3", False),
+        ("−3", "-3", True),
+        ("COVID-19", "covid 19", True),
+        ("1990-2000", "1990–2000", True),
         ("The The", "the the", True),
     ],
 )
@@ -56,6 +59,8 @@ def test_the_best_of_several_known_answers_counts() -> None:
         ("14,200 plates", "14200", True),
         ("Thornquist, Edda", "Edda Thornquist", False),
         ("面积是4625平方公里", "4625平方公里", True),
+        ("He lived long (1756-1791).", "1791", True),
+        ("It was -5 degrees", "5", False),
         ("anything", "", False),
     ],
 )
@@ -106,6 +111,16 @@ def test_no_text_breaks_a_metric(text: str) -> None:
     assert exact(text, text)
     assert tokens(text) is not None
     equal(text, "1")
+
+
+@pytest.mark.parametrize(
+    "answer", ["9" * 400, "so it is " + "9" * 5_000, "1000000^300", "1e400/1e400", "2\\cdot 1e308"]
+)
+def test_a_number_beyond_all_bounds_is_none(answer: str) -> None:
+    assert value(answer) is None
+    assert not equal(answer, "3")
+    assert not equal("9" * 400, "8" * 400)
+    assert equal(answer, answer)
 
 
 def test_the_final_answer_is_scored_without_citations() -> None:
