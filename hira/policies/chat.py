@@ -5,6 +5,7 @@ string is kept, stripped or named, whether the beginning of a continued message 
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from uuid import uuid4
 
 from hira.errors import BadReply, UsageError
 from hira.messages import Message, ToolCall
+from hira.policies.failures import gist
 from hira.policy import Completion, Finish, Request, Usage, cut_at_stop
 from hira.tokens import count
 
@@ -24,8 +26,14 @@ _FINISH: Mapping[str, Finish] = {
     "function_call": "calls",
     "content_filter": "filtered",
     "refusal": "filtered",
+    "safety": "filtered",
+    "recitation": "filtered",
+    "blocklist": "filtered",
+    "prohibited_content": "filtered",
 }
+_BROKE_OFF = frozenset({"error", "abort", "aborted", "cancelled", "canceled"})
 _TURN_ENDS = "<|im_end|>"
+_MOST_TOKENS = 10**12
 _SUSPECT_BYTES = 6000
 _SUSPECT_TOKENS = 2000
 _BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it left unread is seen
@@ -121,7 +129,9 @@ def parts_of(reply: Any, *, where: str) -> Parts:
     """Read a whole reply. `BadReply` if it is no completion."""
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise BadReply("the endpoint's reply holds no choices", where=where, retryable=True)
+        said = gist(_string(reply.get("message"))) if isinstance(reply, dict) else ""
+        told = f"the endpoint's reply holds no choices{said and f': {said}'}"
+        raise BadReply(told, where=where, retryable=True)
     choice = choices[0]
     message = choice.get("message")
     if not isinstance(message, dict):
@@ -161,7 +171,8 @@ def add_call(parts: Parts, call: Any, *, whole: bool = False) -> None:
     """Take in a tool call or a piece of one. Pieces belong together by index, else by id, else with the last call."""
     if not isinstance(call, dict):
         return
-    function = call.get("function") or {}
+    function = call.get("function")
+    function = function if isinstance(function, dict) else {}
     ident, index, name = _string(call.get("id")), call.get("index"), _string(function.get("name"))
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
@@ -195,7 +206,10 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     if request.continues and (begun := request.messages[-1].text) and text.startswith(begun):
         text = text[len(begun) :]
     calls = tuple(_call(entry, where) for entry in parts.calls)
-    finish = _FINISH.get(str(parts.finish), "stop")
+    ended = str(parts.finish).lower()
+    if ended in _BROKE_OFF:
+        raise BadReply(f"the endpoint broke the reply off: {ended}", where=where, retryable=True)
+    finish = _FINISH.get(ended, "stop")
     if not text and parts.refusal:
         text, finish = parts.refusal, "filtered"
     if calls and finish == "stop":
@@ -232,7 +246,8 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     """What the server counted; None if it counted nothing."""
     if not usage or not (usage.get("prompt_tokens") or usage.get("completion_tokens")):
         return None
-    details = usage.get("prompt_tokens_details") or {}
+    details = usage.get("prompt_tokens_details")
+    details = details if isinstance(details, dict) else {}
     cached = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
     cost = usage.get("cost")
     return Usage(
@@ -240,7 +255,7 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
         _whole(usage.get("prompt_tokens")),
         _whole(usage.get("completion_tokens")),
         _whole(cached),
-        float(cost) if isinstance(cost, int | float) else None,
+        cost if isinstance(cost, float) and math.isfinite(cost) else _whole(cost) if isinstance(cost, int) else None,
     )
 
 
@@ -261,7 +276,9 @@ def was_cut(parts: Parts, request: Request) -> str:
 
 
 def _whole(number: Any) -> int:
-    return int(number) if isinstance(number, int | float) and number == number else 0  # noqa: PLR0124 - NaN
+    if not isinstance(number, int | float) or (isinstance(number, float) and not math.isfinite(number)):
+        return 0
+    return min(max(0, int(number)), _MOST_TOKENS)
 
 
 def _string(value: Any) -> str:

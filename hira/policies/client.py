@@ -60,8 +60,13 @@ def _onward(request: httpx.Request, response: httpx.Response) -> httpx.Request |
     """The request that a redirect asks for, if it stays at its host."""
     if response.status_code not in {307, 308}:
         return None
-    url = request.url.join(response.headers.get("location", ""))
-    if url.host != request.url.host or (request.url.scheme, url.scheme) == ("https", "http"):
+    try:
+        url = request.url.join(response.headers.get("location", ""))
+    except httpx.InvalidURL:
+        return None
+    same = (url.scheme, url.host, url.port) == (request.url.scheme, request.url.host, request.url.port)
+    safer = (request.url.scheme, url.scheme, url.host) == ("http", "https", request.url.host)
+    if not (same or safer):  # another port may be another server
         return None
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"host"]
     return httpx.Request(request.method, url, headers=headers, content=request.content, extensions=request.extensions)

@@ -1,5 +1,6 @@
 """What went wrong at an endpoint, as one of hira's errors: what, where, and what to do. Never with the key in it."""
 
+import math
 import re
 import ssl
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ _REFUSED = re.compile(
 _SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_LONGEST_PAUSE = 366 * 86400.0
 OPTIONAL = (
     "temperature",
     "top_p",
@@ -194,23 +196,27 @@ def _causes(error: BaseException | None) -> list[BaseException]:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server wants to be left alone; None if it does not say, or names a time that is over."""
-    if millis := headers.get("retry-after-ms"):
-        try:
-            return max(0.0, float(millis) / 1000)
-        except ValueError:
-            pass
-    said = headers.get("retry-after")
-    if not said:
-        return None
-    try:
-        seconds = float(said)
-    except ValueError:
+    millis = _finite(headers.get("retry-after-ms", ""))
+    if millis is not None:
+        return min(max(0.0, millis / 1000), _LONGEST_PAUSE)
+    said = headers.get("retry-after", "")
+    seconds = _finite(said)
+    if seconds is None:
         try:
             until = parsedate_to_datetime(said)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         seconds = ((until if until.tzinfo else until.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
-    return seconds if seconds > 0 else None
+    return min(seconds, _LONGEST_PAUSE) if seconds > 0 else None
+
+
+def _finite(said: str) -> float | None:
+    """The number that a header holds; endless ones and what is none say nothing."""
+    try:
+        number = float(said)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:

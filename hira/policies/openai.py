@@ -190,7 +190,7 @@ class OpenAIPolicy:
         text = raw.decode("utf-8-sig", "replace")
         try:
             reply = json.loads(text, strict=False)
-        except ValueError:
+        except (ValueError, RecursionError):
             if not text.strip():
                 raise BadReply("the endpoint's reply is empty", where=self.where, retryable=True) from None
             told = f"the endpoint's reply is not JSON: {gist(text)!r}"
@@ -220,7 +220,7 @@ class _Refused(Exception):
         text = raw.decode("utf-8", "replace")
         try:
             self.said = json.loads(text, strict=False)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.said = text
 
 

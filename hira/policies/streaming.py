@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,14 +16,15 @@ MAX_REPLY_BYTES = 64 << 20
 MAX_REPLY_CHARACTERS = 4 << 20
 _REARM_SECONDS = 1.0
 _AFTER_DONE_SECONDS = 1.0
+_AFTER_FINISH_SECONDS = 5.0
 
 
 async def data_of(pieces: AsyncIterator[bytes], *, where: str) -> AsyncIterator[str]:
     """The data of each event. A line may arrive in any number of pieces; its length is bounded."""
     rest, data, size = b"", [], 0
     async for piece in pieces:
-        size += len(piece)
-        lines = (rest + piece).split(b"\n")
+        begun, size = size, size + len(piece)
+        lines = (rest + (piece if begun else piece.removeprefix(BOM_UTF8))).split(b"\n")
         rest = lines.pop()
         if len(rest) > MAX_LINE_BYTES:
             raise BadReply(f"one line of the stream is longer than {MAX_LINE_BYTES >> 20} MiB", where=where)
@@ -61,6 +63,8 @@ async def read_stream(pieces: AsyncIterator[bytes], watch: Watch | None, *, idle
                     timer.reschedule(now + _AFTER_DONE_SECONDS)  # read on, so that the connection can be kept
                     continue
                 text, thought = _take(parts, _chunk(data, where), where)
+                if parts.finish is not None:  # only the usage may come yet; not every server says that it is done
+                    timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + idle))
                 if text or thought:
                     texts.append(text)
                     thoughts.append(thought)
@@ -69,7 +73,7 @@ async def read_stream(pieces: AsyncIterator[bytes], watch: Watch | None, *, idle
                     if size > MAX_REPLY_CHARACTERS:
                         raise BadReply(f"the reply did not end within {size} characters", where=where)
     except TimeoutError:
-        if not done:
+        if not done and parts.finish is None:
             raise EndpointError(f"the stream paused for {idle:g} seconds", where=where, retryable=True) from None
     if parts.finish is None:
         raise BadReply("the stream ended before the reply did", where=where, retryable=True)
@@ -80,7 +84,7 @@ async def read_stream(pieces: AsyncIterator[bytes], watch: Watch | None, *, idle
 def _chunk(data: str, where: str) -> dict[str, Any]:
     try:
         chunk = json.loads(data, strict=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadReply(f"a piece of the stream is not JSON: {data[:100]!r}", where=where, retryable=True) from None
     if not isinstance(chunk, dict):
         raise BadReply(f"a piece of the stream is no object: {data[:100]!r}", where=where, retryable=True)
@@ -98,9 +102,11 @@ def _take(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str]:
     choices = chunk.get("choices")
     if not choices:
         return "", ""
-    choice = choices[0]
-    if not isinstance(choice, dict):
+    if not isinstance(choices, list) or not isinstance(choices[0], dict):
         raise BadReply("a piece of the stream holds no choice", where=where, retryable=True)
+    choice = choices[0]
+    if choice.get("index"):  # another reply, that nobody asked for
+        return "", ""
     parts.finish = choice.get("finish_reason") or parts.finish
     parts.stop = named_stop(choice) or parts.stop
     delta = choice.get("delta")
