@@ -26,7 +26,7 @@ from hira.given import check, paths_of, question_of
 from hira.journal import Log
 from hira.policy import Policy
 from hira.settings import Settings, load
-from hira.team import Team
+from hira.team import Approve, Team
 from hira.tools import Tool
 from hira.workflows import Workflow, rollout
 
@@ -135,7 +135,7 @@ class Hira:
 
     `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
     the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
-    is a name or an object of one's own.
+    is a name or an object of one's own, `approve` is asked about subtasks before they are handed out.
     One object serves many questions at once and any number of event loops; close it when done.
     """
 
@@ -149,6 +149,7 @@ class Hira:
     tools: Sequence[Tool] = ()
     experts: "Sequence[Expert]" = ()
     policies: Mapping[str, Policy] = field(default_factory=dict)
+    approve: Approve | None = None
     settings: Settings | None = None
     _crews: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Crew]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
@@ -227,7 +228,12 @@ class Hira:
     async def _open(self) -> Crew:
         assert self.settings is not None  # noqa: S101 - __post_init__ has set it
         own = None if isinstance(self.workflow, str) else self.workflow
-        return await crew(self.settings, tools=self.tools, experts=self.experts, policies=self.policies, workflow=own)
+        made = await crew(self.settings, tools=self.tools, experts=self.experts, policies=self.policies, workflow=own)
+        try:
+            return made.approving(self.approve) if self.approve else made
+        except UsageError:
+            await made.aclose()
+            raise
 
     async def aclose(self) -> None:
         """Close what this object opened; policies that were handed in are left to their owner."""

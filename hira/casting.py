@@ -26,14 +26,14 @@ from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.redaction import without_userinfo
 from hira.settings import FILE, LITELLM, OFF, Continuation, RoleSettings, Settings
-from hira.team import Part, Team
+from hira.team import Approve, Part, Team
 from hira.tools import Tool
 from hira.tools.documents.walk import is_text
 from hira.tools.files import check_attached
 from hira.tools.stand_ins import told
 from hira.trajectory import Rollout
 from hira.workbench import Workbench, web_searches, workbench
-from hira.workflows import Workflow
+from hira.workflows import WORKFLOWS, Workflow
 
 if TYPE_CHECKING:
     from hira.telemetry.live import Telemetry
@@ -42,6 +42,8 @@ OFFLINE = "offline"
 HANDED = "handed"
 """Stands in a run's recorded settings for what its program handed over as objects."""
 WANTS_KEY = frozenset({401, 403})
+APPROVAL = "approval"
+"""Stands among what is handed over for a person who is asked about subtasks."""
 _LISTED = 5
 _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
@@ -50,8 +52,8 @@ _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER
 class Crew:
     """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
 
-    `handed` names what came as objects from a program, and which no settings can bring back. `iterated` are the tasks
-    of runs that somebody iterates over, or left.
+    `handed` names what came as objects from a program, and which no settings can bring back. `approve` asks a person
+    about the subtasks of these runs. `iterated` are the tasks of runs that somebody iterates over, or left.
     """
 
     settings: Settings
@@ -62,6 +64,7 @@ class Crew:
     journal: Journal | None = None
     telemetry: "Telemetry | None" = None
     handed: tuple[str, ...] = ()
+    approve: Approve | None = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -110,7 +113,8 @@ class Crew:
             if log:
                 log.tools(await told(tools))
             cast = with_fresh_fallbacks(self.cast)
-            yield Team(cast, record, events, budget, tools, tuple(files), stream, self.settings.secrets, log)
+            secrets = self.settings.secrets
+            yield Team(cast, record, events, budget, tools, tuple(files), stream, secrets, log, approve=self.approve)
 
     def begun(self, run: str, files: Sequence[Path]) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
@@ -139,6 +143,17 @@ class Crew:
             for role, part in self.cast.items()
         }
         return replace(self, workflow=workflow, cast=cast)
+
+    def approving(self, approve: Approve) -> "Crew":
+        """The same, with a person who is asked about each subtask before it is handed out.
+
+        Raises `UsageError` for a workflow that hands out none.
+        """
+        if not getattr(self.workflow, "approves", False):
+            able = [name for name, make in WORKFLOWS.items() if getattr(make, "approves", False)]
+            what = f"the workflow {self.workflow.name!r} hands out no subtasks that a person could approve"
+            raise UsageError(what, fix=f"do without it, or use one of {', '.join(able)}")
+        return replace(self, approve=approve, handed=(*self.handed, APPROVAL))
 
     async def aclose(self) -> None:
         for task in self.iterated:

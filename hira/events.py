@@ -81,6 +81,28 @@ class SubtaskIssued(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalAwaited(Event):
+    """The run waits until a person has decided on these subtasks, told by their ids."""
+
+    subtasks: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskApproved(Event):
+    """A person let the subtask be handed out, as `text`; `changed` if they wrote it otherwise than it was issued."""
+
+    subtask: str
+    text: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskRejected(Event):
+    subtask: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SubtaskAssigned(Event):
     subtask: str
     expert: str

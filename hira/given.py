@@ -35,6 +35,9 @@ def check(given: Mapping[str, Any]) -> None:
     _check_tools(given["tools"])
     _check_experts(given["experts"])
     _check_policies(given["policies"])
+    approve = given["approve"]
+    if approve is not None and not callable(approve):
+        raise UsageError(f"approve cannot be called: {approve!r}", fix="give an async function of a list of subtasks")
 
 
 def question_of(question: object) -> str:

@@ -1,6 +1,7 @@
 """A team casts roles with policies, gives out conversations, and keeps the record of a run."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,9 @@ from hira.policy import Policy, Sampling
 from hira.prices import NO_PRICES, Price, Prices
 from hira.tools import Toolbox
 from hira.tools.once import Once
-from hira.trajectory import Rollout, Trajectory
+from hira.trajectory import Rejected, Rollout, Subtask, Trajectory
 
-__all__ = ["Continuation", "Conversation", "Part", "Team", "together"]
+__all__ = ["Approve", "Continuation", "Conversation", "Part", "Team", "together"]
 
 T = TypeVar("T")
 
@@ -38,6 +39,9 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
 
 
 Continuation = Literal["turns", "chain"]
+Approve = Callable[[Sequence[Subtask]], Awaitable[Sequence[Subtask | Rejected]]]
+"""Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
+with another text, or rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ class Team:
 
     `cast` maps a role to its part; the entry `*` stands for every role that is not named. No tool is ever given an
     argument that holds one of the `secrets`. `called` counts the calls of tools. `unmade` are, by subtask, the calls of
-    Python whose results came from the journal: the files that they wrote are not there.
+    Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
+    subtask before it is handed out, None for nobody.
     """
 
     cast: Mapping[str, Part]
@@ -82,6 +87,7 @@ class Team:
     log: Log | None = None
     called: int = 0
     unmade: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    approve: Approve | None = None
     _bell: asyncio.Future[None] | None = None
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)
@@ -130,12 +136,21 @@ class Team:
 
     async def unless_stopped(self, work: Awaitable[T]) -> T:
         """The result of the work; if the run is stopped first, the work is cancelled and the `Stop` raised."""
+        return await self._unless_stopped(work, self.budget.remaining_seconds())
+
+    async def for_a_person(self, work: Awaitable[T]) -> T:
+        """`unless_stopped` for work that a person does; the time they take for it counts in no budget."""
+        began = time.monotonic()
+        try:
+            return await self._unless_stopped(work, None)
+        finally:
+            self.budget.began += time.monotonic() - began
+
+    async def _unless_stopped(self, work: Awaitable[T], seconds: float | None) -> T:
         task = asyncio.ensure_future(work)
         bell = self._rung()
         try:
-            await asyncio.wait(
-                (task, bell), timeout=self.budget.remaining_seconds(), return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait((task, bell), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             if self._reason is None:

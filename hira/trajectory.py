@@ -48,6 +48,14 @@ class Subtask:
 
 
 @dataclass(frozen=True, slots=True)
+class Rejected:
+    """A subtask that a person would not have handed out, and why; `reason` may be empty."""
+
+    subtask: Subtask
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What came back for a subtask, distilled. `ok` is False if the expert failed; `conclusion` then says how."""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hira.agents.approved import as_issued
 from hira.agents.expert import Expert, attached
 from hira.agents.loop import UNREADABLE, Loop
 from hira.dialects import Call
@@ -88,7 +89,8 @@ class Planner:
             finding = next(left) if task_of(call) else None
             if not (finding and finding.ok):
                 self.loop.forget(call)
-            results.append((call, report(finding) if finding else _unreadable()))
+            told = as_issued(task_of(call), finding, report(finding)) if finding else _unreadable()
+            results.append((call, told))
         self.loop.observe(results)
         return await self._think()
 

@@ -15,6 +15,7 @@ from hira.answer import Answer
 from hira.api import Hira, Run
 from hira.casting import OFFLINE, Crew, present
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
+from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
 from hira.cli.parser import flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
@@ -49,6 +50,8 @@ class Stoppable(Protocol):
 def ask(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(flags(args), shell.environ, shell.folder, shell.home)
     if args.batch:
+        if args.approve:
+            raise UsageError("--approve asks about one question's subtasks, and --batch asks many", fix="leave one out")
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
@@ -63,7 +66,7 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     if args.dry_run:
         return dry_run(args, settings, shell)
     path = output.checked(args.output, shell.folder) if args.output else None
-    hira = Hira(settings=settings)
+    hira = Hira(settings=settings, approve=at_terminal(args, shell) if args.approve else None)
 
     async def begin() -> Run:
         return hira.stream(question, files=files)
@@ -129,6 +132,8 @@ async def _worked(
     try:
         async with hira:
             with shown(args, shell) as view:
+                if isinstance(hira.approve, AtTerminal):
+                    hira.approve.view = view
                 said = announced(await hira.opened())
                 run = await begin()
                 with interruptible(run, working, view.say):

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self, TextIO
 
@@ -19,6 +20,7 @@ from hira.events import (
     Notice,
     RunEnded,
     RunStarted,
+    SubtaskApproved,
     SubtaskAssigned,
     SubtaskDone,
     SubtaskIssued,
@@ -57,6 +59,7 @@ class Watching:
         self.limits: Mapping[str, float] = {}
         self.began = time.monotonic()
         self.ended = ""
+        self.still = False
         self._live = Live(
             console=self.console,
             get_renderable=self.tree,
@@ -79,7 +82,20 @@ class Watching:
     async def keep(self) -> None:
         while True:
             await asyncio.sleep(1 / FRAMES_A_SECOND)
-            self._live.refresh()
+            if not self.still:
+                self._live.refresh()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The tree stands as it is, and is drawn anew below what was said meanwhile."""
+        self.still = True
+        self._live.refresh()
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self.still = False
+            self._live.start()
 
     def __call__(self, event: Event) -> None:
         if not self._live.is_started:
@@ -93,14 +109,8 @@ class Watching:
             case RunStarted(question=question, models=models):
                 self.limits = event.limits
                 self.planner.text = f"{question}  ({', '.join(dict.fromkeys(models.values()))})"
-            case SubtaskIssued():
-                self.subtasks[event.subtask] = Branch(event.text)
-            case SubtaskAssigned():
-                branch = self._branch(event.subtask)
-                branch.expert = f"{event.expert}: {event.reason}" if event.reason else event.expert
-            case SubtaskDone():
-                branch = self._branch(event.subtask)
-                branch.conclusion, branch.ok = event.conclusion, event.ok
+            case SubtaskIssued() | SubtaskApproved() | SubtaskAssigned() | SubtaskDone():
+                self._subtask(event)
             case TurnStarted() | TurnEnded():
                 self._turn(event)
             case ToolStarted():
@@ -111,6 +121,17 @@ class Watching:
                 self.notices.append(event.text)
             case RunEnded():
                 self.ended = f"{event.status.replace('_', ' ')} · {spent(event.usage)}"
+
+    def _subtask(self, event: SubtaskIssued | SubtaskApproved | SubtaskAssigned | SubtaskDone) -> None:
+        if isinstance(event, SubtaskIssued):
+            self.subtasks[event.subtask] = Branch(event.text)
+        branch = self._branch(event.subtask)
+        if isinstance(event, SubtaskApproved):
+            branch.text = event.text
+        elif isinstance(event, SubtaskAssigned):
+            branch.expert = f"{event.expert}: {event.reason}" if event.reason else event.expert
+        elif isinstance(event, SubtaskDone):
+            branch.conclusion, branch.ok = event.conclusion, event.ok
 
     def _branch(self, conversation: str) -> Branch:
         return self.subtasks.get(conversation.partition("/")[0], self.planner)

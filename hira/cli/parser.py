@@ -67,6 +67,9 @@ def parser(version: str) -> Parser:
         "--out", metavar="FILE", help="where the answers go, as JSON lines in the order of the questions"
     )
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
+    ask.add_argument(
+        "--approve", action="store_true", help="ask me about each subtask before it is handed out: edit it, reject it"
+    )
     ask.add_argument("--dry-run", action="store_true", help="tell the most that it could take, and call nothing")
     _record(ask)
     _output(ask)

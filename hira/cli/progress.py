@@ -3,21 +3,25 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import singledispatchmethod
 from typing import Protocol
 
 from hira.cli.shell import Shell, visible
 from hira.events import (
+    ApprovalAwaited,
     Event,
     Notice,
     Remembered,
     RunEnded,
     RunStarted,
     SourceRead,
+    SubtaskApproved,
     SubtaskAssigned,
     SubtaskDone,
     SubtaskIssued,
+    SubtaskRejected,
     ToolEnded,
     ToolStarted,
     TurnEnded,
@@ -42,6 +46,10 @@ class View(Protocol):
         """A line for the person that no event of the run stands for."""
         ...
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Shows nothing of itself meanwhile, because a person is asked something."""
+        ...
+
 
 class Silent:
     """Shows no progress, and still says what has to be said."""
@@ -59,6 +67,9 @@ class Silent:
     async def keep(self) -> None:
         pass
 
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
 
 class JsonLines:
     """Each event as one line of JSON."""
@@ -74,6 +85,9 @@ class JsonLines:
 
     async def keep(self) -> None:
         pass
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def brief(text: str, width: int = WIDTH) -> str:
@@ -112,6 +126,7 @@ class Lines:
         self.tell = tell
         self.heartbeat = heartbeat
         self.waiting: dict[str, float] = {}
+        self.still = False
         self.last = time.monotonic()
 
     def __call__(self, event: Event) -> None:
@@ -125,12 +140,20 @@ class Lines:
     async def keep(self) -> None:
         while True:
             quiet = time.monotonic() - self.last
-            if quiet < self.heartbeat:
-                await asyncio.sleep(self.heartbeat - quiet)
+            if quiet < self.heartbeat or self.still:
+                await asyncio.sleep(max(self.heartbeat - quiet, 0.1))
                 continue
             self.last = now = time.monotonic()
             what = ", ".join(f"{name} ({now - since:.0f} s)" for name, since in self.waiting.items())
             self.tell(f"          … waiting for {what or 'the run to go on'}")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self.still = True
+        try:
+            yield
+        finally:
+            self.still, self.last = False, time.monotonic()
 
     @singledispatchmethod
     def line(self, _event: Event) -> str:
@@ -165,6 +188,19 @@ class Lines:
     @line.register
     def _(self, event: SubtaskIssued) -> str:
         return f"subtask {event.subtask}: {event.text}"
+
+    @line.register
+    def _(self, event: ApprovalAwaited) -> str:
+        count = len(event.subtasks)
+        return f"waiting for a person to approve {count} subtask{'' if count == 1 else 's'}"
+
+    @line.register
+    def _(self, event: SubtaskApproved) -> str:
+        return f"subtask {event.subtask} changed by a person: {event.text}" if event.changed else ""
+
+    @line.register
+    def _(self, event: SubtaskRejected) -> str:
+        return f"subtask {event.subtask} rejected by a person" + (f": {event.reason}" if event.reason else "")
 
     @line.register
     def _(self, event: SubtaskAssigned) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hira.api import Hira, Run
-from hira.casting import HANDED
+from hira.casting import APPROVAL, HANDED
 from hira.cli import output, report
+from hira.cli.approve import at_terminal
 from hira.cli.ask import answered, told
 from hira.cli.parser import LIMITS
 from hira.cli.recorded import opened
@@ -40,13 +41,15 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
     if entry.workflow and entry.workflow not in WORKFLOWS:
         raise UsageError(f"run {entry.id} was made with a workflow of its own, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
-    if handed := entry.settings.get(HANDED):
+    handed = list(entry.settings.get(HANDED, ()))
+    approve = at_terminal(args, shell) if APPROVAL in handed else None
+    if handed := [one for one in handed if one != APPROVAL]:
         raise UsageError(f"run {entry.id} was made by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)
     limits = {name: value for name in LIMITS if (value := getattr(args, name)) is not None}
     flags = {**as_flags(entry, today), **limits, "journal": file}
-    hira = Hira(settings=load(flags, shell.environ, shell.folder, shell.home))
+    hira = Hira(settings=load(flags, shell.environ, shell.folder, shell.home), approve=approve)
 
     async def begin() -> Run:
         return await hira.resume(entry.id)

@@ -123,6 +123,10 @@ class Log:
         """The conversations that the record holds something of, in the order of their names."""
         return sorted({one.conversation for one in self.known.values() if one.kind == "policy"})
 
+    def holds(self, conversation: str) -> bool:
+        """Whether the record holds a call of any kind under this name."""
+        return any(one.conversation == conversation for one in self.known.values())
+
     async def policy(self, model: str, request: Request, ask: Callable[[], Awaitable[Completion]]) -> Completion:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         earlier = self._digests.last(request.conversation)

@@ -23,7 +23,7 @@ from hira.serve.door import LOCAL, Door, Handler, beating, body_of, guarded, ref
 from hira.serve.keys import Clients
 from hira.serve.page import page_routes
 from hira.serve.runs import Runs, Watched, while_connected
-from hira.serve.watching import begin, events, listed, one_run, resume, stop
+from hira.serve.watching import approve, begin, events, listed, one_run, resume, stop
 from hira.settings import Settings
 from hira.workflows import WORKFLOWS
 
@@ -60,6 +60,7 @@ def _routes(door: Door) -> list[Route]:
         ("GET", "/api/runs/{run}", one_run),
         ("GET", "/api/runs/{run}/events", events),
         ("POST", "/api/runs/{run}/stop", stop),
+        ("POST", "/api/runs/{run}/approve", approve),
         ("POST", "/api/runs/{run}/resume", resume),
     ]
     return [Route(path, guarded(door, handler), methods=[method]) for method, path, handler in table]

@@ -13,6 +13,7 @@ from hira.api import Run
 from hira.casting import Crew
 from hira.errors import HiraError, Interrupted
 from hira.events import Event, RunEnded, record
+from hira.serve.approving import Desk
 from hira.serve.keys import Client, Refused
 
 KEPT = 200
@@ -31,6 +32,7 @@ class Watched:
     failure: HiraError | Refused | None = None
     task: "asyncio.Task[None] | None" = None
     began: float = field(default_factory=time.time)
+    desk: Desk | None = None
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -90,15 +92,19 @@ class Runs:
             raise Refused(404, what, "invalid_request_error", "model_not_found")
         return self.crews[name]
 
-    def begin(self, client: Client, workflow: str, question: str, files: Sequence[Path] = ()) -> Watched:
-        """Begin a run of the client; it waits until the client's limits let it."""
+    def begin(
+        self, client: Client, workflow: str, question: str, files: Sequence[Path] = (), *, approve: bool = False
+    ) -> Watched:
+        """Begin a run of the client; it waits until the client's limits let it, with `approve` also for decisions."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         crew = self.crew(workflow)
-        return self._started(client, Watched(name, question, crew.workflow.name, Run(crew, question, files, run=name)))
+        desk = Desk() if approve else None
+        run = Run(crew.approving(desk) if desk else crew, question, files, run=name)
+        return self._started(client, Watched(name, question, crew.workflow.name, run, desk=desk))
 
-    def go_on(self, client: Client, run: Run, workflow: str) -> Watched:
-        """Go on with a run of the journal."""
-        return self._started(client, Watched(run.id, run.question, workflow, run))
+    def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:
+        """Go on with a run of the journal; at the `desk` wait the subtasks of one that somebody approves."""
+        return self._started(client, Watched(run.id, run.question, workflow, run, desk=desk))
 
     def _started(self, client: Client, watched: Watched) -> Watched:
         self._forget()

@@ -11,10 +11,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from hira.answer import Answer
 from hira.api import Run
-from hira.casting import Crew
+from hira.casting import APPROVAL, HANDED, Crew
 from hira.errors import UsageError
 from hira.journal import Entry, Journal
 from hira.replay import replay
+from hira.serve.approving import SHAPE, Desk
 from hira.serve.chat import sse
 from hira.serve.door import Door, beating, body_of, refused_by
 from hira.serve.keys import Client, Refused
@@ -29,11 +30,13 @@ async def begin(door: Door, request: Request) -> Response:
     try:
         asked = json.loads(await body_of(request))
         question, workflow = str(asked["question"]).strip(), str(asked.get("workflow") or "hira")
+        approve = asked.get("approve") is True
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise Refused(400, 'write {"question": "…", "workflow": "hira"}', "invalid_request_error") from None
+        what = 'write {"question": "…", "workflow": "hira", "approve": false}'
+        raise Refused(400, what, "invalid_request_error") from None
     if not question:
         raise Refused(400, "the question is empty", "invalid_request_error")
-    watched = door.runs.begin(client, workflow, question)
+    watched = door.runs.begin(client, workflow, question, approve=approve)
     return JSONResponse(watched.told(), 201)
 
 
@@ -107,6 +110,21 @@ async def stop(door: Door, request: Request) -> Response:
     return JSONResponse(watched.told())
 
 
+async def approve(door: Door, request: Request) -> Response:
+    """Decide on subtasks that wait: `text` changes one, `rejected` gives the reason against it."""
+    watched = door.runs.of(door.client(request), request.path_params["run"])
+    try:
+        decisions = json.loads(await body_of(request))["decisions"]
+    except (ValueError, KeyError, TypeError):
+        raise Refused(400, SHAPE, "invalid_request_error") from None
+    if not isinstance(decisions, list) or not decisions:
+        raise Refused(400, SHAPE, "invalid_request_error")
+    if watched.desk is None:
+        raise Refused(409, f"run {watched.id!r} asks nobody", "invalid_request_error", "conflict")
+    watched.desk.decide(decisions)
+    return JSONResponse(watched.told())
+
+
 async def resume(door: Door, request: Request) -> Response:
     """Go on with a run of the journal that ended early."""
     client, name = door.client(request), request.path_params["run"]
@@ -116,9 +134,11 @@ async def resume(door: Door, request: Request) -> Response:
     if entry.alive:
         raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
     owner = door.runs.crew(entry.workflow)
+    desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
+    owner = owner.approving(desk) if desk else owner
     log = await asyncio.to_thread(journal.resume, entry.id)
     run = Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
-    return JSONResponse(door.runs.go_on(client, run, entry.workflow).told(), 201)
+    return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).told(), 201)
 
 
 async def _recorded(door: Door, client: Client, run: str) -> tuple[Entry, Journal]:

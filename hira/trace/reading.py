@@ -10,6 +10,7 @@ from hira.events import (
     Event,
     Notice,
     Remembered,
+    SubtaskApproved,
     SubtaskAssigned,
     SubtaskDone,
     SubtaskIssued,
@@ -268,6 +269,8 @@ def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
         match event:
             case SubtaskIssued():
                 found[event.subtask] = ReadSubtask(event.subtask, event.text)
+            case SubtaskApproved() if one := found.get(event.subtask):
+                found[event.subtask] = ReadSubtask(one.id, event.text)
             case SubtaskAssigned() if one := found.get(event.subtask):
                 found[event.subtask] = ReadSubtask(one.id, one.text, event.expert, event.reason, event.recalled)
             case SubtaskDone() if one := found.get(event.subtask):

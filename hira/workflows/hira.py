@@ -7,8 +7,10 @@ distilled results, reflects and corrects, until it answers (eq. 2) or the limit 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import ClassVar, Literal
 
+from hira.agents.approved import approved
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Expert, offered
 from hira.agents.experts import EXPERTS
@@ -25,6 +27,8 @@ Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 class HiRA:
     """Limits are the paper's. `without` removes a mechanism or an ability (Table 2), `describe_experts=False` keeps
     the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out several subtasks."""
+
+    approves: ClassVar[bool] = True
 
     max_subtasks: int = 10
     parallel: int = 1
@@ -55,7 +59,7 @@ class HiRA:
         )
         thought = await planner.begin(question)
         while thought.subtasks:
-            findings = await coordinator.delegate(thought.subtasks, memory)
+            findings = await approved(thought.subtasks, team, partial(coordinator.delegate, memory=memory))
             thought = await planner.resume(findings)
         return thought.answer
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
+from hira.agents.approved import approved, as_issued
 from hira.agents.loop import Loop, Step
 from hira.agents.matpo.manner import Manner, Speaker
 from hira.agents.matpo.planner import answer, begin, handed_out, report
@@ -19,6 +20,7 @@ from hira.policy import Usage
 from hira.team import Team, together
 from hira.tools import Tool
 from hira.tools.search import LEAKING
+from hira.trajectory import Finding, Subtask
 from hira.workflows.bound import Sizes, looped, times
 
 
@@ -33,6 +35,7 @@ class MATPO:
     hand out several subtasks, whose workers run side by side (paper: one).
     """
 
+    approves: ClassVar[bool] = True
     dialect: ClassVar[str] = "xml"
 
     max_subtasks: int = 20
@@ -75,16 +78,20 @@ class MATPO:
     ) -> list[tuple[Call, str]]:
         """What the workers of one turn report, in the order of its calls. A subtask that failed may be tried again."""
         team, main = planner.conversation.team, question if self.recap else ""
-        works = [
-            work(subtask, main, team, manner, tools=tools, calls=self.worker_calls)
-            for subtask in handed_out(planner, step)
-        ]
-        findings = await together(works)
-        team.rollout.findings += findings
+
+        async def worked(subtasks: Sequence[Subtask]) -> Sequence[Finding]:
+            works = [work(one, main, team, manner, tools=tools, calls=self.worker_calls) for one in subtasks]
+            findings = await together(works)
+            team.rollout.findings += findings
+            return findings
+
+        subtasks = handed_out(planner, step)
+        findings = await approved(subtasks, team, worked)
         for call, finding in zip(step.calls, findings, strict=True):
             if not finding.ok:
                 planner.forget(call)
-        return [(call, report(finding)) for call, finding in zip(step.calls, findings, strict=True)]
+        made = zip(step.calls, subtasks, findings, strict=True)
+        return [(call, as_issued(subtask.text, finding, report(finding))) for call, subtask, finding in made]
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         """At most so much by role; no prompt is longer than the window leaves it."""

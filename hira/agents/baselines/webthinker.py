@@ -6,8 +6,10 @@ a check shows. Here the explorer is HiRA's deep search, which is WebThinker's.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from hira.agents.approved import approved, as_issued
 from hira.agents.coordinator import Coordinator
 from hira.agents.loop import Loop, check_spoken, framed
 from hira.dialects import Call
@@ -68,10 +70,11 @@ async def explored(coordinator: Coordinator, loop: Loop, call: Call) -> str:
     task = EXPLORE.fill(query=said(query), intent=said(intent)) if intent.strip() else query
     subtask = Subtask(str(loop.used), str(task))
     coordinator.team.events(SubtaskIssued(subtask.id, subtask.text))
-    (finding,) = await coordinator.delegate([subtask], coordinator.team.rollout.memory)
+    dispatch = partial(coordinator.delegate, memory=coordinator.team.rollout.memory)
+    (finding,) = await approved([subtask], coordinator.team, dispatch)
     if not finding.ok:
         loop.forget(call)
-    return said(finding.conclusion)
+    return as_issued(subtask.text, finding, Filled(said(finding.conclusion)))
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ import { shut } from "./source.js";
 const stage = document.getElementById("stage"), list = document.getElementById("runs");
 const trouble = document.getElementById("trouble"), past = document.getElementById("past");
 const form = document.getElementById("ask"), question = document.getElementById("question");
+const approve = document.getElementById("approve");
 const choices = document.getElementById("workflows"), how = document.getElementById("how");
 let shown = [];
 
@@ -36,7 +37,7 @@ async function ask(event) {
   if (!text) return;
   const names = chosen().length ? chosen() : ["hira"];
   try {
-    const begun = await Promise.all(names.map(workflow => call("/api/runs", { method: "POST", body: { question: text, workflow } })));
+    const begun = await Promise.all(names.map(workflow => call("/api/runs", { method: "POST", body: { question: text, workflow, approve: approve.checked } })));
     complain(null);
     location.hash = `#/${begun.map(one => one.id).join("+")}`;
   } catch (error) { complain(error); }

@@ -96,6 +96,52 @@ export class RunView {
 
   onSubtaskIssued(event) { this.branch(event.subtask, event.text); }
 
+  onApprovalAwaited(event) {
+    for (const [id, text] of Object.entries(event.subtasks)) this.askAbout(id, text);
+    this.waits = new Set(Object.keys(event.subtasks));
+    this.status.textContent = "waits for you";
+    this.tree.querySelector("form textarea")?.focus({ preventScroll: true });
+  }
+
+  onSubtaskApproved(event) { this.decided(event.subtask, event.text); }
+
+  onSubtaskRejected(event) { this.decided(event.subtask); }
+
+  askAbout(id, text) {
+    const branch = this.branch(id, text);
+    const field = element("textarea", { rows: 2, "aria-label": `subtask ${id}` });
+    field.value = text;
+    const reason = element("input", { type: "text", placeholder: "why not? (the planner is told)", "aria-label": `reason against subtask ${id}` });
+    const hand = element("button", { type: "submit", class: "main", text: "Hand it out" });
+    const reject = element("button", { type: "button", class: "reject", text: "Reject" });
+    branch.form?.remove();
+    branch.form = element("form", { class: "decide" }, [field, element("div", { class: "ways" }, [hand, reason, reject])]);
+    branch.form.addEventListener("submit", event => { event.preventDefault(); this.decide(id, { text: field.value }); });
+    reject.addEventListener("click", () => this.decide(id, { rejected: reason.value }));
+    branch.root.classList.add("waits");
+    branch.root.append(branch.form);
+  }
+
+  async decide(id, decision) {
+    const { form } = this.branch(id);
+    for (const part of form.querySelectorAll("button, textarea, input")) part.disabled = true;
+    try {
+      await call(`/api/runs/${this.id}/approve`, { method: "POST", body: { decisions: [{ id, ...decision }] } });
+    } catch (error) {
+      for (const part of form.querySelectorAll("button, textarea, input")) part.disabled = false;
+      form.querySelector(".why")?.remove();
+      form.append(element("p", { class: "why", text: error.message }));
+    }
+  }
+
+  decided(id, text) {
+    const branch = this.branch(id, text);
+    branch.form?.remove();
+    branch.root.classList.remove("waits");
+    this.waits?.delete(id);
+    if (!this.waits?.size) this.status.textContent = "running";
+  }
+
   onSubtaskAssigned(event) {
     const branch = this.branch(event.subtask);
     branch.who.textContent = event.expert;
@@ -203,7 +249,7 @@ export class RunView {
     this.state = told.status;
     this.status.className = `status ${told.status}`;
     this.status.textContent = told.status.replace("_", " ");
-    for (const branch of this.branches.values()) branch.root.classList.remove("busy");
+    for (const branch of this.branches.values()) { branch.root.classList.remove("busy", "waits"); branch.form?.remove(); }
     if (told.error && !told.answer?.answer) return this.fail(told.error);
     if (!told.answer) return;
     this.told = told;

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hira.agents.baselines.alone import REASONER, answered, begun, needed
 from hira.agents.baselines.webthinker import (
@@ -30,6 +31,8 @@ from hira.workflows.bound import Sizes, looped, times
 class WebThinker:
     """`searches` of a question at most (the published code: 20), each explored with 10 calls; with `report`, at most so
     many `interactions` of all kinds (the published code: 80), and the answer is the report."""
+
+    approves: ClassVar[bool] = True
 
     searches: int = 20
     report: bool = False

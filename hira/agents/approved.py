@@ -1,0 +1,128 @@
+"""Before subtasks are handed out a person may look at them: let them through, change them, reject them and say why.
+
+What was decided is recorded as calls are, so that a run that is resumed or replayed asks nobody again.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hira.errors import Stop, UsageError
+from hira.events import ApprovalAwaited, SubtaskApproved, SubtaskDone, SubtaskRejected
+from hira.journal import Asked
+from hira.journal.digest import digest_of_tool
+from hira.messages import Filled
+from hira.prompts import Prompt
+from hira.team import Team
+from hira.trajectory import Finding, Rejected, Subtask
+from hira.untrusted import said
+
+REJECTED = Prompt(__file__, "subtask_rejected")
+BARE = Prompt(__file__, "subtask_rejected_bare")
+HELD = Prompt(__file__, "subtask_held")
+CHANGED = Prompt(__file__, "subtask_changed")
+
+PERSON = "person"
+APPROVAL = "approval"
+"""The conversation under which decisions are recorded."""
+Decision = Subtask | Rejected
+
+
+async def approved(
+    subtasks: Sequence[Subtask], team: Team, dispatch: Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]]
+) -> list[Finding]:
+    """The findings for the subtasks, in their order: what `dispatch` brings for those that a person lets through, and
+    for each of the others that it was rejected. Where nobody is to be asked, all are handed out as they are.
+
+    `dispatch` may bring fewer, of the first ones, when the run is ended meanwhile; there is no finding for the rest.
+    """
+    try:
+        decisions = await _decided(subtasks, team)
+    except Stop as stop:
+        team.stop(stop)
+        return [_kept(team, subtask, HELD.fill(why=stop.what)) for subtask in subtasks]
+    accepted = [one for one in decisions if isinstance(one, Subtask)]
+    found = iter(await dispatch(accepted) if accepted else ())
+    findings = [next(found, None) if isinstance(one, Subtask) else _turned_down(team, one) for one in decisions]
+    return [finding for finding in findings if finding]
+
+
+def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
+    """The report on a finding as its planner reads it, told that a person changed the task, if one did."""
+    done = finding.subtask.text
+    if done.strip() == task.strip():
+        return report
+    return Filled(CHANGED.fill(task=said(done), report=report), report.prompt, report.values)
+
+
+async def _decided(subtasks: Sequence[Subtask], team: Team) -> Sequence[Decision]:
+    """One decision for each subtask, from the record or from the person. Raises `Stop` if the run is ended first."""
+    log = team.log
+    if team.approve is None and not (log and log.holds(APPROVAL)):
+        return subtasks
+
+    async def ask() -> Sequence[Decision]:
+        return await _asked(subtasks, team)
+
+    if log is None:
+        decisions = await ask()
+    else:
+        told = {"run": log.run, "subtasks": [[one.id, one.text] for one in subtasks]}  # no other run decides for it
+        asked = Asked("tool", APPROVAL, digest_of_tool(APPROVAL, told), PERSON, lambda: told)
+        decisions = await log.call(asked, ask, _record, _decisions)
+    for issued, one in zip(subtasks, decisions, strict=True):
+        if isinstance(one, Rejected):
+            team.events(SubtaskRejected(issued.id, one.reason))
+        else:
+            team.events(SubtaskApproved(issued.id, one.text, one.text != issued.text))
+    return decisions
+
+
+async def _asked(subtasks: Sequence[Subtask], team: Team) -> Sequence[Decision]:
+    if team.approve is None:
+        what = "the subtasks of this run are approved by a person, and there is nobody to be asked"
+        raise UsageError(what, fix="give one: Hira(approve=…), or resume it in a terminal")
+    team.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
+    decisions = await team.for_a_person(team.approve(subtasks))
+    _check(subtasks, decisions)
+    return decisions
+
+
+def _check(subtasks: Sequence[Subtask], decisions: Sequence[Decision]) -> None:
+    """Raise `UsageError` for decisions that are not one for each subtask in its place."""
+    known = all(isinstance(one, Subtask | Rejected) for one in decisions)
+    ids = [one.id if isinstance(one, Subtask) else one.subtask.id for one in decisions] if known else []
+    if ids != [one.id for one in subtasks] or not all(
+        one.text.strip() for one in decisions if isinstance(one, Subtask)
+    ):
+        raise UsageError(
+            f"approve was asked about {len(subtasks)} subtasks and returned {decisions!r}",
+            fix="return one for each, in their order: the Subtask, one with another text, or Rejected(subtask, reason)",
+        )
+
+
+def _turned_down(team: Team, rejected: Rejected) -> Finding:
+    reason = rejected.reason.strip()
+    return _kept(team, rejected.subtask, REJECTED.fill(reason=said(reason)) if reason else BARE.fill())
+
+
+def _kept(team: Team, subtask: Subtask, told: Filled) -> Finding:
+    """The finding of a subtask that was not handed out."""
+    finding = Finding(subtask, PERSON, "", told, ok=False)
+    team.rollout.findings.append(finding)
+    team.events(SubtaskDone(subtask.id, PERSON, finding.conclusion, ok=False))
+    return finding
+
+
+def _record(decisions: Sequence[Decision]) -> dict[str, Any]:
+    return {
+        "decisions": [
+            asdict(one) if isinstance(one, Subtask) else {**asdict(one.subtask), "rejected": one.reason}
+            for one in decisions
+        ]
+    }
+
+
+def _decisions(record: Mapping[str, Any]) -> list[Decision]:
+    made = [(Subtask(one["id"], one["text"]), one.get("rejected")) for one in record["decisions"]]
+    return [subtask if reason is None else Rejected(subtask, reason) for subtask, reason in made]

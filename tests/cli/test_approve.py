@@ -1,0 +1,140 @@
+"""`hira ask --approve` at a real terminal: what the person types decides; without a terminal it is refused."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hira.journal import Journal
+
+QUESTION = "Where did the builder of the tower of Alta study?"
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "towers.txt").write_text(
+        "The tower of Alta was built by Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
+    )
+    return folder
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "HIRA_MODEL": "offline", "TERM": "xterm"}
+
+
+class Terminal:
+    """A real terminal with `hira` in it; its standard output goes to a file, as in `hira ask … > answer.txt`."""
+
+    def __init__(self, home: Path, *argv: str) -> None:
+        self.master, slave = pty.openpty()
+        self.out = home / "answer.txt"
+        with self.out.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "hira", *argv],
+                stdin=slave, stdout=out, stderr=slave, env=environment(home), cwd=home, start_new_session=True,
+            )  # fmt: skip
+        os.close(slave)
+        self.seen = ""
+
+    def until(self, text: str) -> None:
+        """Read what is shown until the text is in it; what was read before does not count."""
+        deadline, shown = time.monotonic() + 30, ""
+        while text not in shown:
+            assert time.monotonic() < deadline, f"{text!r} is not in {shown!r}"
+            if select.select([self.master], [], [], 0.2)[0]:
+                try:
+                    shown += os.read(self.master, 65536).decode("utf-8", "replace")
+                except OSError:
+                    raise AssertionError(f"{text!r} never came: {shown!r}") from None
+        self.seen += shown
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def end(self) -> int:
+        while True:
+            try:
+                read = os.read(self.master, 65536)
+            except OSError:
+                break
+            if not read:
+                break
+            self.seen += read.decode("utf-8", "replace")
+        code = self.process.wait(30)
+        os.close(self.master)
+        return code
+
+
+def test_what_is_typed_decides(docs: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve")
+    terminal.until("from here on: ")
+    terminal.type("e\n")
+    terminal.until("new text")
+    terminal.type("Who built the tower of Alta?\n")
+    terminal.until("from here on: ")
+    terminal.type("a\n")
+    code = terminal.end()
+    assert code == 0, terminal.seen
+    assert "Lund" in terminal.out.read_text(encoding="utf-8")
+    assert "subtask 2" in re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", terminal.seen)
+
+
+def test_what_is_rejected_is_not_looked_for(docs: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve")
+    while terminal.process.poll() is None:
+        try:
+            terminal.until("from here on: ")
+        except AssertionError:
+            break
+        terminal.type("n\nwe know it\n")
+    assert terminal.end() == 4
+    assert "Lund" not in terminal.out.read_text(encoding="utf-8")
+
+
+def test_a_terminal_that_is_closed_ends_the_run_and_it_goes_on_later(docs: Path, tmp_path: Path) -> None:
+    arguments = ["--journal", str(tmp_path / "j.sqlite")]
+    terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve", *arguments)
+    terminal.until("from here on: ")
+    terminal.type("\x04")
+    assert terminal.end() == 130, terminal.seen
+    assert "nobody is left to approve" in terminal.seen
+    again = Terminal(tmp_path, "resume", "last", *arguments)
+    again.until("from here on: ")
+    again.type("a\n")
+    assert again.end() == 0, again.seen
+    assert "Lund" in again.out.read_text(encoding="utf-8")
+    journal = Journal(tmp_path / "j.sqlite")
+    assert [entry.status for entry in journal.runs()] == ["answered"]
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--approve"], "this is no terminal"),
+        (["--approve", "--workflow", "rag"], "this is no terminal"),
+        (["--approve", "--events"], "a program reads --events"),
+        (["--approve", "--batch", "questions.txt"], "--batch asks many"),
+    ],
+)
+def test_without_a_person_it_is_refused(docs: Path, tmp_path: Path, more: list[str], says: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hira", "ask", *([] if "--batch" in more else [QUESTION]), "--docs", str(docs), *more],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path), cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_a_workflow_without_subtasks_is_refused(docs: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve", "--workflow", "rag")
+    assert terminal.end() == 2
+    assert "hands out no subtasks" in terminal.seen

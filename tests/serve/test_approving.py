@@ -1,0 +1,191 @@
+"""Over HTTP and in the page: a run waits for decisions on its subtasks, and takes them."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from browser import Browser, browser, missing
+from serving import Served, served
+
+from hira.settings import KeySettings, Settings
+
+QUESTION = "Where did the builder of the tower of Alta study?"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "towers.txt").write_text(
+        "The tower of Alta was built by Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
+    )
+    return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[Served]:
+    with served(settings) as one:
+        yield one
+
+
+def begun(server: Served, workflow: str = "hira") -> str:
+    asked = {"question": QUESTION, "approve": True, "workflow": workflow}
+    reply = httpx.post(f"{server.url}/api/runs", json=asked)
+    assert reply.status_code == 201, reply.text
+    return str(reply.json()["id"])
+
+
+def decide(server: Served, run: str, *decisions: dict[str, Any]) -> httpx.Response:
+    """The reply to the decision, asked again as long as the run has not come to the subtask."""
+    deadline = time.monotonic() + 20
+    while True:
+        reply = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": list(decisions)})
+        if reply.status_code != 409 or time.monotonic() > deadline:
+            return reply
+        time.sleep(0.05)
+
+
+def ended(server: Served, run: str) -> dict[str, Any]:
+    deadline = time.monotonic() + 20
+    while (told := httpx.get(f"{server.url}/api/runs/{run}").json())["status"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return dict(told)
+
+
+def reject_all(server: Served, run: str) -> None:
+    """Reject whatever the run comes to wait for, until it ends."""
+    number, deadline = 1, time.monotonic() + 20
+    while httpx.get(f"{server.url}/api/runs/{run}").json()["status"] == "running":
+        assert time.monotonic() < deadline
+        decision = {"id": str(number), "rejected": "we know it"}
+        reply = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [decision]})
+        number += reply.status_code == 200
+        time.sleep(0.02)
+
+
+def test_a_run_waits_and_goes_on_with_what_was_decided(server: Served) -> None:
+    run = begun(server)
+    assert decide(server, run, {"id": "1", "text": "Who built the tower of Alta?"}).status_code == 200
+    assert decide(server, run, {"id": "2"}).status_code == 200
+    told = ended(server, run)
+    assert "Lund" in told["answer"]["answer"]
+    assert told["answer"]["subtasks"][0]["text"] == "Who built the tower of Alta?"
+
+
+def test_a_rejected_subtask_is_told_with_its_reason(server: Served) -> None:
+    run = begun(server)
+    reject_all(server, run)
+    assert "we know it" in ended(server, run)["answer"]["subtasks"][0]["conclusion"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        (b"{", 400, "write {"),
+        (b'{"decisions": []}', 400, "write {"),
+        (b'{"decisions": [1]}', 400, "write {"),
+        (b'{"decisions": [{"id": 1}]}', 400, "write {"),
+        (b'{"decisions": [{"id": "1", "text": "  "}]}', 400, "is empty"),
+        (b'{"decisions": [{"id": "7"}]}', 409, "no subtask '7' waits"),
+    ],
+)
+def test_a_decision_that_cannot_be_taken_is_refused_and_the_run_still_waits(
+    server: Served, body: bytes, status: int, says: str
+) -> None:
+    run = begun(server)
+    deadline = time.monotonic() + 20
+    while True:
+        reply = httpx.post(
+            f"{server.url}/api/runs/{run}/approve", content=body, headers={"content-type": "application/json"}
+        )
+        if says in reply.text or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    assert reply.status_code == status, reply.text
+    assert says in reply.json()["error"]["message"]
+    assert httpx.get(f"{server.url}/api/runs/{run}").json()["status"] == "running"
+
+
+def test_of_two_tabs_the_later_one_is_told_that_it_is_decided(server: Served) -> None:
+    run = begun(server)
+    reject_all(server, run)
+    late = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
+    assert late.status_code == 409
+
+
+def test_a_run_that_nobody_approves_and_a_workflow_without_subtasks_are_refused(server: Served) -> None:
+    run = httpx.post(f"{server.url}/api/runs", json={"question": QUESTION}).json()["id"]
+    ended(server, run)
+    reply = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
+    assert (reply.status_code, "asks nobody" in reply.text) == (409, True)
+    reply = httpx.post(f"{server.url}/api/runs", json={"question": QUESTION, "approve": True, "workflow": "rag"})
+    assert (reply.status_code, "hands out no subtasks" in reply.text) == (400, True)
+
+
+def test_nobody_decides_for_another_key(settings: Settings) -> None:
+    keys = {name: KeySettings.model_validate({"key": f"key-of-{name}-1"}) for name in ("ada", "bob")}
+    with served(settings.changed({"keys": keys}, "test")) as server:
+        ada, bob = ({"authorization": f"Bearer key-of-{name}-1"} for name in ("ada", "bob"))
+        asked = {"question": QUESTION, "approve": True}
+        run = httpx.post(f"{server.url}/api/runs", json=asked, headers=ada).json()["id"]
+        url = f"{server.url}/api/runs/{run}/approve"
+        assert httpx.post(url, json={"decisions": [{"id": "1"}]}, headers=bob).status_code == 404
+
+
+def test_a_run_that_was_stopped_while_it_waited_goes_on_waiting_when_it_is_resumed(server: Served) -> None:
+    run = begun(server)
+    assert decide(server, run, {"id": "1"}).status_code == 200
+    httpx.post(f"{server.url}/api/runs/{run}/stop", json={})
+    assert ended(server, run)["status"] == "interrupted"
+    assert httpx.post(f"{server.url}/api/runs/{run}/resume", json={}).status_code == 201
+    assert decide(server, run, {"id": "2"}).status_code == 200
+    assert "Lund" in ended(server, run)["answer"]["answer"]
+
+
+@pytest.fixture
+def driven(tmp_path: Path) -> Iterator[Browser]:
+    with browser(tmp_path / "profile") as one:
+        yield one
+
+
+def until(driven: Browser, script: str) -> Any:
+    deadline = time.monotonic() + 20
+    while not (found := driven.run(script)):
+        assert time.monotonic() < deadline, f"{script}: {driven.run('return document.body.innerText')!r}"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven: Browser, server: Served) -> None:
+    driven.send("POST", "/url", {"url": f"{server.url}/"})
+    until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+    driven.run(
+        "document.getElementById('approve').click(); document.getElementById('question').value = arguments[0];"
+        "document.getElementById('ask').requestSubmit()",
+        QUESTION,
+    )
+    until(driven, "return document.querySelector('.decide textarea')?.value")
+    assert driven.run("return document.querySelector('.status').textContent") == "waits for you"
+    assert driven.run("return document.activeElement.tagName") == "TEXTAREA"
+    driven.run("location.reload()")
+    until(driven, "return document.querySelector('.decide textarea')?.value")
+    driven.run(
+        "document.querySelector('.decide textarea').value = 'Who built the tower of Alta?';"
+        "document.querySelector('.decide').requestSubmit()"
+    )
+    until(driven, "return document.querySelectorAll('.subtask').length === 2 && document.querySelector('.decide')")
+    assert "Who built the tower" in driven.run("return document.querySelector('.subtask .head p').textContent")
+    driven.size(390, 800)
+    assert driven.run("return document.documentElement.scrollWidth") <= 390
+    rejects = (  # what was rejected is tried otherwise, and waits again
+        "const form = document.querySelector('.decide'); if (form && !form.querySelector('.reject').disabled) {"
+        "form.querySelector('input').value = 'we know it'; form.querySelector('.reject').click(); }"
+        "return document.querySelector('.answer:not([hidden])')?.textContent"
+    )
+    until(driven, rejects)
+    assert "we know it" in driven.run("return document.querySelector('.tree').textContent")
+    assert not driven.run("return document.querySelector('.decide')")
