@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hira.policies.offline import table
+from hira.policies.offline.attachments import unspoken
+from hira.policies.offline.opening import SHEET_FILE, TITLED
 from hira.relevance import words
 
 COMPUTE = "Compute"
 TABLE_FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv)\b", re.IGNORECASE)
 """What Python opens by itself."""
-SHEET_FILE = re.compile(r"[\w./\\~-]+\.(?:xlsx|xlsm|xls|ods|numbers|parquet)\b", re.IGNORECASE)
-"""Tables that are computed only from what a document tool shows of them."""
-_TITLE = re.compile(r"^The table (.*):$", re.MULTILINE)
-
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"
@@ -184,23 +182,35 @@ def tabular(task: str, files: Sequence[str], notes: Sequence[str], roots: Sequen
     """A program that reads a table and aggregates the column that the task names."""
     if not table.operation(task):
         return ""
-    if SHEET_FILE.search(task):
-        named = []
-    else:
-        named = [match[0] for text in (task, *files, *notes) for match in TABLE_FILE.finditer(text[:LONGEST])]
-    rows = table.from_lines(re.sub(r" \(source: [^()]*\)$", "", note) for note in notes)
+    question = task.partition(": ")[2] if task.startswith(COMPUTE) else task
+    question = " ".join(unspoken(SHEET_FILE.sub(" ", TABLE_FILE.sub(" ", question))).split())
+    titles, rows = _noted(question, notes)
+    told = (task,) if rows and task.startswith(COMPUTE) else (task, *files, *notes)
+    named = [match[0] for text in told for match in TABLE_FILE.finditer(text[:LONGEST])]
+    named = [] if SHEET_FILE.search(task) else named
     if not (named or rows):
         return ""
-    question = task.partition(": ")[2] if task.startswith(COMPUTE) else task
-    question = SHEET_FILE.sub(" ", TABLE_FILE.sub(" ", question))
-    titles = " ".join(_TITLE.findall("\n".join(notes)))
     file, about = (named[0], Path(named[0]).stem) if named else (titles or "the table", titles)
     load = f"from_file(located({named[0]!r}, {list(roots)!r}))" if named else f"{rows!r}"
     return (
         f"# {table.operation(task)}, {file}\n{table.source()}\n\n"
-        f"print(answer({' '.join(question.split())!r}, {load}, {about!r})"
+        f"print(answer({question!r}, {load}, {about!r})"
         ' or "no column of the table fits the question")'
     )
+
+
+def _noted(question: str, notes: Sequence[str]) -> tuple[str, list[dict[str, str]]]:
+    """The table among the notes that answers the question, else the last one: its title and its rows."""
+    lines = [re.sub(r" \(source: [^()]*\)$", "", line) for note in notes for line in note.splitlines()]
+    starts = [at for at, line in enumerate(lines) if TITLED.match(line)]
+    ends = [*starts[1:], len(lines)]
+    found = [
+        (match[1], table.from_lines(lines[start + 1 : end]))
+        for start, end in zip(starts, ends, strict=False)
+        if (match := TITLED.match(lines[start]))
+    ] or [("", table.from_lines(lines))]
+    able = [one for one in found if table.answer(question, one[1], one[0])]
+    return (able or found)[-1]
 
 
 def is_tabular(question: str, files: Sequence[str]) -> bool:

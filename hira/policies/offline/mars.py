@@ -10,10 +10,11 @@ from dataclasses import replace
 from hira.dialects.answer import final
 from hira.evidence import cited, claims
 from hira.messages import Filled
-from hira.policies.offline import computing, planning, reading, roles
+from hira.policies.offline import computing, opening, planning, reading, roles
 from hira.policies.offline.conversation import Act, Asked
+from hira.policies.offline.opening import OPEN_TABLE
 from hira.policies.offline.program import Calls, advance
-from hira.policies.offline.roles import OPEN_TABLE, nothing, question_of
+from hira.policies.offline.roles import nothing, question_of
 
 
 def system2(asked: Asked) -> Act:
@@ -34,7 +35,7 @@ def _worked(asked: Asked, task: str, rows: Sequence[str]) -> Generator[Calls, li
     if "python" in asked.tools and computing.program_for(task, asked.files, rows, roles.roots(asked)):
         known = Filled("", "known", {"notes": "\n".join(rows)})
         return final((yield from roles.compute(replace(asked, values={**asked.values, "task": task, "known": known}))))
-    if found := reading.find(question_of(task), (yield from roles.attached(asked, question_of(task)))):
+    if found := reading.find(question_of(task), (yield from opening.attached(asked, roles.queries(task)))):
         return found.text
     for query in roles.queries(task) if "search" in asked.tools else ():
         (brought,) = yield [("search", {"queries": query, "purpose": task})]
@@ -58,7 +59,8 @@ def system1(asked: Asked) -> Act:
     """The sentence that serves the purpose, or the rows of the table that is wanted."""
     purpose, read = asked.value("purpose"), reading.passages(asked.value("documents"))
     if purpose.startswith(OPEN_TABLE):
-        return Act(roles.table_in(question_of(purpose), read) or nothing(question_of(purpose)))
+        one = opening.chosen(question_of(purpose), read)
+        return Act(one.told if one else nothing(question_of(purpose)))
     found = reading.find(question_of(purpose), read)
     return Act(found.text if found else nothing(question_of(purpose)))
 

@@ -9,14 +9,18 @@ from dataclasses import dataclass
 
 from hira.messages import Filled
 from hira.policies.offline import computing, questions
+from hira.policies.offline.attachments import speaks_of
 from hira.policies.offline.conversation import Act, Asked
+from hira.policies.offline.opening import OPEN_TABLE, PARTIAL, SHEET_FILE
 from hira.policies.offline.program import Calls, Program, advance
 from hira.policies.offline.reading import is_row
-from hira.policies.offline.roles import FURTHER, MEDIA, OPEN_TABLE, PARTIAL, boxed, failed, other_words
+from hira.policies.offline.roles import FURTHER, MEDIA, boxed, failed, other_words
 from hira.policies.offline.table import operation
 from hira.untrusted import clean
 
 _HOPS = 4
+_OVER_ROWS = frozenset({"average", "median", "total", "difference"})
+"""What a sentence seldom tells: a table is looked for first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def _without(asked: Asked, question: str, first: str) -> str:
     if not asked.files and offered and not offered & {"simple_search", "deep_search"}:
         return f"Nothing was given to search: name documents with --docs, or a file with --file. Asked was: {question}"
     told = " ".join([question[: computing.LONGEST], *asked.files])
-    if (sheet := computing.SHEET_FILE.search(told)) and operation(question):
+    if (sheet := SHEET_FILE.search(told)) and operation(question):
         return (
             f"This was not computed from {sheet[0]}. Offline, tables are computed from CSV and TSV files, and from a"
             f" sheet only where it can be shown as a whole. Asked was: {question}"
@@ -88,26 +92,48 @@ def solve_all(parts: list[str], files: list[str]) -> Plan:
 
 def solve(question: str, files: list[str], hops: int) -> Plan:
     """Answer a question by its form; `hops` bounds how many questions may stand inside each other."""
-    compared, inner = questions.comparison(question), questions.hop(question) if hops else None
     if computing.arithmetic(question) or computing.dates(question):
-        result = Result((yield from _try(question)), question)
-    elif computing.is_tabular(question, files):
-        places = [question] if computing.SHEET_FILE.search(question[: computing.LONGEST]) else [question, *files]
-        named = [name[0] for text in places for name in computing.TABLE_FILE.finditer(text[: computing.LONGEST])]
-        result = yield from _over_table(question, named)
-    elif compared:
-        result = yield from _compare(question, compared)
-    elif inner and inner.sure:
-        result = yield from _follow(question, inner, files, hops)
-    else:
-        result = yield from _direct(question, inner, files, hops)
-    return result
+        return Result((yield from _try(question)), question)
+    named, told = _tables(question, files), computing.is_tabular(question, [])
+    if named or told:
+        result = yield from _over_table(question, [] if SHEET_FILE.search(question) else named)
+        if result.text or told or not _other_text(question, files):
+            return result
+    elif operation(question) in _OVER_ROWS and (result := (yield from _over_table(question, []))).text:
+        return result
+    compared, inner = questions.comparison(question), questions.hop(question) if hops else None
+    if compared and not speaks_of(question, files):
+        return (yield from _compare(question, compared))
+    if inner and inner.sure:
+        return (yield from _follow(question, inner, files, hops))
+    return (yield from _direct(question, inner, files, hops))
+
+
+def _tables(question: str, files: list[str]) -> list[str]:
+    """The tables by name that a figure may be taken from: those that the question names, else those attached."""
+    if not operation(question):
+        return []
+    places = [question] if SHEET_FILE.search(question[: computing.LONGEST]) else [question, *files]
+    forms = (computing.TABLE_FILE, SHEET_FILE)
+    return [name[0] for text in places for form in forms for name in form.finditer(text[: computing.LONGEST])]
+
+
+def _other_text(question: str, files: list[str]) -> bool:
+    """Whether the answer may stand elsewhere than in the tables that are attached."""
+    about = speaks_of(question, files) or ([] if files else [question])
+    return not about or any(not (computing.TABLE_FILE.search(one) or SHEET_FILE.search(one)) for one in about)
 
 
 def _direct(question: str, inner: questions.Hop | None, files: list[str], hops: int) -> Plan:
     """Look the question up; if that finds nothing, follow what may stand inside it, else explore with other words."""
-    if text := (yield from _try(question)):
-        return (yield from _over_rows(question, text))
+    text = yield from _try(question)
+    asked = operation(question)
+    if text and not (asked and is_row(text)):
+        return Result(text, question)
+    if asked and asked not in _OVER_ROWS and (result := (yield from _over_table(question, []))).text:
+        return result
+    if text and asked == "number":
+        return Result(text, question)
     if inner and (result := (yield from _follow(question, inner, files, hops))).text:
         return result
     return Result((yield from _try(_further(question))), question)
@@ -173,13 +199,6 @@ def _over_table(question: str, named: list[str]) -> Plan:
             return Result("", question)
     where = f" {named[0]}" if named and named[0] not in question else ""
     return Result((yield from _try(f"{computing.COMPUTE} from the table{where}: {question}")), question)
-
-
-def _over_rows(question: str, text: str) -> Plan:
-    """A look-up that brought a row of a table where a figure over rows is asked for: compute it over the table."""
-    if is_row(text) and operation(question) not in ("", "number"):
-        return (yield from _over_table(question, []))
-    return Result(text, question)
 
 
 def concluded(report: str) -> str:

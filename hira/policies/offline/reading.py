@@ -14,6 +14,7 @@ from itertools import pairwise
 from hira.policies.offline import plain
 from hira.policies.offline.disagreement import Stated, differ
 from hira.policies.offline.kinds import PAID, defines, did, fits, holds_office, kind, measured, sized, term
+from hira.policies.offline.table import operation
 from hira.policies.offline.wording import category, exact, folded, holds, keywords, names, numbers, words
 from hira.relevance import BM25
 
@@ -55,6 +56,7 @@ _BACK = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their)\b|[它他�
 _ASKS = re.compile(r"[?？][\"”’)\]`*]*$")
 _ARTICLE = re.compile(r"^\W*(?:what(?: is|[’']s) an? |define\b|what does\b)", re.IGNORECASE)
 _ROW_SHOWN = re.compile(r"[^\s:,.][^:,.]*: [^:]+(?:, [^:,.]+: [^:]+)+\. \[s\d+\]")
+_PAIR = 2
 _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 
 
@@ -119,6 +121,12 @@ def points_back(text: str) -> bool:
 def is_row(text: str) -> bool:
     """Whether an answer shows a row of a table."""
     return bool(_ROW_SHOWN.match(text))
+
+
+def _bare_row(one: Sentence) -> bool:
+    """Whether a sentence is a row of a table in Markdown with more than a name and a value: cells without names."""
+    cells = [cell for cell in one.raw.strip("| ").split("|") if cell.strip()]
+    return one.raw.startswith("|") and len(cells) > _PAIR and not any(len(cell.split()) > _PAIR + 2 for cell in cells)
 
 
 def passages(text: str) -> list[Passage]:
@@ -223,6 +231,8 @@ class Query:
     def tells(self, one: Sentence) -> bool:
         """Whether the sentence says anything: no question, no code, and not only what the question says itself."""
         if _ASKS.search(one.text) or plain.is_code(one.raw) or not one.own - self.words:
+            return False
+        if " › " in one.text or (_bare_row(one) and operation(self.text)):
             return False
         if self.term and _ARTICLE.search(self.text) and not defines(one.text, self.term):
             return False

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 from hira.dialects.answer import final
 from hira.evidence import CITED, cited, claims
 from hira.policies.offline import computing, reading, wording
+from hira.policies.offline.attachments import speaks_of, unspoken
 from hira.policies.offline.conversation import Act, Asked
+from hira.policies.offline.opening import OPEN_TABLE, attached, opened
 from hira.policies.offline.program import Calls, Program, advance
 from hira.policies.offline.wording import words
 from hira.relevance import BM25
@@ -20,7 +20,6 @@ LONGEST = 32
 """Words of a query."""
 UNSEEN = "An offline reader of text cannot see pictures or hear sounds; a model that can has to be connected"
 FURTHER = "Looking it up found nothing; explore with other words"
-OPEN_TABLE = "Open the table that holds the data"
 MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
 
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
@@ -29,10 +28,6 @@ _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _FAILED = re.compile(r"nothing (?:valid )?was found|could not|cannot|failed|no conclusion|not found", re.IGNORECASE)
 _QUESTION = re.compile(r"^.*[?？]", re.DOTALL)
 _ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\]|\\\\).*)$", re.MULTILINE)
-_LEFT_OUT = "[… "
-_COLUMNS = re.compile(r"^columns: |^\|[ :|-]*-[ :|-]*\|$", re.MULTILINE)
-"""What begins a table: the columns of a sheet, the line below the header of a table in Markdown."""
-PARTIAL = "A part of the table"
 _BRACES = str.maketrans("{}", "()")
 
 
@@ -51,10 +46,10 @@ def nothing(question: str) -> str:
 
 
 def question_of(task: str) -> str:
-    """The question in a task: up to its last question mark, or all of it."""
+    """The question in a task, up to its last question mark, or all of it, without saying where the answer stands."""
     task = task.removeprefix(f"{OPEN_TABLE}: ").partition(f" {FURTHER}")[0]
     asked = _QUESTION.match(task)
-    return (asked[0] if asked else task).strip()
+    return unspoken((asked[0] if asked else task).strip())
 
 
 def failed(conclusion: str) -> bool:
@@ -86,9 +81,11 @@ def assign(asked: Asked) -> Act:
     wanted, why = "simple_search", "A page may state it directly, and looking it up costs least."
     if any(MEDIA.search(one) for one in [task, *asked.files]):
         wanted, why = "multimodal", "It is about a picture, a sound or a video."
+    elif task.startswith(OPEN_TABLE):
+        wanted, why = "deep_search", "A table has to be opened."
     elif task.startswith(f"{computing.COMPUTE} ") or computing.program_for(task, asked.files):
         wanted, why = "code", "It has to be computed exactly."
-    elif FURTHER in task or task.startswith(OPEN_TABLE) or asked.files:
+    elif FURTHER in task or asked.files:
         wanted, why = "deep_search", "Looking it up is not enough; documents have to be opened."
     about = set(words(task))
     if own := [name for name, told in offered.items() if name not in _KNOWN and len(about & set(words(told))) > 1]:
@@ -123,19 +120,24 @@ def _explore(asked: Asked) -> Program:
     task = asked.value("task")
     question = question_of(task)
     if task.startswith(OPEN_TABLE):
-        return boxed((yield from _table(asked, task)) or nothing(question))
-    read = reading.noted(asked.notes) + (yield from attached(asked, question))
-    opened = {""}
-    if asked.files and (found := reading.find(question, read)):
+        return boxed((yield from opened(asked, question, queries(task))) or nothing(question))
+    if task.startswith(f"{computing.COMPUTE} "):
+        return boxed(nothing(question))
+    read = yield from attached(asked, queries(task))
+    if asked.files and (found := reading.find(question, _of(speaks_of(task, asked.files), read))):
         return boxed(found.text)
+    if speaks_of(task, asked.files):
+        return boxed(nothing(question))
+    read += reading.noted(asked.notes)
+    seen = {""}
     for query in queries(task):
         if "search" in asked.tools:
             (brought,) = yield [("search", {"query": query})]
             read += reading.passages(brought)
         ranked = reading.ranked(question, read)
-        fresh = next((one.passage.location for one in ranked if one.passage.location not in opened), "")
+        fresh = next((one.passage.location for one in ranked if one.passage.location not in seen), "")
         if fresh and "browse" in asked.tools:
-            opened.add(fresh)
+            seen.add(fresh)
             (brought,) = yield [("browse", {"url": fresh, "intent": question})]
             read += reading.passages(brought)
         if found := reading.find(question, read):
@@ -143,62 +145,9 @@ def _explore(asked: Asked) -> Program:
     return boxed(nothing(question))
 
 
-def attached(asked: Asked, question: str) -> Generator[Calls, list[str], list[reading.Passage]]:
-    """The attached files, read by the tool for them; of a long one the parts that have to do with the question."""
-    read: list[reading.Passage] = []
-    for path in asked.files if "files" in asked.tools else ():
-        (brought,) = yield [("files", {"path": path})]
-        if not reading.passages(brought):
-            (brought,) = yield [("files", {"path": path, "part": queries(question)[0]})]
-        read += reading.passages(brought)
-    return read
-
-
-def _table(asked: Asked, task: str) -> Program:
-    """The rows of the table that the task names, or of the one nearest to it, from a document opened as a whole."""
-    question = question_of(task)
-    named = [Path(match[0]).name.lower() for match in computing.SHEET_FILE.finditer(question[: computing.LONGEST])]
-    if rows := table_in(question, _called(named, (yield from attached(asked, question)))):
-        return rows
-    opened = {""}
-    for query in queries(task) if {"search", "browse"} <= asked.tools else ():
-        (brought,) = yield [("search", {"query": query})]
-        near = _nearest_table(question, _called(named, reading.passages(brought)))
-        if near and near.location not in opened:
-            opened.add(near.location)
-            (brought,) = yield [("browse", {"url": near.location, "intent": question})]
-            if rows := table_in(question, reading.passages(brought)):
-                return rows
-    return ""
-
-
-def _called(named: list[str], read: list[reading.Passage]) -> list[reading.Passage]:
-    """The passages of the files with these names; all if there are none."""
-    return [one for one in read if not named or Path(one.location).name.lower() in named]
-
-
-def _nearest_table(question: str, read: list[reading.Passage]) -> reading.Passage | None:
-    """Among passages with rows the one that shares most words with the question."""
-    wanted = set(words(question))
-    tables = [passage for passage in read if sum(reading.ROW in line for line in passage.text.splitlines()) > 1]
-    return max(
-        tables,
-        key=lambda one: (len(wanted & set(words(f"{one.title} {one.text}"))), len(one.text)),
-        default=None,
-    )
-
-
-def table_in(question: str, read: list[reading.Passage]) -> str:
-    """The rows of the table that shares most words with the question, with its id; empty if there is none.
-
-    A document with several tables gives none: their rows could not be told apart.
-    """
-    one = _nearest_table(question, read)
-    if not one or len(_COLUMNS.findall(one.text)) > 1:
-        return ""
-    rows = [line.strip() for line in one.text.splitlines() if reading.ROW in line]
-    part = PARTIAL if _LEFT_OUT in one.text else "The table"
-    return "\n".join([f"{part} {one.title}:", *rows]) + f" [{one.id}]"
+def _of(files: list[str], read: list[reading.Passage]) -> list[reading.Passage]:
+    """The passages of these files; all if there are none."""
+    return [one for one in read if not files or one.location in files]
 
 
 def code(asked: Asked) -> Act:
@@ -210,10 +159,10 @@ def compute(asked: Asked) -> Program:
     """Write the program, run it, and close with the line that it printed last; without one, read what is attached."""
     task = asked.value("task")
     if task.startswith(OPEN_TABLE):
-        return boxed((yield from _table(asked, task)) or nothing(question_of(task)))
+        return boxed((yield from opened(asked, question_of(task), queries(task))) or nothing(question_of(task)))
     program = computing.program_for(task, asked.files, asked.notes, roots(asked))
     if not program or "python" not in asked.tools:
-        found = reading.find(question_of(task), (yield from attached(asked, question_of(task))))
+        found = reading.find(question_of(task), (yield from attached(asked, queries(task))))
         return boxed(found.text if found else nothing(task))
     (brought,) = yield [("python", {"code": program})]
     computed = reading.passages(brought)

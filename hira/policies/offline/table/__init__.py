@@ -11,7 +11,9 @@ from hira.policies.offline.table.answer import answer
 from hira.policies.offline.table.operations import operation
 from hira.policies.offline.table.rows import from_file, from_lines, located
 
-_MODULES = ("cells", "rows", "operations", "question", "conditions", "columns", "answer")
+_MODULES = (
+    "cells", "rows", "operations", "question", "conditions", "columns", "reading", "difference", "answer",
+)  # fmt: skip
 
 
 def source() -> str:

@@ -7,12 +7,16 @@ from hira.policies.offline.table.cells import stem, stems
 from hira.policies.offline.table.question import Reading
 
 _SIZES = (
-    ("tallest highest", "height elevation altitude"),
-    ("longest shortest", "length duration"),
-    ("largest biggest smallest", "area size population inhabitants"),
-    ("deepest", "depth"),
-    ("heaviest lightest", "weight mass"),
-    ("cheapest", "price cost"),
+    ("tall tallest high highest", "height elevation altitude"),
+    ("long longest shortest", "length duration minute hour distance"),
+    ("large largest big biggest smallest", "area size population inhabitant"),
+    ("deep deepest", "depth"),
+    ("wide widest", "width"),
+    ("heavy heaviest lightest", "weight mass"),
+    ("cost costs cheapest dearest expensive", "price cost fare"),
+    ("far farthest", "distance"),
+    ("fast fastest slowest", "speed"),
+    ("old oldest youngest", "age"),
 )
 
 
@@ -27,7 +31,7 @@ def choose(asking: Reading, asked: str) -> bool:
         asking.use_named(asking.bounded)
         return True
     named = _meant(asking, numeric) or (_meant(asking, years) if asked in ("highest", "lowest") else [])
-    if not named and asked in ("highest", "lowest"):
+    if not named:
         named = _sized(asking, numeric)
     if not named and asking.bounded:
         named = [asking.bounded]
@@ -48,15 +52,23 @@ def _meant(asking: Reading, names: Sequence[str]) -> list[str]:
 
 def _sized(asking: Reading, numeric: Sequence[str]) -> list[str]:
     """The columns that hold what an adjective measures: the height for "tallest"."""
-    words = set(asking.question.lower().split())
-    hints = {stem(hint) for forms, own in _SIZES if words & set(forms.split()) for hint in own.split()}
-    return [name for name in numeric if hints & set(stems(name))]
+    words = [token.lower() for token in asking.tokens]
+    measures = [(set(forms.split()), own.split()) for forms, own in _SIZES if set(forms.split()) & set(words)]
+    for forms, hints in measures:
+        for hint in hints:
+            if named := [name for name in numeric if stem(hint) in stems(name)]:
+                for at, word in enumerate(words):
+                    asking.used[at] |= word in forms
+                return named
+    return []
 
 
 def counted(asking: Reading) -> str:
     """What is counted: a column of words, or "rows"; empty if it is neither."""
     match = re.search(r"\b(?:how many|number of)\s+(?:different\s+)?([^\W\d_]+)", asking.question.lower())
     noun = stem(match[1]) if match else ""
+    if any(asking.orders[name] == "number" and noun in stems(name) for name in asking.columns):
+        return ""
     column = next((name for name in asking.columns if asking.orders[name] != "number" and noun in stems(name)), "")
     general = noun in {"row", "entry", "line", "record"} or (noun and noun in stems(asking.about))
     return column or ("rows" if general else "")

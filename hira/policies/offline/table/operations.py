@@ -3,6 +3,11 @@
 import re
 
 OPERATIONS = (
+    (
+        "difference",
+        r"\bhow (?:many|much) (?:more|fewer|less|\w+er)\b(?! than).*\bthan\b|\bdifference\b"
+        r"|\b(?:by )?how much\b.*\b(?:from|between)\b.*\b(?:to|and)\b",
+    ),
     ("average", r"\b(?:average|mean)\b"),
     ("median", r"\bmedian\b"),
     ("total", r"\b(?:total|sum|altogether|together|combined)\b"),
@@ -20,6 +25,8 @@ OPERATIONS = (
 def operation(question: str) -> str:
     """What is asked of a column: "total", "average", …; empty if nothing is, or two things at once are."""
     asked = {name for name, form in OPERATIONS if re.search(form, question.lower())}
+    if "difference" in asked:
+        return "difference" if asked <= {"difference", "number"} else ""
     if asked == {"number", "total"}:
         return "number"
     others = asked - {"number"}

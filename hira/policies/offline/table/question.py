@@ -119,3 +119,29 @@ class Reading:
             wanted = kinds[0] if kinds[0] != "number" else "year" if rank(token, "year") is not None else ""
             named = [name for name in fitting if self.orders[name] == wanted]
         return named[0] if len(named) == 1 else ""
+
+    def kept(self) -> Rows:
+        """The rows that meet all conditions; named cells and ranges of one column widen each other."""
+        joined: dict[str, list[Condition]] = {}
+        for one in self.found:
+            if one.how == "join":
+                joined.setdefault(one.column, []).append(one)
+        every = [one for one in self.found if one.how == "all"]
+        return [
+            row
+            for row in self.rows
+            if all(one.holds(row.get(one.column, "")) for one in every)
+            and all(any(one.holds(row.get(name, "")) for one in group) for name, group in joined.items())
+        ]
+
+    def where(self) -> str:
+        joined: dict[str, list[str]] = {}
+        for one in self.found:
+            joined.setdefault(f"{one.column} is {one.how}", []).append(one.told)
+        told = []
+        for name, group in joined.items():
+            column = name.rpartition(" is ")[0]
+            joint = " or " if name.endswith("join") else " and "
+            rest = [one.removeprefix(f"{column} is ") for one in group[1:]]
+            told.append(joint.join([group[0], *rest]))
+        return f" where {' and '.join(told)}" if told else ""
