@@ -1,6 +1,7 @@
 """Two evaluations of the same questions, question by question: what flipped, and whether it may be chance."""
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -30,7 +31,8 @@ class Flip:
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One way of asking in both. `p` is McNemar's exact test for one seed, random changes of sign for several;
-    `difference` is of accuracies, with its bootstrap interval over questions."""
+    `difference` is of accuracies, with its bootstrap interval over questions; `effect` is None where it has no bounds,
+    because every question differs alike."""
 
     before: str
     after: str
@@ -40,7 +42,7 @@ class Pair:
     accuracy_after: float
     difference: Interval
     p: float
-    effect: float
+    effect: float | None
     flips: tuple[Flip, ...]
 
 
@@ -111,6 +113,7 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
     single = all(share in (0.0, 1.0) for key in both for share in (first[key][0], second[key][0]))
     better = sum(difference > 0 for difference in differences)
     worse = sum(difference < 0 for difference in differences)
+    effect = cohens_d(differences)
     return Pair(
         name,
         other,
@@ -120,7 +123,7 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
         mean([second[key][0] for key in both]),
         bootstrap(differences),
         mcnemar(better, worse) if single else paired(differences),
-        cohens_d(differences),
+        effect if math.isfinite(effect) else None,
         tuple(flips),
     )
 

@@ -42,7 +42,7 @@ def rows_of(path: Path) -> list[Mapping[str, Any]]:
     except UnicodeDecodeError:
         raise UsageError("the questions are no text in UTF-8", where=f"in {path}", fix="convert the file") from None
     if path.suffix in (".csv", ".tsv"):
-        return list(csv.DictReader(io.StringIO(text), delimiter="\t" if path.suffix == ".tsv" else ","))
+        return list(_cells(text, path))
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)
@@ -52,8 +52,22 @@ def rows_of(path: Path) -> list[Mapping[str, Any]]:
     return list(_lines(text, path))
 
 
+def _cells(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ",")
+    try:
+        for row in reader:
+            if None in row:
+                what = "the row has more cells than there are columns"
+                where = f"in line {reader.line_num} of {path}"
+                raise UsageError(what, where=where, fix="quote a cell that holds the separator")
+            yield row
+    except csv.Error as error:
+        where, fix = f"in line {reader.line_num} of {path}", "write long texts as JSON lines"
+        raise UsageError(f"the table cannot be read: {error}", where=where, fix=fix) from None
+
+
 def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:

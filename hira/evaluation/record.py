@@ -118,7 +118,10 @@ def kind_of(answer: Answer) -> str:
 
 def read(path: Path) -> list[Record]:
     """The records of a file; a last line that was cut off, because the machine went down, is left out."""
-    return list(_records(path.read_text(encoding="utf-8").splitlines(), path)) if path.exists() else []
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")  # what models write may hold other separators of lines
+    return list(_records([line for line in lines if line], path))
 
 
 def _records(lines: Iterable[str], path: Path) -> Iterator[Record]:

@@ -40,6 +40,13 @@ def test_csv_and_arrays_and_named_columns(tmp_path: Path) -> None:
     assert items_of(array)[0].answers == ("2",)
 
 
+def test_a_line_ends_only_where_the_file_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, "q.jsonl", '{"question": "Who\u2028was \x85 it?", "answer": "Edda"}\n')
+    assert items_of(path)[0].question == "Who\u2028was \x85 it?"
+    table = written(tmp_path, "q.csv", 'question,answer\n"Who\nwas it?",Edda\n')
+    assert items_of(table)[0].question == "Who\nwas it?"
+
+
 def test_attached_files_start_at_the_folder_of_the_questions(tmp_path: Path) -> None:
     written(tmp_path, "crew.txt", "The captain is Ingrid.")
     path = written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "Ingrid", "files": ["crew.txt"]}\n')
@@ -57,6 +64,8 @@ def test_attached_files_start_at_the_folder_of_the_questions(tmp_path: Path) -> 
         ("q.jsonl", '{"question": "a", "files": ["none.txt"]}', "does not exist"),
         ("q.jsonl", "", "there are no questions"),
         ("q.csv", "question\n", "there are no questions"),
+        ("q.csv", "question,answer\nWho?,Edda,Ingrid\n", "more cells than there are columns"),
+        ("q.csv", "question,answer\nWho?," + "a" * 200_000 + "\n", "the table cannot be read"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_with_the_place(tmp_path: Path, name: str, text: str, says: str) -> None:

@@ -147,6 +147,22 @@ def test_seeds_are_averaged_by_question_and_any_right_one_passes() -> None:
     assert rows(records[::-1], cells) == [row]
 
 
+def test_the_majority_votes_on_answers_whatever_they_cite() -> None:
+    cells = [Cell("hira", "", seed) for seed in range(3)]
+    told = [("wrong", False), ("right [s1]", True), ("\\boxed{right} [s2]", True)]
+    records = [record(cell.name, 1, right, answer=text) for cell, (text, right) in zip(cells, told, strict=True)]
+    (row,) = rows(records, cells)
+    assert row.voted == 1
+
+
+def test_a_record_is_read_back_whatever_separates_the_lines_of_an_answer(tmp_path: Path) -> None:
+    kept = [
+        record("hira/seed-0", at, True, answer=f"one{sign}two") for at, sign in enumerate("\u2028\u2029\x85\x0b\n", 1)
+    ]
+    (tmp_path / RECORDS).write_text("".join(f"{one.line}\n" for one in kept), encoding="utf-8")
+    assert read(tmp_path / RECORDS) == kept
+
+
 def test_failures_are_counted_by_their_kind() -> None:
     cell = Cell("hira")
     failed = [record(cell.name, at, False, status="failed", error="RateLimited: too many") for at in (1, 2)]
@@ -189,3 +205,15 @@ async def test_two_evaluations_are_compared_question_by_question(tmp_path: Path)
 def test_an_item_without_answers_is_one_that_cannot_be_known() -> None:
     assert not Item("1", "q").answerable
     assert Item("1", "q", every=("a", "b")).gold == "a and b"
+
+
+async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, wanted=Wanted(limit=3))
+    for name, right in (("a", False), ("b", True)):
+        evaluation = Evaluation(plan, tmp_path / name, match)
+        lines = [record(plan.cells[0].name, at, right).line for at in range(3)]
+        (evaluation.folder / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert found.pairs[0].difference.value == 1
+    assert found.pairs[0].effect is None
+    json.dumps(found.json(), allow_nan=False)
