@@ -33,10 +33,10 @@ class Endpoint:
     Replies are those of `ScriptedPolicy`; a mapping's keys are names of models, because the wire carries no names of
     conversations. `faults` are served in order, one a request, before the replies: the keys of
     `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". A function in their place is given the
-    number of each request, from 1, and names its fault, or says "" for a reply of the script. `delay` is in seconds a
-    reply, or a function of the request that tells them. What the server does with a stop string is `stops`: strip it,
-    keep it in the text, or name it beside the text as vLLM does. `keep` keeps the requests; turn it off where many
-    thousands come. `port` 0 is a free one.
+    number of each request, from 1, and names its fault or makes one, or says "" for a reply of the script. `delay` is
+    in seconds a reply, or a function of the request that tells them. What the server does with a stop string is
+    `stops`: strip it, keep it in the text, or name it beside the text as vLLM does. `keep` keeps the requests; turn it
+    off where many thousands come. `port` 0 is a free one.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Endpoint:
         model: str = "scripted",
         delay: float | Callable[[Request], float] = 0.0,
         stops: StopStyle = "strip",
-        faults: Iterable[str] | Callable[[int], str] = (),
+        faults: Iterable[str] | Callable[[int], str | Fault] = (),
         keep: bool = True,
         port: int = 0,
     ) -> None:
@@ -162,8 +162,8 @@ class Endpoint:
     def _next_fault(self) -> Fault | None:
         self._asked += 1
         if self._fault_of:
-            name = self._fault_of(self._asked)
-            return FAULTS[name] if name else None
+            fault = self._fault_of(self._asked)
+            return fault if isinstance(fault, Fault) else FAULTS[fault] if fault else None
         return FAULTS[self._faults.pop(0)] if self._faults else None
 
     def _reply(self, body: Mapping[str, Any]) -> Completion:
