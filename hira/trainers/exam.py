@@ -29,16 +29,15 @@ class Exam:
     concurrency: int = 256
     day: float | None = None
 
-    async def taken(self, number: int = 0) -> float | None:
-        """The share of right answers: the reward's accuracy where it tells one, else the reward itself.
+    async def taken(self, number: int = 0) -> list[float]:
+        """How right each answer was: the reward's accuracy where it tells one, else the reward itself.
 
-        What the infrastructure broke is left out; None if nothing is left. The same `number` asks with the same seeds.
+        What the infrastructure broke is left out. The same `number` asks with the same seeds.
         """
         gate = asyncio.Semaphore(self.concurrency)
         asked = [(one, at) for one in self.problems for at in range(self.attempts)]
         scores = await together([self._one(problem, at, number, gate) for problem, at in asked])
-        known = [score for score in scores if score is not None]
-        return sum(known) / len(known) if known else None
+        return [score for score in scores if score is not None]
 
     async def _one(self, problem: Problem, attempt: int, number: int, gate: asyncio.Semaphore) -> float | None:
         run = f"exam{number}-{problem.id}-{attempt}"

@@ -17,6 +17,7 @@ from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from hira.errors import HiraError, UsageError
 from hira.trainers import records
+from hira.trainers.muon import Muon
 from hira.trainers.rows import Row
 from hira.trainers.seeding import seed_of
 
@@ -26,7 +27,11 @@ Changed = Callable[[Row, random.Random], Row]
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """How lessons are learned. `batch` counts rows; `heard` weighs the tokens that a role did not write itself."""
+    """How lessons are learned. `batch` counts rows; `heard` weighs the tokens that a role did not write itself.
+
+    With a `matrices` rate, hidden matrices are trained by Muon at that rate, the rest at `learning_rate`: for a whole
+    model that begins at random. `save_every` 0 saves nothing on the way.
+    """
 
     steps: int = 200
     batch: int = 16
@@ -41,6 +46,7 @@ class Lessons:
     save_every: int = 100
     keep: int = 1
     report_to: tuple[str, ...] = ()
+    matrices: float = 0.0
 
 
 class Dealt(Dataset[Row]):
@@ -95,6 +101,12 @@ class Teaching(Trainer):
             processing_class=tokenizer,
         )
         self.remove_callback(PrinterCallback)
+
+    def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
+        own = self.lessons
+        if own.matrices and self.optimizer is None:
+            self.optimizer = Muon(self.model, matrices=own.matrices, rate=own.learning_rate)
+        return super().create_optimizer(*args, **kwargs)  # type: ignore[no-any-return]
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         del train_dataset

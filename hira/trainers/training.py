@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accelerate import PartialState  # type: ignore[import-untyped]
+from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import TrainerCallback
 
 from hira.casting import Crew, crew
@@ -91,6 +93,8 @@ class Training:
 
     def _train(self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine, since: int) -> None:
         making = self.making
+        own = PartialState()
+        share = (own.process_index, own.num_processes)
         rollouts = Rollouts(
             teams_of(team),
             self.workflow,
@@ -103,6 +107,7 @@ class Training:
             making.deadlines,
             making.concurrency,
             making.recording,
+            share=share,
             day=making.day,
             samples=making.samples,
             tell=self.tell,
@@ -130,15 +135,16 @@ class Training:
         trainer.run(resume=bool(since))
 
     def _examine(self, runner: asyncio.Runner, team: Crew, step: int) -> None:
-        wanted = self.examining
+        wanted, own = self.examining, PartialState()
         if not wanted.problems:
             return
+        problems = wanted.problems[own.process_index :: own.num_processes]
         told: dict[str, Any] = {"step": step}
         for name, attempts, temperature in (("sampled", wanted.attempts, 1.0), ("greedy", 1, 0.0)):
             exam = Exam(
                 teams_of(team),
                 self.workflow,
-                wanted.problems,
+                problems,
                 self.reward,
                 attempts,
                 temperature,
@@ -147,9 +153,11 @@ class Training:
                 self.making.concurrency,
                 self.making.day,
             )
-            told[name] = runner.run(exam.taken())
-        records.append(self.folder / EXAMS, [told])
-        self.stepped({"exam": True, **told})
+            scores = [one for part in gather_object([runner.run(exam.taken())]) for one in part]
+            told[name] = sum(scores) / len(scores) if scores else None
+        if own.is_main_process:
+            records.append(self.folder / EXAMS, [told])
+            self.stepped({"exam": True, **told})
 
 
 class Telling(TrainerCallback):

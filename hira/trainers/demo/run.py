@@ -29,9 +29,10 @@ class Sizes:
     rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each."""
 
     lessons: int = 3
-    learning: int = 160
+    learning: int = 90
     batch: int = 32
     learning_rate: float = 5e-3
+    matrices: float = 0.02
     updates: int = 60
     questions: int = 12
     attempts: int = 8
@@ -98,7 +99,12 @@ class Demo:
         base = model(made.tokenizer, self.seed)
         self.tell(f"supervised training of {base.num_parameters():,} parameters, {own.learning} steps")
         lessons = Lessons(
-            steps=own.learning, batch=own.batch, learning_rate=own.learning_rate, seed=self.seed, save_every=0
+            steps=own.learning,
+            batch=own.batch,
+            learning_rate=own.learning_rate,
+            matrices=own.matrices,
+            seed=self.seed,
+            save_every=0,
         )
         stepped = self.stepped
         Teaching(

@@ -1,0 +1,134 @@
+"""The demo: its world and teacher, the way from text to tokens and back, and in miniature the whole of it."""
+
+import asyncio
+import io
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from hira.cli import main as hira_main  # noqa: E402
+from hira.cli.shell import Shell  # noqa: E402
+from hira.cli.training import main  # noqa: E402
+from hira.policies.local.template import Template  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.demo import world  # noqa: E402
+from hira.trainers.demo.lessons import played, taught  # noqa: E402
+from hira.trainers.demo.model import renamed  # noqa: E402
+from hira.trainers.demo.run import DAY, Demo  # noqa: E402
+from hira.trainers.demo.teacher import CARELESS, Faults  # noqa: E402
+from hira.trainers.lessons import lessons_of, spoken  # noqa: E402
+from hira.trainers.muon import Muon, orthogonal  # noqa: E402
+
+torch.set_num_threads(1)
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def lessons(folder: Path, faults: Faults, most: int = 12) -> list:
+    here = world.made(0)
+    here.write(folder)
+    return asyncio.run(played(folder, Demo(folder).workflow, here.problems(held_out=False)[:most], 1, 0, faults, DAY))
+
+
+def test_no_one_who_is_asked_about_in_training_is_asked_about_later() -> None:
+    here = world.made(3)
+    trained, held = here.problems(held_out=False), here.problems(held_out=True)
+    assert (len(trained), len(held)) == (72, 24)
+    assert not {one.id.split("-")[0] for one in trained} & {one.id.split("-")[0] for one in held}
+    assert world.made(3) == here
+    assert world.made(4) != here
+
+
+def test_a_teacher_without_faults_is_right_and_a_careless_one_is_seldom(tmp_path: Path) -> None:
+    good = lessons(tmp_path / "a", Faults(0, 0, 0))
+    answers = {one.question: one.references[0] for one in world.made(0).problems(held_out=False)}
+    assert all(record.answer.startswith(f"{answers[record.question]} [s") for record in good)
+    assert all(record.status == "answered" for record in good), "its answers cite what it read"
+    poor = lessons(tmp_path / "b", CARELESS, 40)
+    right = sum(record.answer.startswith(answers[record.question]) for record in poor) / len(poor)
+    assert 0 < right < 0.5
+
+
+def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Path) -> None:
+    rollouts = lessons(tmp_path, Faults(0, 0, 0), 4)
+    made = taught(rollouts, world.made(0).problems(held_out=False))
+    template = Template(made.tokenizer)
+    for record in rollouts:
+        for row, trajectory in zip(lessons_of(record, template), record.trajectories.values(), strict=True):
+            said = [template.decode([one]) for one, own in zip(row.completion, row.mask, strict=True) if own]
+            texts = [message.text for message in spoken(trajectory) if message.role == "assistant"]
+            assert "".join(said) == "".join(f"{text}<|im_end|>" for text in texts)
+            assert template.decode(row.prompt) == template.prompt(trajectory.turns[0].request)
+            assert len(row.prompt) < 40, "a prompt of the workflow is few tokens"
+
+
+@pytest.mark.parametrize("text", ["Anything at all, é?", "Which river is it?\n\n## X", "<use_mcp_tool>\n{}", "s1 [s1]"])
+def test_any_text_comes_back_from_its_tokens(text: str, tmp_path: Path) -> None:
+    made = taught(lessons(tmp_path, CARELESS, 2), world.made(0).problems(held_out=False))
+    template = Template(made.tokenizer)
+    assert template.decode(template.encode(text)) == text.replace("é", "�")
+
+
+def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) -> None:
+    made = taught(lessons(tmp_path, Faults(0, 0, 0), 1), world.made(0).problems(held_out=False))
+    template, row = Template(made.tokenizer), made.rows[0]
+    other = renamed(made.tokenizer)(row, random.Random(1))
+    assert other != row
+    assert replace(other, prompt=row.prompt, completion=row.completion) == row
+    names = {name for names in world.KINDS for name in names} | set("0123456789") | {f"s{at}" for at in range(13)}
+    for one, another in zip(row.completion, other.completion, strict=True):
+        if one != another:
+            assert {template.decode([one]).strip("/"), template.decode([another]).strip("/")} <= names
+
+
+def test_steps_of_muon_have_all_directions_equally_long() -> None:
+    torch.manual_seed(0)
+    values = torch.linalg.svdvals(orthogonal(torch.randn(24, 60)))
+    assert values.min() > 0.4
+    assert values.max() < 1.6
+
+
+def test_muon_learns_what_adam_does() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 2))
+    given = torch.randn(64, 8)
+    wanted = given[:, :2] * given[:, 2:4]
+    optimiser = Muon(model)
+    losses = []
+    for _ in range(120):
+        loss = (model(given) - wanted).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.slow
+def test_the_whole_demo_in_miniature_ends_with_a_model_that_is_asked(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)
+    assert main(["demo", "--small", "--out", "run"], shell) == 0, err.getvalue()
+    run = tmp_path / "run"
+    steps = [one for one in records.read(run / "metrics.jsonl") if "loss" in one]
+    assert [one["step"] for one in steps] == [1, 2]
+    assert {"planner/length", "worker/length", "reward", "dead_groups"} <= steps[0].keys()
+    assert [one["step"] for one in records.read(run / "exams.jsonl")] == [0, 2]
+    assert {one["step"] for one in records.read(run / "rollouts.jsonl")} == {1, 2}
+    assert "held-out" in (run / "dashboard.html").read_text(encoding="utf-8").lower()
+    assert err.getvalue().count("known answer") == 3, "it was asked about people whom it does not know"
+    told = io.StringIO()
+    asked = Shell(io.StringIO(), told, io.StringIO(), {}, tmp_path, tmp_path)
+    code = hira_main(
+        ["ask", "Which river flows through the town where Vigdis works?", "--profile", "run", "--json", "--quiet"],
+        asked,
+    )
+    answer = json.loads(told.getvalue())
+    assert code in (0, 4)
+    assert answer["workflow"] == "matpo"
+    assert answer["model"] == f"hf:{run}/model+{run}/adapters/default"
