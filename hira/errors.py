@@ -13,6 +13,7 @@
     │   └── BadReply          the endpoint answered with something that is no completion
     ├── DialectError          the model wrote a call or a record that cannot be read
     ├── ToolError             a tool cannot do what the model asked
+    │   └── ToolDown          what the tool stands on failed, whatever was asked
     └── Stop                  the run has to end now, with an answer from what is known
         ├── OutOfBudget
         │   └── RoleSpent     only one role's budget is used up: it closes, the run goes on
@@ -100,6 +101,10 @@ class DialectError(HiraError):
 
 class ToolError(HiraError):
     pass
+
+
+class ToolDown(ToolError):
+    """A service, a server or a sandbox is down. The model is told, and training does not blame it."""
 
 
 class Stop(HiraError):

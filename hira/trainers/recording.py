@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.errors import HiraError, ToolError
+from hira.errors import HiraError, ToolDown, ToolError
 from hira.evidence import Source
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.trainers import records
+from hira.trainers.watching import each
 
 Mode = Literal["live", "record", "replay"]
 
@@ -68,15 +69,7 @@ class Recording:
 
             return replace(tool, run=run, check=dict)
 
-        changed = replace(
-            tools,
-            search=behind(tools.search) if tools.search else None,
-            browse=behind(tools.browse) if tools.browse else None,
-            files=behind(tools.files) if tools.files else None,
-            extra=tuple(map(behind, tools.extra)),
-            scoped={role: tuple(map(behind, own)) for role, own in tools.scoped.items()},
-        )
-        return changed, before
+        return each(tools, behind), before
 
 
 @dataclass(slots=True)
@@ -97,9 +90,11 @@ class Before:
 
 
 async def _called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The result as JSON values; a failure that the model is told of is a result."""
+    """The result as JSON values; a failure that the model is told of is a result, unless it is that of the day."""
     try:
         seen = await tool.call(arguments)
+    except ToolDown:
+        raise
     except ToolError as error:
         return {"failed": str(error)}
     return {"text": str(seen.text), "passages": [asdict(passage) for passage in seen.passages], "ok": seen.ok}

@@ -19,6 +19,7 @@ from hira.errors import (
     EndpointError,
     HiraError,
     OutOfBudget,
+    ToolDown,
     UsageError,
 )
 from hira.events import Event, Reader, ToolEnded, TurnEnded
@@ -31,6 +32,7 @@ from hira.trainers.rows import Cut, rows_of
 from hira.trainers.seeding import Seeded, Underway, own_fault, seed_of, trained
 from hira.trainers.transcript import transcript
 from hira.trainers.update import Collected
+from hira.trainers.watching import watched
 from hira.trajectory import Rollout
 from hira.workflows.workflow import Workflow, rollout
 
@@ -207,6 +209,7 @@ class Rollouts:
         team.cast = {role: seeded(role, part) for role, part in team.cast.items()}
         if self.day is not None:
             team.rollout.began = self.day
+        team.tools = watched(team.tools, trouble.down)
         if self.recording is not None:
             team.tools, before = self.recording.recorded(team.tools)
             trouble.missing = before.missing
@@ -248,15 +251,16 @@ class Rollouts:
 @dataclass(slots=True)
 class Trouble:
     """What the infrastructure did to one rollout, also where the workflow went on: a worker whose model is down is a
-    finding for its planner, and no reason to punish either."""
+    finding for its planner, and a search that no service answers is told to it: no reason to punish either."""
 
     broken: list[EndpointError] = field(default_factory=list)
+    down: list[ToolDown] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
     @property
     def why(self) -> str:
-        if self.broken:
-            return str(self.broken[0])
+        if self.broken or self.down:
+            return str([*self.broken, *self.down][0])
         return f"not in the recording: {self.missing[0]}" if self.missing else ""
 
 

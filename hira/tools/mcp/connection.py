@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolError, UsageError
+from hira.errors import ToolDown, ToolError, UsageError
 from hira.tools.mcp.session import Ended, Server, Session, reason, require
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ class Connection:
         try:
             session = await self._opened()
         except UsageError as error:
-            raise ToolError(f"{error.what}. Do without it") from None
+            raise ToolDown(f"{error.what}. Do without it") from None
         try:
             return await session.ask(session.client.call_tool(tool, dict(arguments)))
         except Ended:
             await session.end()
-            raise ToolError(
+            raise ToolDown(
                 f"the server {self.server.name!r} went away during the call; the next call tries it anew"
             ) from None
         except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model is told

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from hira.errors import ToolError
+from hira.errors import ToolDown
 from hira.tools.python.container import IMAGE
 from hira.tools.python.frames import LARGEST, shortened
 from hira.tools.python.layers import Mode, readable_paths, refusal
@@ -101,7 +101,7 @@ class PythonSandbox:
         await asyncio.to_thread(self.workplace.tidy)
 
     async def run(self, code: str, *, seconds: float | None = None) -> Outcome:
-        """Run the code; never raises for what the code does. `ToolError` if Python cannot be run here at all.
+        """Run the code; never raises for what the code does. `ToolDown` if Python cannot be run here at all.
 
         Cancelling it ends the interpreter.
         """
@@ -140,11 +140,11 @@ class PythonSandbox:
             self._discard()
         await self._gone()
         if line := await asyncio.to_thread(refusal, self.mode, self.image):
-            raise ToolError(line, fix='To run it all the same, the user can set the sandbox to "process" or "off".')
+            raise ToolDown(line, fix='To run it all the same, the user can set the sandbox to "process" or "off".')
         try:
             await self._start()
         except (OSError, Ended) as error:
-            raise ToolError(f"Python could not be started: {str(error) or await self._why_not()}") from None
+            raise ToolDown(f"Python could not be started: {str(error) or await self._why_not()}") from None
         return lost
 
     async def _why_not(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolError, UsageError
+from hira.errors import ToolDown, UsageError
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import SECONDS, Unusable
 from hira.tools.search.service import Found, Service
@@ -31,10 +31,10 @@ def litellm(client: "httpx.AsyncClient", *, provider: str, key: str = "", base_u
             async with asyncio.timeout(SECONDS):
                 told = await library.asearch(query, provider, max_results=n, timeout=SECONDS, **place)
         except TimeoutError:
-            raise ToolError(f"{name} did not answer within {SECONDS:g} seconds") from None
+            raise ToolDown(f"{name} did not answer within {SECONDS:g} seconds") from None
         except Exception as error:  # noqa: BLE001 - litellm raises what its providers raise; it is told, and another asked
             refused = getattr(error, "status_code", 0) in {401, 403} or "api key" in str(error).lower()
-            kind = Unusable if refused else ToolError
+            kind = Unusable if refused else ToolDown
             why = " ".join(str(error).split())
             why = clean(why.replace(key, "…") if key else why)[:200]
             raise kind(f"{name} failed: {why}") from None
@@ -67,7 +67,7 @@ def ddgs(client: "httpx.AsyncClient") -> Backend:
         except failure as error:
             if "no results" in str(error).lower():
                 return []
-            raise ToolError(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
+            raise ToolDown(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
         return [Found(one["title"], one["href"], one.get("body")) for one in found]
 
     return Service("ddgs", ask)

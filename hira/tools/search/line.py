@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from hira.errors import ToolError
+from hira.errors import ToolDown, ToolError
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +33,7 @@ class Sent(TypedDict, total=False):
     body: Any
 
 
-class Unusable(ToolError):
+class Unusable(ToolDown):
     """The service cannot be used in this run, however often it is asked: its key or its set-up is wrong."""
 
 
@@ -95,7 +96,7 @@ class Line:
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise ToolError(f"{self.name} answered with something that is no JSON") from None
+            raise ToolDown(f"{self.name} answered with something that is no JSON") from None
 
     async def text(self, method: Method, url: str, **sent: Unpack[Sent]) -> str:
         """The answer as text, asked for once more where that may help."""
@@ -114,7 +115,7 @@ class Line:
     async def _opened(self) -> None:
         """Wait as the service told us to; where that is too long, it fails without being asked."""
         if (wait := self.closed_until - time.monotonic()) > PATIENCE:
-            raise ToolError(f"{self.name} allows no more requests for {wait:.0f} seconds")
+            raise ToolDown(f"{self.name} allows no more requests for {wait:.0f} seconds")
         await asyncio.sleep(max(0.0, wait))
 
     async def _send(self, method: Method, url: str, sent: Sent) -> tuple[int, str, float]:
@@ -136,10 +137,10 @@ class Line:
                 wait = retry_after(response.headers.get("retry-after", ""))
                 return response.status_code, received.decode("utf-8", "replace"), wait
         except (TimeoutError, httpx.TimeoutException):
-            raise ToolError(f"{self.name} did not answer within {SECONDS:g} seconds") from None
+            raise ToolDown(f"{self.name} did not answer within {SECONDS:g} seconds") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             where = urlsplit(url).hostname
-            raise ToolError(f"{self.name} cannot be reached at {where} ({type(error).__name__})") from None
+            raise ToolDown(f"{self.name} cannot be reached at {where} ({type(error).__name__})") from None
 
     def _failure(self, status: int, wait: float) -> ToolError:
         if status in {401, 403}:
@@ -148,8 +149,10 @@ class Line:
             return Unusable(f"{self.name} refused the request: its credit is used up")
         if status == 429:
             later = f"; it may be asked again in {wait:.0f} seconds" if wait else ""
-            return ToolError(f"{self.name} allows no more requests now{later}")
-        return ToolError(f"{self.name} answered with an error, status {status}")
+            return ToolDown(f"{self.name} allows no more requests now{later}")
+        # 400 and its kin are about this query; a query that is too long or malformed is the model's
+        kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
+        return kind(f"{self.name} answered with an error, status {status}")
 
 
 def retry_after(value: str, now: Callable[[], float] = time.time) -> float:

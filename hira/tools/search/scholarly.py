@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolError
+from hira.errors import ToolDown
 from hira.relevance import words
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import Line, Pace
@@ -85,11 +85,11 @@ def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.
         }
         text = await line.text("GET", f"{base_url}/api/query", params=params)
         if "<!DOCTYPE" in text or "<!ENTITY" in text:
-            raise ToolError("arxiv answered with something that is no list of papers")
+            raise ToolDown("arxiv answered with something that is no list of papers")
         try:
             entries = ET.fromstring(text).iter(f"{_ATOM}entry")  # noqa: S314 - entities were ruled out above
         except ET.ParseError:
-            raise ToolError("arxiv answered with something that is no list of papers") from None
+            raise ToolDown("arxiv answered with something that is no list of papers") from None
         return [
             Found(*(one.findtext(_ATOM + part) for part in ("title", "id", "summary", "published"))) for one in entries
         ]

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hira.errors import ToolError
+from hira.errors import ToolDown
 from hira.tools.search.hit import Hit, canonical, plain
 
 
@@ -31,7 +31,7 @@ class Service:
         try:
             found = list(await self.ask(query, n))
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-            raise ToolError(f"{self.name} answered in a form that hira does not read") from None
+            raise ToolDown(f"{self.name} answered in a form that hira does not read") from None
         hits = [
             Hit(plain(one.title) or str(one.url), str(one.url), plain(one.snippet), 0, self.name, str(one.date or ""))
             for one in found

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
 
-from hira.errors import ToolError
+from hira.errors import ToolDown, ToolError
 from hira.events import Notice
 from hira.evidence import Source
 from hira.tools.search.hit import Backend, Hit, canonical
@@ -52,6 +52,7 @@ class Chain:
 
     async def _ask(self, query: str, n: int) -> list[Hit]:
         failures: list[str] = []
+        down = True
         for backend in self.backends:
             if backend.name in self._unusable:
                 failures.append(self._unusable[backend.name])
@@ -60,12 +61,13 @@ class Chain:
                 hits = await backend.search(query, n)
             except ToolError as error:
                 failures.append(error.what)
+                down = down and isinstance(error, ToolDown)
                 if isinstance(error, Unusable):
                     self._unusable[backend.name] = error.what
                 self._tell(backend, error.what)
                 continue
             return hits
-        raise ToolError("no search service answers: " + "; ".join(failures))
+        raise (ToolDown if down else ToolError)("no search service answers: " + "; ".join(failures))
 
     def _tell(self, failed: Backend, why: str) -> None:
         rest = self.backends[self.backends.index(failed) + 1 :]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from hira.errors import ToolError
+from hira.errors import ToolDown, ToolError
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import Line, Pace
 from hira.tools.search.service import Found, Service
@@ -25,9 +25,7 @@ def searxng(client: "httpx.AsyncClient", *, base_url: str) -> Backend:
         del n  # a page of results has the length that the server is set to
         told = await line.json("GET", f"{base_url}/search", params={"q": query, "format": "json"})
         if not told["results"] and (silent := [str(one[0]) for one in told.get("unresponsive_engines") or ()]):
-            raise ToolError(
-                f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}"
-            )
+            raise ToolDown(f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}")
         return [
             Found(one["title"], one["url"], one.get("content"), one.get("publishedDate")) for one in told["results"]
         ]

@@ -1,0 +1,114 @@
+"""What broke below a tool is the infrastructure's; what was asked of it is the agent's."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from test_rollouts import Letters, rollouts
+
+from hira.errors import ToolDown, ToolError
+from hira.policy import Request
+from hira.tools import Observation, Tool, Toolbox, tool
+from hira.tools.search.hit import Backend, Hit
+from hira.tools.search.service import Service
+from hira.tools.search.tool import search_tool
+from hira.tools.search.web import searxng
+from hira.trainers.recording import Recording
+from hira.trainers.watching import watched
+
+
+def nobody() -> str:
+    """An address on which nobody listens."""
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{place.getsockname()[1]}"
+
+
+def asks(query: str) -> Letters:
+    def say(request: Request) -> str:
+        last = request.messages[-1].text
+        asking = f"<|begin_search_query|> {query} <|end_search_query|>"
+        return "yes" if "failed" in last or "now" in last else asking
+
+    return Letters(say)
+
+
+class Refusing:
+    """A service that is there and takes no such query."""
+
+    name = "refusing"
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        raise ToolError(f"{query!r} is no query for {n} hits")
+
+
+@asynccontextmanager
+async def searching(*more: Backend) -> AsyncIterator[Tool]:
+    async with httpx.AsyncClient() as client:
+        yield search_tool([searxng(client, base_url=nobody()), *more])
+
+
+async def test_a_search_that_no_service_answers_is_not_the_agents_failure() -> None:
+    async with searching() as search:
+        made = await rollouts(asks("it"), {"tools": Toolbox(search=search)}, trust=1.0).collect(0)
+    attempts = [one for group in made.groups for one in group.attempts]
+    assert {(one.status, one.reward) for one in attempts} == {("infra_failed", None)}
+    assert "no search service answers" in made.samples[0]["error"]
+
+
+async def test_a_query_that_no_service_takes_is_the_agents_failure() -> None:
+    async with searching(Refusing()) as search:
+        made = await rollouts(asks("it"), {"tools": Toolbox(search=search)}).collect(0)
+        long = await rollouts(asks("it " * 200), {"tools": Toolbox(search=search)}).collect(0)
+    for one in (made, long):
+        assert {one.status for group in one.groups for one in group.attempts} == {"ok"}
+        assert one.measures["planner/tool_success"] == 0.0
+
+
+async def test_a_search_that_was_down_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "tools.jsonl"
+    async with searching() as search:
+        tools, _ = Recording(path).recorded(Toolbox(search=search))
+        assert tools.search
+        with pytest.raises(ToolDown):
+            await tools.search.call({"query": "it"})
+    assert len(Recording(path)) == 0
+
+
+async def test_scholarly_searches_are_recorded_too(tmp_path: Path) -> None:
+    path = tmp_path / "tools.jsonl"
+    calls: list[str] = []
+
+    async def ask(query: str, n: int) -> list[object]:
+        calls.append(f"{query} {n}")
+        return []
+
+    scholar = search_tool([Service("none", ask)])  # type: ignore[arg-type]
+    for mode in ("record", "replay"):
+        tools, _ = Recording(path, mode).recorded(Toolbox(scholar=scholar))  # type: ignore[arg-type]
+        assert tools.scholar
+        await tools.scholar.call({"query": "it"})
+    assert len(calls) == 1
+
+
+async def test_a_sandbox_that_does_not_start_is_seen() -> None:
+    @tool(name="python")
+    async def run(code: str) -> Observation:
+        """Run."""
+        raise ToolDown(f"Python could not be started for {code}")
+
+    @asynccontextmanager
+    async def opened(subtask: str) -> AsyncIterator[Tool]:
+        assert subtask == "1"
+        yield run
+
+    down: list[ToolDown] = []
+    tools = watched(Toolbox(python=opened), down)
+    assert tools.python
+    async with tools.python("1") as session:
+        with pytest.raises(ToolDown):
+            await session.call({"code": "1"})
+    assert len(down) == 1
