@@ -103,10 +103,10 @@ class Teaching(Trainer):
         self.remove_callback(PrinterCallback)
 
     def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
-        own = self.lessons
-        if own.matrices and self.optimizer is None:
-            self.optimizer = Muon(self.model, matrices=own.matrices, rate=own.learning_rate)
-        return super().create_optimizer(*args, **kwargs)  # type: ignore[no-any-return]
+        own, model = self.lessons, self.model
+        if own.matrices and self.optimizer is None and model is not None:
+            self.optimizer = Muon(model, matrices=own.matrices, rate=own.learning_rate)
+        return super().create_optimizer(*args, **kwargs)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         del train_dataset
