@@ -202,9 +202,11 @@ def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
     for name, values in statements:
         if name in rows:
             rows[name].append(values)
-        else:
+        elif name in STATEMENTS:
             _insert(connection, rows)
             connection.execute(STATEMENTS[name], values)
+        else:
+            raise sqlite3.DatabaseError(f"beside it waits what only a newer hira can take in ({name!r})")
     _insert(connection, rows)
 
 

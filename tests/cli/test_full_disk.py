@@ -81,6 +81,40 @@ def test_a_journal_that_fills_the_disk_while_a_run_is_under_way_costs_no_answer(
     assert QUESTION in out
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_journal_that_may_only_be_read_costs_no_answer_and_is_one_line(
+    disk: Path, tmp_path: Path, *, begun: bool
+) -> None:
+    journal = str(disk / "state" / "j.sqlite")
+    if begun:
+        assert hira(tmp_path, "ask", QUESTION, "--model", "offline", "--journal", journal)[0] == 0
+    remount = [str(shutil.which("mount")), "-o", "remount,ro", str(disk)]
+    if subprocess.run(remount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be made read-only here")
+    code, out, err = hira(tmp_path, "ask", QUESTION, "--model", "offline", "--journal", journal)
+    assert (code, out.splitlines()[0]) == (0, "2 + 2 = 4. [s1]")
+    (line,) = [line for line in err if "not recorded" in line]
+    assert "Read-only file system" in line
+    code, out, err = hira(tmp_path, "runs", "--journal", journal)
+    assert (code, out) == (2, "")
+    assert ("Read-only file system" if begun else "no runs are recorded yet") in err[0]
+    assert len(err) <= 3
+
+
+def test_a_home_that_may_only_be_read_costs_no_answer(disk: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "t.txt").write_text("The tower of Varn is 31 m high.\n", encoding="utf-8")
+    (tmp_path / "home").symlink_to(disk)
+    remount = [str(shutil.which("mount")), "-o", "remount,ro", str(disk)]
+    if subprocess.run(remount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be made read-only here")
+    asked = ("ask", "How high is the tower of Varn?", "--docs", "docs", "--model", "offline")
+    code, out, err = hira(tmp_path, *asked)
+    assert (code, "31 m" in out) == (0, True)
+    assert len([line for line in err if "not recorded" in line]) == 1
+    assert not [line for line in err if "a fault in hira" in line]
+
+
 def test_an_index_that_cannot_be_kept_is_made_in_memory(disk: Path, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "t.txt").write_text("The tower of Varn is 31 m high.\n", encoding="utf-8")

@@ -164,6 +164,95 @@ def test_a_closed_journal_leaves_nothing_beside_it(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["journal.sqlite"]
 
 
+async def test_what_the_database_would_not_take_is_taken_in_by_the_next_reader(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    journal = Journal(path)
+    begun(journal)
+    journal.entry("r1")
+    with sqlite3.connect(path) as other:
+        other.execute("create trigger full before insert on calls begin select raise(fail, 'disk I/O error'); end")
+    other.close()
+    log = begun(journal, "r2")
+
+    async def make() -> str:
+        return "paid for"
+
+    await log.call(Asked("tool", "c", "d", "t", dict), make, str, str)
+    log.end("answered", "a", "")
+    assert log.trouble == "", "nothing is lost, and the run does not wait for the database"
+    await log.settle()
+    assert "disk I/O error" in log.trouble
+    journal.close()
+    with pytest.raises(UsageError, match="disk I/O error"):
+        Journal(path)
+    with sqlite3.connect(path) as other:
+        other.execute("drop trigger full")
+    other.close()
+    again = Journal(path)
+    assert (again.entry("r2").status, [call.result for call in again.calls("r2")]) == ("answered", ["paid for"])
+    again.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["journal.sqlite"]
+
+
+async def test_what_a_newer_hira_left_behind_is_not_misread(journal: Journal) -> None:
+    beside = journal.path.with_name(f"{journal.path.name}-pending-1-00000000-0")
+    beside.write_bytes(framed([("something new", ("r1",))], 1))
+    with pytest.raises(UsageError, match="only a newer hira can take in"):
+        journal.runs()
+    assert beside.exists()
+    beside.unlink()
+    assert journal.runs() == []
+
+
+async def test_a_journal_that_was_closed_takes_nothing_and_says_so(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite")
+    log = begun(journal)
+    journal.close()
+    log.describe("q", "hira")
+    assert "was closed" in log.trouble
+
+
+WRITES_RUNS = """
+import asyncio, sys
+from pathlib import Path
+from hira.journal import Asked, Journal
+async def run(journal, name):
+    log = journal.begin(name, settings={}, files=(), versions={})
+    log.describe("q", "hira")
+    async def make():
+        await asyncio.sleep(0.001)
+        return "x" * 300
+    for at in range(10):
+        log.event({"event": "Notice", "at": 0.0, "text": str(at)})
+        await log.call(Asked("tool", "c", f"d{at}", "t", dict), make, str, str)
+    log.end("answered", name, "")
+    await log.settle()
+    return log.trouble
+async def work():
+    journal = Journal(Path(sys.argv[1]))
+    troubles = await asyncio.gather(*(run(journal, f"{sys.argv[2]}-{at}") for at in range(16)))
+    journal.close()
+    sys.exit("".join(troubles) or None)
+asyncio.run(work())
+"""
+
+
+def test_64_runs_of_several_processes_write_into_one_new_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    command = [sys.executable, "-c", WRITES_RUNS, str(path)]
+    running = [subprocess.Popen([*command, str(at)], stderr=subprocess.PIPE, text=True) for at in range(4)]
+    assert [(one.communicate(timeout=120)[1], one.returncode) for one in running] == [("", 0)] * 4
+    journal = Journal(path)
+    runs = journal.runs(100)
+    assert {entry.id for entry in runs} == {f"{at}-{number}" for at in range(4) for number in range(16)}
+    for entry in runs:
+        assert (entry.status, entry.answer) == ("answered", entry.id)
+        assert [call.digest for call in journal.calls(entry.id)] == [f"d{at}" for at in range(10)]
+        assert [event["text"] for event in journal.events(entry.id)] == [str(at) for at in range(10)]
+    journal.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["journal.sqlite"]
+
+
 @given(st.lists(st.tuples(st.text(st.characters()), st.lists(st.binary() | st.text() | st.none() | st.integers(0, 9)))))
 def test_statements_come_back_from_their_frame(statements: list[tuple[str, list[Any]]]) -> None:
     given = [(name, tuple(values)) for name, values in statements]
@@ -242,9 +331,18 @@ create table sources (run text not null, location text not null, id text not nul
 create table events (run text not null, number integer not null, event blob not null, primary key (run, number));
 pragma user_version = 1;
 """
+FORM_2 = """
+alter table runs add column tools text not null default '{}';
+alter table runs add column usage text not null default '{}';
+alter table runs add column scope text not null default '';
+alter table runs add column heard real;
+pragma user_version = 2;
+"""
+"""What makes the first form the second as it was at first: with an index, and tables laid out otherwise than today."""
 
 
-async def test_a_file_of_the_first_form_is_brought_to_todays_and_its_runs_resume(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [FORM_1, FORM_1 + FORM_2])
+async def test_a_file_of_an_older_form_is_brought_to_todays_and_its_runs_resume(tmp_path: Path, form: str) -> None:
     path = tmp_path / "journal.sqlite"
     request = Request((user("hello"),), conversation="planner")
     with sqlite3.connect(path) as old:
@@ -252,6 +350,7 @@ async def test_a_file_of_the_first_form_is_brought_to_todays_and_its_runs_resume
         old.execute(
             "insert into runs values ('r1', 'q', 'hira', 'running', '', '', '{}', '[]', '{}', 1.0, null, 1, 'x')"
         )
+        old.executescript(form.removeprefix(FORM_1))
         call = ("r1", "policy", "planner", 1, digest_of("m", request), "m", packed({}), packed(described(COMPLETION)))
         old.execute("insert into calls values (?, ?, ?, ?, ?, ?, ?, ?, 1.0, 0.5)", call)
         old.execute("insert into events values ('r1', 1, ?)", (packed({"event": "Notice", "at": 0.0, "text": "x"}),))
@@ -264,7 +363,10 @@ async def test_a_file_of_the_first_form_is_brought_to_todays_and_its_runs_resume
     entry = journal.entry("r1")
     assert (entry.question, entry.state, entry.tools, entry.usage) == ("q", "interrupted", {}, {})
     assert [event["text"] for event in journal.events("r1")] == ["x"]
-    assert await journal.resume("r1").policy("m", request, never) == COMPLETION
+    log = journal.resume("r1")
+    assert await log.policy("m", request, never) == COMPLETION
+    log.end("answered", "a", "")
+    assert (journal.entry("r1").status, log.trouble) == ("answered", "")
     journal.close()
     with sqlite3.connect(path) as new:
         assert new.execute("pragma user_version").fetchone() == (VERSION,)
