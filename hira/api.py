@@ -24,7 +24,7 @@ from hira.events import Event, Notice, Reader, RunEnded
 from hira.events import record as recorded
 from hira.given import check, paths_of, question_of
 from hira.journal import Log
-from hira.policy import Policy
+from hira.policy import Policy, Usage
 from hira.settings import Settings, load
 from hira.team import Approve, Team
 from hira.tools import Tool
@@ -66,6 +66,11 @@ class Run:
         if self._answer is None:
             raise RuntimeError("the run has not ended yet: iterate over it first")
         return self._answer
+
+    @property
+    def spent(self) -> Usage:
+        """What the run has taken so far."""
+        return self._team.rollout.usage if self._team else Usage()
 
     def stop(self) -> None:
         """End soon: calls in flight are dropped and the answer is written from what is known."""

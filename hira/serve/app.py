@@ -14,12 +14,14 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from hira.casting import crew
 from hira.chosen import AnyOf, made_workflow
 from hira.policy import Policy
 from hira.serve import chat
-from hira.serve.door import LOCAL, Door, Handler, beating, body_of, guarded, refused_by, unknown
+from hira.serve.chat import refused_by
+from hira.serve.door import LOCAL, Door, Handler, beating, body_of, guarded, unknown
 from hira.serve.keys import Clients
 from hira.serve.page import page_routes
 from hira.serve.runs import Runs, Watched, while_connected
@@ -92,7 +94,7 @@ async def completions(door: Door, request: Request) -> Response:
     if asked.stream:
         counted = bool(asked.stream_options and asked.stream_options.include_usage)
         stream = _streamed(watched, asked.model, made, counted=counted)
-        return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+        return _Told(watched, stream)
     async with while_connected(watched):
         assert watched.task is not None  # noqa: S101 - begin() has made it
         gone = asyncio.ensure_future(_gone(request))
@@ -112,16 +114,27 @@ async def _gone(request: Request) -> None:
         pass
 
 
+class _Told(StreamingResponse):
+    """A run told to its client, who ends it by going away, also before anything was sent."""
+
+    def __init__(self, watched: Watched, stream: AsyncIterator[bytes]) -> None:
+        super().__init__(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+        self.watched = watched
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with while_connected(self.watched):
+            await super().__call__(scope, receive, send)
+
+
 async def _streamed(watched: Watched, model: str, made: int, *, counted: bool) -> AsyncIterator[bytes]:
     """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
     run = watched.id
-    async with while_connected(watched):
-        yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
-        async for event in beating(watched):
-            if event is None:
-                yield b": still at work\n\n"
-            elif told := chat.thought(event):
-                yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": told}))
+    yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
+    async for event in beating(watched):
+        if event is None:
+            yield b": still at work\n\n"
+        elif told := chat.thought(event):
+            yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": told}))
     if watched.failure:
         refused = refused_by(watched.failure)
         yield chat.sse(chat.error_of(refused.message, refused.kind, refused.code))

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hira.answer import Answer
+from hira.errors import AccessDenied, HiraError, UsageError
 from hira.events import (
     Event,
     Notice,
@@ -30,6 +31,7 @@ from hira.prompts import Prompt
 from hira.serve.keys import Refused
 
 HISTORY = Prompt(__file__, "serve_history")
+_SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
 _DATA = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
 
 
@@ -108,17 +110,20 @@ def _written(part: Mapping[str, Any], path: Path) -> Path | None:
     if kind == "text":
         return None
     if kind == "input_audio":
-        return _saved(str(told.get("data", "")), path.with_suffix(f".{told.get('format', 'wav')}"))
+        return _saved(str(told.get("data", "")), path, f".{told.get('format') or 'wav'}")
     url = str(told.get("url") or told.get("file_data") or "")
     found = _DATA.fullmatch(url)
     if found is None:
         what = f"messages: content of the type {kind!r} has to hold its data, as a data: URI"
         raise Refused(400, what, "invalid_request_error")
     suffix = Path(str(told.get("filename") or "")).suffix or mimetypes.guess_extension(found[1]) or ".bin"
-    return _saved(found[2], path.with_suffix(suffix))
+    return _saved(found[2], path, suffix)
 
 
-def _saved(data: str, path: Path) -> Path:
+def _saved(data: str, path: Path, suffix: str) -> Path:
+    if not _SUFFIX.fullmatch(suffix):
+        raise Refused(400, f"messages: {suffix[:20]!r} is no format of a file", "invalid_request_error")
+    path = path.with_suffix(suffix)
     try:
         path.write_bytes(base64.b64decode(data, validate=True))
     except (binascii.Error, ValueError):
@@ -156,8 +161,8 @@ def last_chunk(answer: Answer, model: str, made: int) -> dict[str, Any]:
 
 
 def finish(answer: Answer) -> str:
-    """`length` for an answer that a budget or a person ended early."""
-    return "length" if answer.status in ("partial", "interrupted") else "stop"
+    """`length` for an answer that a budget, a person or a failure ended early."""
+    return "length" if answer.status in ("partial", "interrupted", "failed") else "stop"
 
 
 def usage(spent: Usage) -> dict[str, Any]:
@@ -175,7 +180,7 @@ def about(answer: Answer) -> dict[str, Any]:
     return {
         "run_id": answer.rollout.run,
         "status": answer.status,
-        "error": answer.error,
+        "error": trouble(answer),
         "workflow": answer.rollout.workflow,
         "calls": answer.rollout.usage.calls,
         "cost": answer.rollout.usage.cost,
@@ -224,6 +229,23 @@ THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
 def pieces(text: str, size: int = 48) -> Sequence[str]:
     """The answer in pieces as a stream has them; it is only sent once its citations are checked."""
     return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def refused_by(error: HiraError | Refused) -> Refused:
+    """An error of hira's as the client is told of it: what it can mend is its own request, all else is a matter of this
+    server, whose addresses and keys are nobody's business."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, UsageError):
+        return Refused(400, f"{error.what}. {error.fix}".strip(". "), "invalid_request_error")
+    if isinstance(error, AccessDenied):
+        return Refused(502, "the model behind this server refused its key", "api_error", "upstream_denied")
+    return Refused(502, error.what, "api_error")
+
+
+def trouble(answer: Answer) -> str:
+    """What ended the run early, as a client is told of it."""
+    return refused_by(answer.rollout.failure).message if answer.rollout.failure else ""
 
 
 def error_of(message: str, kind: str, code: str = "") -> dict[str, Any]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from hira.errors import AccessDenied, HiraError, UsageError
+from hira.errors import HiraError
 from hira.events import Event
-from hira.serve.chat import error_of
+from hira.serve.chat import error_of, refused_by
 from hira.serve.keys import Client, Clients, Refused
 from hira.serve.runs import Runs, Watched
 from hira.settings import Settings
@@ -34,7 +34,8 @@ class Door:
     folder: Path = field(default_factory=Path)
 
     def client(self, request: Request) -> Client:
-        """Who asks. A page of another site cannot, even where no key is needed: it would come under another name."""
+        """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes
+        under that name, and any other may send no JSON."""
         host = re.sub(r":\d+$", "", request.headers.get("host", ""))
         if self.hosts is not None and host not in self.hosts:
             raise Refused(403, f"this server is not called {host!r}", "invalid_request_error")
@@ -46,6 +47,8 @@ def guarded(door: Door, handler: Handler) -> Callable[[Request], Awaitable[Respo
 
     async def answered(request: Request) -> Response:
         try:
+            if request.method == "POST" and not _is_json(request):
+                raise Refused(415, "the body has to be application/json", "invalid_request_error")
             return await handler(door, request)
         except Refused as refused:
             return refusal(refused)
@@ -64,28 +67,19 @@ def refusal(refused: Refused) -> JSONResponse:
     return JSONResponse(error_of(refused.message, refused.kind, refused.code), refused.status)
 
 
-def refused_by(error: HiraError | Refused) -> Refused:
-    """An error of hira's as the client is told of it: what it can mend is its own request, all else is a matter of this
-    server, whose addresses and keys are nobody's business."""
-    if isinstance(error, Refused):
-        return error
-    if isinstance(error, UsageError):
-        return Refused(400, f"{error.what}. {error.fix}".strip(". "), "invalid_request_error")
-    if isinstance(error, AccessDenied):
-        return Refused(502, "the model behind this server refused its key", "api_error", "upstream_denied")
-    return Refused(502, error.what, "api_error")
-
-
 async def unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     what = f"{request.method} {request.url.path} is not served here"
     return JSONResponse(error_of(what, "invalid_request_error", "not_found"), status)
 
 
+def _is_json(request: Request) -> bool:
+    """A browser sends JSON to another site only where that site agrees, which this server never does."""
+    return request.headers.get("content-type", "").startswith("application/json")
+
+
 async def body_of(request: Request) -> bytes:
     """The body; one that is too large is refused before it is read whole."""
-    if not request.headers.get("content-type", "").startswith("application/json"):
-        raise Refused(415, "the body has to be application/json", "invalid_request_error")
     read = bytearray()
     async for part in request.stream():
         read += part

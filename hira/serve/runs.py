@@ -55,6 +55,12 @@ class Watched:
         self._news.set()
         self._news = asyncio.Event()
 
+    def leave(self) -> None:
+        """End the run at once, if it has not ended; it may not even have begun."""
+        if self.task and not self.task.done():
+            self.failure = Interrupted("whoever asked went away")
+            self.task.cancel()
+
     async def watched(self, start: int = 0) -> AsyncIterator[tuple[int, Event]]:
         """Each event with its number, from `start` on, until the run has ended."""
         at = start
@@ -83,6 +89,7 @@ class Runs:
     def __init__(self, crews: Mapping[str, Crew]) -> None:
         self.crews = crews
         self.known: dict[str, Watched] = {}
+        self.resuming = asyncio.Lock()
 
     def crew(self, workflow: str) -> Crew:
         """Raises `Refused` for a workflow that is not served."""
@@ -110,24 +117,22 @@ class Runs:
         self._forget()
         self.known[watched.id] = watched
         watched.task = asyncio.create_task(self._work(client, watched))
+        watched.task.add_done_callback(lambda _: watched.ring())
         return watched
 
     async def _work(self, client: Client, watched: Watched) -> None:
         run = watched.run
         try:
             async with client.admitted():
-                await run.work(watched.heard, stream=True)
-                client.spent += run.answer.rollout.usage
+                try:
+                    await run.work(watched.heard, stream=True)
+                finally:
+                    client.spent += run.spent  # also of a run that fails, or whose client goes away
             watched.failure = run.failure if run.failure and not run.answer.text else None
-        except asyncio.CancelledError:
-            watched.failure = Interrupted("whoever asked went away")
-            raise
         except (HiraError, Refused) as error:
             watched.failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server
             watched.failure = HiraError(f"a fault in hira: {type(error).__name__}: {error}")
-        finally:
-            asyncio.get_running_loop().call_soon(watched.ring)
 
     def of(self, client: Client, run: str) -> Watched:
         """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""
@@ -144,8 +149,8 @@ class Runs:
     async def aclose(self) -> None:
         """End every run at once; each can be gone on with from the journal."""
         tasks = [one.task for one in self.known.values() if one.task and not one.task.done()]
-        for task in tasks:
-            task.cancel()
+        for one in self.known.values():
+            one.leave()
         if tasks:
             await asyncio.wait(tasks)
 
@@ -156,8 +161,7 @@ async def while_connected(watched: Watched) -> AsyncIterator[Watched]:
     try:
         yield watched
     finally:
-        if watched.task and not watched.task.done():
-            watched.task.cancel()
+        watched.leave()
 
 
 def shown(event: Event) -> dict[str, Any]:

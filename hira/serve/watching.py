@@ -16,8 +16,8 @@ from hira.errors import UsageError
 from hira.journal import Entry, Journal
 from hira.replay import replay
 from hira.serve.approving import SHAPE, Desk
-from hira.serve.chat import sse
-from hira.serve.door import Door, beating, body_of, refused_by
+from hira.serve.chat import refused_by, sse, trouble
+from hira.serve.door import Door, beating, body_of
 from hira.serve.keys import Client, Refused
 from hira.serve.runs import Watched, shown
 
@@ -64,7 +64,7 @@ async def one_run(door: Door, request: Request) -> Response:
     if name not in door.runs.known:
         entry, journal = await _recorded(door, client, name)
         past = await replay(journal, entry.id)
-        return JSONResponse({**_line(entry), "error": entry.error, **_told(past.answer)})
+        return JSONResponse({**_line(entry), "error": entry.error.partition("\n")[0], **_told(past.answer)})
     watched = door.runs.of(client, name)
     if watched.failure:
         return JSONResponse({**watched.told(), "answer": None, "error": refused_by(watched.failure).message})
@@ -75,14 +75,14 @@ async def one_run(door: Door, request: Request) -> Response:
 def _told(answer: Answer) -> dict[str, Any]:
     """An answer with the texts that it rests on, and where in it which source is cited."""
     texts = {source.id: source.text for source in answer.sources}
-    return {"answer": answer.json(), "texts": texts, "status": answer.status}
+    return {"answer": {**answer.json(), "error": trouble(answer)}, "texts": texts, "status": answer.status}
 
 
 async def events(door: Door, request: Request) -> Response:
     """The run's events as a stream, from the number `from` on: those so far, then the others as they come."""
     client, name = door.client(request), request.path_params["run"]
     first = request.query_params.get("from", "0")
-    start = int(first) if first.isdigit() else 0
+    start = int(first) if first.isdecimal() and len(first) < 10 else 0
     if name in door.runs.known:
         stream = _live(door.runs.of(client, name), start)
     else:
@@ -128,6 +128,11 @@ async def approve(door: Door, request: Request) -> Response:
 async def resume(door: Door, request: Request) -> Response:
     """Go on with a run of the journal that ended early."""
     client, name = door.client(request), request.path_params["run"]
+    async with door.runs.resuming:  # pressed twice, or in two tabs, it goes on once
+        return await _gone_on(door, client, name)
+
+
+async def _gone_on(door: Door, client: Client, name: str) -> Response:
     if name in door.runs.known and not door.runs.known[name].ended:
         return JSONResponse(door.runs.of(client, name).told())
     entry, journal = await _recorded(door, client, name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import uvicorn
 
-from hira.policy import Policy
+from hira.policy import Completion, Policy, Request, Usage, Watch
 from hira.serve.app import application
 from hira.serve.door import LOCAL
 from hira.settings import Settings
@@ -46,3 +46,28 @@ def served(
         thread.join(20)
         listening.close()
         assert not thread.is_alive()
+
+
+class Slow:
+    """A policy that takes its time, and tells how many of its calls were begun and how many were given up."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.begun = self.left = 0
+
+    @property
+    def model(self) -> str:
+        return "slow"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        del request, watch
+        self.begun += 1
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.left += 1
+            raise
+        return Completion("The tower of Alta is 31 metres high.", usage=Usage(1, 100, 100))
+
+    async def aclose(self) -> None:
+        pass

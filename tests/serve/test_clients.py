@@ -1,0 +1,148 @@
+"""What a client may not do: work on after it has left, spend what it does not have, learn where the server's model is."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving import Slow
+
+from hira.errors import EndpointError
+from hira.policy import Completion, Request, Watch
+from hira.serve.app import application
+from hira.settings import KeySettings, Settings
+
+ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
+WHERE = "http://10.1.2.3:9000/v1"
+
+
+def settings_of(tmp_path: Path, **more: Any) -> Settings:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "alta.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
+    return Settings(model="offline", docs=(docs,), journal=tmp_path / "journal.sqlite", **more)
+
+
+def client_of(app: Any, **headers: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers)
+
+
+class Failing(Slow):
+    """Its first call goes well, the others fail."""
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        if self.begun:
+            raise EndpointError("the endpoint answered 503", where=f"at {WHERE}", fix="look there")
+        return await super().complete(request, watch)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_client_that_leaves_at_once_leaves_no_run_behind(tmp_path: Path, *, stream: bool) -> None:
+    slow = Slow(30)
+    body = json.dumps({**ASKED, "stream": stream}).encode()
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+    }
+    coming = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        return coming.pop() if coming else {"type": "http.disconnect"}
+
+    async def send(_message: Any) -> None:
+        await asyncio.sleep(0)
+
+    async with application(settings_of(tmp_path), policies={"*": slow}) as app:
+        await app(scope, receive, send)
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            async with client_of(app) as client:
+                (run,) = (await client.get("/api/runs")).json()["runs"]
+            if run["status"] == "interrupted":
+                break
+        assert run["status"] == "interrupted"
+        assert slow.begun == slow.left
+        async with client_of(app) as client:
+            told = (await client.get(f"/api/runs/{run['id']}")).json()
+    assert told["error"] == "whoever asked went away"
+
+
+async def test_what_was_spent_before_a_client_left_counts_against_its_key(tmp_path: Path) -> None:
+    slow = Slow(0.2)
+    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 150})})
+    async with application(settings, policies={"*": slow}) as app, client_of(app, authorization="Bearer k") as client:
+        leaving = asyncio.ensure_future(client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"}))
+        while slow.begun < 2:
+            await asyncio.sleep(0.01)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        while (await client.get("/api/runs")).json()["runs"][0]["status"] == "running":
+            await asyncio.sleep(0.01)
+        assert slow.begun == slow.left + 1
+        refused = await client.post("/v1/chat/completions", json=ASKED)
+    assert refused.status_code == 429
+    assert refused.json()["error"]["code"] == "insufficient_quota"
+
+
+async def test_where_the_model_is_stays_the_servers_own(tmp_path: Path) -> None:
+    failing, settings = Failing(0), settings_of(tmp_path)
+    async with application(settings, policies={"*": failing}) as app, client_of(app) as client:
+        told = (await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})).json()
+        assert told["hira"]["error"] == "the endpoint answered 503"
+        assert told["choices"][0]["finish_reason"] == "length"
+        run = told["hira"]["run_id"]
+        live = (await client.get(f"/api/runs/{run}")).text
+    async with application(settings) as app, client_of(app) as client:
+        past = (await client.get(f"/api/runs/{run}")).text
+    for text in (json.dumps(told), live, past):
+        assert "503" in text
+        assert WHERE not in text
+
+
+async def test_a_run_is_gone_on_with_once_however_often_that_is_asked(tmp_path: Path) -> None:
+    slow = Failing(0)
+    async with application(settings_of(tmp_path), policies={"*": slow}) as app, client_of(app) as client:
+        run = (await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})).json()["hira"]["run_id"]
+        replies = await asyncio.gather(*(client.post(f"/api/runs/{run}/resume", json={}) for _ in range(3)))
+    assert sorted(reply.status_code for reply in replies) == [200, 200, 201]
+
+
+async def test_a_page_of_another_site_stops_nothing(tmp_path: Path) -> None:
+    async with application(settings_of(tmp_path), policies={"*": Slow(5)}) as app, client_of(app) as client:
+        run = (await client.post("/api/runs", json={"question": "How high?", "workflow": "direct"})).json()["id"]
+        plain = await client.post(f"/api/runs/{run}/stop", content="{}", headers={"content-type": "text/plain"})
+        assert plain.status_code == 415
+        assert (await client.get("/api/runs")).json()["runs"][0]["status"] == "running"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "input_audio", "input_audio": {"data": "eA==", "format": "../x"}},
+        {"type": "file", "file": {"file_data": "data:text/plain;base64,eA==", "filename": "x." + "a" * 400}},
+        {"type": "file", "file": {"file_data": "data:text/plain;base64,eA==", "filename": "x.a\0b"}},
+    ],
+    ids=["a folder", "too long", "a zero"],
+)
+async def test_a_strange_name_of_an_attachment_is_the_clients_fault(tmp_path: Path, part: dict[str, Any]) -> None:
+    content = [{"type": "text", "text": "What is this?"}, part]
+    async with application(settings_of(tmp_path)) as app, client_of(app) as client:
+        asked = {"model": "direct", "messages": [{"role": "user", "content": content}]}
+        reply = await client.post("/v1/chat/completions", json=asked)
+    assert reply.status_code == 400
+    assert "is no format of a file" in reply.json()["error"]["message"]
+
+
+async def test_events_are_told_from_any_number_on_and_from_nonsense_all(tmp_path: Path) -> None:
+    async with application(settings_of(tmp_path)) as app, client_of(app) as client:
+        told = (await client.post("/v1/chat/completions", json={**ASKED, "model": "hira"})).json()
+        for start in ("²", "9" * 5_000, "-1", "x"):
+            told_from = await client.get(f"/api/runs/{told['hira']['run_id']}/events", params={"from": start})
+            assert told_from.status_code == 200
+            assert "RunStarted" in told_from.text
