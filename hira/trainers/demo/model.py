@@ -9,7 +9,7 @@ from hira.trainers.demo.tokens import IDS
 from hira.trainers.demo.world import KINDS
 from hira.trainers.rows import Row
 
-WINDOW = 512
+WINDOW = 256
 HIDDEN, HEADS = 128, 4
 
 

@@ -29,14 +29,14 @@ class Sizes:
     rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each."""
 
     lessons: int = 3
-    learning: int = 90
+    learning: int = 150
     batch: int = 32
     learning_rate: float = 5e-3
     matrices: float = 0.02
-    updates: int = 60
-    questions: int = 12
+    updates: int = 50
+    questions: int = 8
     attempts: int = 8
-    rate: float = 2e-3
+    rate: float = 1.5e-3
     rank: int = 8
     exam: int = 4
     every: int = 0
