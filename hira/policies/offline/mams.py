@@ -3,13 +3,15 @@ note the sentences that fit, and set them under the titles of their documents.""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
-from hira.evidence import cited, unmarked
+from hira.evidence import cited, claims, unmarked
 from hira.policies.offline import reading
 from hira.policies.offline.conversation import Act, Asked, spelled
 from hira.policies.offline.program import Program, advance
 from hira.policies.offline.roles import queries, record
+from hira.policies.offline.shown import solved
 from hira.policies.offline.wording import holds, keywords
 
 PARTS = 4
@@ -21,6 +23,11 @@ NOTED = 8
 SHARE = 0.5
 """The least share of the weight of a part that a noted sentence covers, together with what stands around it."""
 
+_OPEN = re.compile(
+    r"\bhow (?:do|does|did|have|has)\b.*\b(?:differ|compare|affect|influence|change|work|relate|develop|evolve|shape)"
+    r"|^\W*what (?:are|were|is known|do we know)\b|\bwhat (?:role|effects?|impact|influence)\b|怎样|如何|哪些",
+    re.IGNORECASE,
+)
 _PART = re.compile(r"[,;:，；：、?？!！.。]|\b(?:and|or|versus|vs|with|between|against)\b|和|与|及|以及|或|对比")
 _LOCATED = re.compile(r"^- (s\d+): .*\(([^()]*(?:\([^()]*\))?[^()]*)\)(?:, an extract)?$", re.MULTILINE)
 _ENTRY = re.compile(r"^(m\d+)\. (.*?)(?: \[[s\d, ]*\])?$", re.MULTILINE)
@@ -48,8 +55,8 @@ def state(asked: Asked) -> Act:
     """Every note stays, and the sentences of the fragment that have to do with the topic are new ones."""
     noted = dict(_ENTRY.findall(asked.value("memory")))
     known = {text.strip() for text in noted.values()}
-    found = [one for one in worth(asked.value("question"), asked.value("chunk")) if one.text not in known]
-    memory = [{"text": one.text, "sources": [one.passage.id] if one.passage.id else []} for one in found]
+    found = [one for one in worth(asked, asked.value("chunk")) if one.text not in known]
+    memory = [{"text": one.text, "sources": [one.id] if one.id else []} for one in found]
     return record(keep=list(noted), memory=memory, plan="")
 
 
@@ -57,9 +64,9 @@ def report(asked: Asked) -> Act:
     """The report with what is worth telling in the fragment, each sentence once, under its document's title."""
     question, before = asked.value("question"), asked.value("report")
     sections = _sections(before)
-    for one in worth(question, asked.value("chunk")):
-        line = f"- {one.text}" + (f" [{one.passage.id}]" if one.passage.id else "")
-        section = sections.setdefault(" ".join(unmarked(one.passage.title).split()) or question, [])
+    for one in worth(asked, asked.value("chunk")):
+        line = f"- {one.text}" + (f" [{one.id}]" if one.id else "")
+        section = sections.setdefault(" ".join(unmarked(one.title).split()) or question, [])
         if not any(_bare(line) == _bare(known) for lines in sections.values() for known in lines):
             section.append(line)
     return Act(f"<report>\n{written(question, sections)}\n</report>" if sections else "<report>unchanged</report>")
@@ -76,17 +83,53 @@ def _react(asked: Asked) -> Program:
     attached = [("files", {"path": path}) for path in asked.files] if "files" in asked.tools else []
     brought = (yield [*attached, *looked]) if attached or looked else []
     sections: dict[str, list[str]] = {}
-    for one in worth(question, "\n\n".join(brought)):
-        mark = f" [{one.passage.id}]" if one.passage.id else ""
-        sections.setdefault(one.passage.title or question, []).append(f"- {one.text}{mark}")
+    for one in worth(asked, "\n\n".join(brought)):
+        mark = f" [{one.id}]" if one.id else ""
+        sections.setdefault(one.title or question, []).append(f"- {one.text}{mark}")
     return written(question, sections) if sections else f"Nothing that was read has to do with: {question}"
 
 
-def worth(question: str, text: str) -> list[reading.Sentence]:
-    """The sentences of a fragment that are worth telling, in their order: the best of each part of the topic."""
-    candidates = [one for one in reading.sentences(reading.passages(text)) if _says(one)]
-    parts = _parts(question)
-    ranked = [_fitting(part, candidates) for part in parts]
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence that is worth telling, the id of its source, and what that is called."""
+
+    text: str
+    id: str
+    title: str
+
+
+def worth(asked: Asked, text: str) -> list[Told]:
+    """What of a fragment is worth telling: of a topic the best of each part; of a question what answers it, with what
+    else its sources say of it, and nothing if nothing answers it."""
+    question, read = asked.value("question"), reading.passages(text)
+    near = [Told(one.text, one.passage.id, one.passage.title) for one in _near(question, read)]
+    if not _asks(question):
+        return near
+    noted = [reading.Passage(ids[0], "", "", note) for note, ids in _noted(asked.value("memory")) if ids]
+    titles = {one.id: one.title for one in read}
+    answer = [(claim, ids[0]) for claim, ids in claims(solved(asked, [*read, *noted])) if ids]
+    found = [Told(f"{claim.rstrip('.')}.", one, titles[one]) for claim, one in answer if one in titles]
+    used = {one.id for one in found}
+    return list(dict.fromkeys([*found, *(one for one in near if one.id in used and not _told(one, found))]))
+
+
+def _told(one: Told, found: Sequence[Told]) -> bool:
+    return any(_bare(one.text) in _bare(other.text) for other in found)
+
+
+def _asks(question: str) -> bool:
+    """Whether it is a question with one answer, and no topic that only looks like one."""
+    return question.rstrip().endswith(("?", "？")) and not _OPEN.search(question)
+
+
+def _noted(memory: str) -> list[tuple[str, list[str]]]:
+    return [(text, ids) for line in memory.splitlines() for text, ids in claims(re.sub(r"^m\d+\. ", "", line))]
+
+
+def _near(question: str, read: Sequence[reading.Passage]) -> list[reading.Sentence]:
+    """The sentences that have to do with each part of a topic, in their order."""
+    candidates = [one for one in reading.sentences(read) if _says(one)]
+    ranked = [_fitting(part, candidates) for part in _parts(question)]
     turns = dict.fromkeys(one for several in zip_longest(*ranked) for one in several if one)
     chosen = set(list(turns)[:NOTED])
     return [one for one in candidates if one in chosen]

@@ -1,15 +1,14 @@
 """The roles of MarsRL, as the offline policy plays them: arithmetic, and what the documents say that are shown."""
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 
 from hira.dialects.answer import final
 from hira.evidence import Source, check, cited, claims
-from hira.policies.offline import baselines, computing, planning, reading
+from hira.policies.offline import computing, reading
 from hira.policies.offline.conversation import Act, Asked
-from hira.policies.offline.program import Calls, advance
-from hira.policies.offline.roles import boxed, failed, nothing, question_of
+from hira.policies.offline.roles import boxed, failed, question_of
+from hira.policies.offline.shown import solved
 
 CORRECT, INCORRECT = "Verdict: correct", "Verdict: incorrect"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -30,18 +29,7 @@ def verifier(asked: Asked) -> Act:
 
 
 def _solved(asked: Asked) -> str:
-    """The planner's way, with each of its subtasks looked up in the documents that are shown."""
-    read = reading.passages(asked.value("documents"))
-
-    def work(task: str) -> Generator[Calls, list[str], str]:
-        yield from ()  # it takes no call
-        question = question_of(task)
-        if computing.expression(question):
-            return final(baselines.direct(replace(asked, values={"task": question})).text)
-        found = reading.find(question, read)
-        return found.text if found else nothing(question)
-
-    return final(advance(planning.carried_out(asked, work), asked, "").text)
+    return solved(asked, reading.passages(asked.value("documents")))
 
 
 def _errors(asked: Asked) -> Iterator[str]:

@@ -16,6 +16,7 @@ _MEASURES = {
     "longer": "long", "shorter": "long", "heavier": "heavy", "lighter": "heavy", "taller": "tall", "deeper": "deep",
     "wider": "wide", "dearer": "cost", "cheaper": "cost",
 }  # fmt: skip
+_BY = re.compile(r"\bby how\b", re.IGNORECASE)
 _THAN = re.compile(r"^(?P<head>.+?),? than (?P<tail>.+)$", re.IGNORECASE)
 _MOVED = re.compile(
     r"\b(?:fall|fell|drop|decline|decrease|shrink|shrank|lose|rise|rose|grow|grew|increase|climb|gain|change|differ)"
@@ -33,7 +34,7 @@ _ENDS = re.compile(r"\s+(?:does|did|do|has|have|had|is|was|are|were)$", re.IGNOR
 def difference(question: str, rows: Rows, about: str) -> str:
     """One line with both figures and their difference; empty if they are not two of one row each, or not clear."""
     found: dict[tuple[str, str], tuple[float, float]] = {}
-    for first, second in _pairs(question.strip(" ?.")):
+    for first, second in _pairs(_BY.sub("How", question).strip(" ?.")):
         one, other = _figure(first, rows, about), _figure(second, rows, about)
         if one and other and one[0] != other[0]:
             found[one[0], other[0]] = one[1], other[1]

@@ -3,11 +3,8 @@
 import re
 
 OPERATIONS = (
-    (
-        "difference",
-        r"\bhow (?:many|much) (?:more|fewer|less|\w+er)\b(?! than).*\bthan\b|\bdifference\b"
-        r"|\b(?:by )?how much\b.*\b(?:from|between)\b.*\b(?:to|and)\b",
-    ),
+    ("difference", r"\bhow (?:many|much) (?:more|fewer|less|\w+er)\b(?! than).*\bthan\b"),
+    ("difference", r"\bdifference\b|\bhow much\b.*\b(?:from|between)\b.*\b(?:to|and)\b"),
     ("average", r"\b(?:average|mean)\b"),
     ("median", r"\bmedian\b"),
     ("total", r"\b(?:total|sum|altogether|together|combined)\b"),
