@@ -44,8 +44,9 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 
 def _run(arguments: Sequence[str], shell: Shell) -> int:
     args = parser(hira.__version__).parse_args(spelled_out(arguments))
-    command = import_module(f"hira.cli.{args.command}")  # loads what this command needs, and no other
-    code: int = getattr(command, args.command)(args, shell)
+    name = args.command.replace("-", "_")
+    command = import_module(f"hira.cli.{name}")  # loads what this command needs, and no other
+    code: int = getattr(command, name)(args, shell)
     return code
 
 

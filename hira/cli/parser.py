@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from hira.cli import compare_flags, eval_flags, report_flags
+from hira.cli import compare_flags, eval_flags, report_flags, setup_flags
 from hira.errors import UsageError
 
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
@@ -91,6 +91,7 @@ def parser(version: str) -> Parser:
         commands.add_parser("serve", help="an OpenAI-compatible endpoint, and a page to watch", description="Serve.")
     )
     report_flags.add(commands, _model, (_sources, _limits, _record))
+    setup_flags.add(commands)
     return main
 
 

@@ -64,7 +64,9 @@ def call(task: str) -> str:
 
 
 def of(planner: list[Any], approve: Approve | None, desk: Desk, **team: Any) -> tuple[HiRA, Team, list[Event]]:
-    policy = ScriptedPolicy({"planner": planner, "coordinator": lambda _: '{"reasoning": "", "conclusion": "31 metres"}'})
+    policy = ScriptedPolicy(
+        {"planner": planner, "coordinator": lambda _: '{"reasoning": "", "conclusion": "31 metres"}'}
+    )
     made, heard = team_of(policy, approve=approve, **team), []
     made.events.readers.append(heard.append)
     return HiRA(experts=(desk,), parallel=2), made, heard
@@ -105,11 +107,14 @@ async def test_the_planner_is_told_what_was_changed_and_what_was_rejected_and_wh
 
 
 async def test_a_rejected_subtask_may_be_issued_again() -> None:
-    person = Person()
-    answers = iter([reject, lambda one: one])
-    person.decide = {"tower": lambda one: next(answers)(one)}
-    desk = Desk()
-    workflow, team, _ = of([call("Height of the tower"), call("Height of the tower"), r"\boxed{31}"], person, desk)
+    person, desk = Person(tower=reject), Desk()
+
+    async def first_rejects(subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
+        return subtasks if person.asked else await person(subtasks)
+
+    workflow, team, _ = of(
+        [call("Height of the tower"), call("Height of the tower"), r"\boxed{31}"], first_rejects, desk
+    )
     await rollout(workflow, "How high?", team)
     assert desk.tasks == ["Height of the tower"]
 
@@ -165,7 +170,9 @@ def settings(tmp_path: Path) -> Settings:
 QUESTION = "Where did the builder of the tower of Alta study?"
 
 
-@pytest.mark.parametrize("workflow", sorted(name for name, make in WORKFLOWS.items() if getattr(make, "approves", False)))
+@pytest.mark.parametrize(
+    "workflow", sorted(name for name, make in WORKFLOWS.items() if getattr(make, "approves", False))
+)
 async def test_every_workflow_that_hands_out_subtasks_asks_about_them(workflow: str, settings: Settings) -> None:
     person = Person()
     async with Hira(settings=settings, workflow=workflow, approve=person) as hira:

@@ -1,0 +1,168 @@
+"""`hira init`: a commented hira.toml from what is found here, and one question that tries it. No key is written."""
+
+import argparse
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hira.api import Hira
+from hira.casting import OFFLINE
+from hira.cli import OK, code_of, explain
+from hira.cli.shell import Shell
+from hira.errors import HiraError, UsageError
+from hira.policies import LOCAL_PORTS
+from hira.policies.probe import Probe, find_local
+from hira.settings import FILE, SEARCH_KEYS, Settings, load
+from hira.tools.documents.walk import walk
+
+FOLDERS = ("docs", "documents", "papers", "notes", "data")
+KEYS = ("HIRA_API_KEY", "OPENAI_API_KEY")
+SOME = 5
+READ = 20_000
+NO_SUBJECT = "At In On For With By If When Where What Who Which How There It This That These Those Each Every No Not As"
+SENTENCE = re.compile(
+    rf"^(?!(?:{'|'.join(NO_SUBJECT.split())})\b)((?:The )?[A-Z][\w'-]+(?: [\w'-]+){{0,3}}?) (is|was|are|were) [^.?!\n]{{12,}}[.]",
+    re.MULTILINE,
+)
+HEAD = """# What hira works with in this folder. Flags and HIRA_* variables win over it; hira doctor tells what holds.
+# Keys are not written here: hira reads them from the environment."""
+LIMITS = """# Limits of one run; a tenth is kept for the answer.
+# max_time = 300     # seconds
+# max_cost = 0.50    # US dollars"""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a hira.toml can be made of. `keys` are the names of variables that hold keys, never the keys."""
+
+    servers: tuple[Probe, ...]
+    keys: tuple[str, ...]
+    model: str
+    searches: tuple[str, ...]
+    docs: tuple[str, ...]
+
+
+def init(args: argparse.Namespace, shell: Shell) -> int:
+    path = shell.folder / FILE
+    if path.is_symlink() or (path.exists() and not args.force):
+        what = f"there is a {FILE} here already" if not path.is_symlink() else f"{FILE} is a link, which is left alone"
+        raise UsageError(what, where=f"at {path}", fix="--force overwrites a file; hira doctor tells what is set")
+    if args.docs:
+        walk([shell.folder / Path(name).expanduser() for name in args.docs])  # raises for one that is not there
+    found = asyncio.run(look(shell, args.docs or ()))
+    _write(path, written(found), force=args.force)
+    shell.remark(f"wrote {path}")
+    settings = load({}, shell.environ, shell.folder, shell.home)
+    if args.no_try:
+        return OK
+    return _tried(settings, found, shell)
+
+
+async def look(shell: Shell, docs: Sequence[str]) -> Found:
+    """What the environment, this machine and this folder have. Nobody but local servers is asked for models."""
+    servers = () if shell.environ.get("HIRA_MODEL") else tuple(await find_local(LOCAL_PORTS))
+    keys = tuple(name for name in KEYS if shell.environ.get(name))
+    searches = [name for name, variable in SEARCH_KEYS.items() if shell.environ.get(variable)]
+    searches += ["searxng"] if shell.environ.get("SEARXNG_BASE_URL") else []
+    named = tuple(docs) or tuple(name for name in FOLDERS if _readable(shell.folder / name))[:1]
+    return Found(servers, keys, shell.environ.get("HIRA_MODEL", ""), tuple(searches), named)
+
+
+def _readable(folder: Path) -> bool:
+    return folder.is_dir() and bool(walk([folder]).files)
+
+
+def written(found: Found) -> str:
+    """The file's text. What was not found stands in it as a comment, so that it need not be looked up."""
+    return "\n\n".join([HEAD, _model(found), _docs(found.docs), _search(found.searches), LIMITS]) + "\n"
+
+
+def _model(found: Found) -> str:
+    usable = [one for one in found.servers if one.models]
+    if found.model:
+        return f'# The model is set by HIRA_MODEL ({_plain(found.model)}).\n# model = "NAME"'
+    if usable and not found.keys:
+        server = usable[0]
+        model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
+        others = [name for name in server.models if name != model][:SOME]
+        also = f"\n# It also has {_plain(', '.join(others))}." if others else ""
+        lines = f"model = {json.dumps(model)}\nbase_url = {json.dumps(server.base_url)}"
+        return f"# {server.server or 'A server'} on this machine.\n{lines}{also}"
+    if found.keys:
+        return (
+            f"# The key comes from {found.keys[0]}. Name the model that it is for:\n"
+            '# model = "NAME"\n# base_url = "https://…/v1"    # leave it out for OpenAI'
+        )
+    return (
+        "# No key and no local server was found: `offline` answers with sentences from documents. To connect a model:\n"
+        '# model = "NAME"\n# base_url = "http://127.0.0.1:8000/v1"'
+    )
+
+
+def _docs(docs: Sequence[str]) -> str:
+    if docs:
+        told = "# Documents to search; without a search below nothing else is."
+        return f"{told}\ndocs = {json.dumps(list(docs), ensure_ascii=False)}"
+    return '# Documents to search: files and folders.\n# docs = ["papers"]'
+
+
+def _search(searches: Sequence[str]) -> str:
+    if searches:
+        line = f"search = {json.dumps(', '.join(searches))}"
+        keys = ", ".join(SEARCH_KEYS.get(name, "SEARXNG_BASE_URL") for name in searches)
+        return f"# Web searches, the first is asked first; their keys come from {keys}.\n{line}"
+    return '# Web search; wikipedia needs no key, the others are told in docs/tools.md.\n# search = "wikipedia"'
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{FILE} cannot be written: {error.strerror}", where=f"at {path}") from None
+
+
+def _tried(settings: Settings, found: Found, shell: Shell) -> int:
+    """Ask one question, where there is something to answer from, and tell how it went."""
+    question = question_for(settings, documents=bool(found.docs))
+    if not question:
+        shell.remark("nothing to try it with yet: name documents (docs) or a model in it")
+        return OK
+    shell.remark(f"trying it: hira ask {question!r}")
+    try:
+        with Hira(settings=settings) as hira:
+            answer = hira.ask_sync(question)
+    except HiraError as error:
+        explain(error, shell)
+        return code_of(error)
+    seconds = answer.rollout.usage.seconds
+    by = next((turn.completion.model for one in answer.rollout.trajectories.values() for turn in one.turns), "")
+    shell.remark(f"{answer.status.replace('_', ' ')}, by {by or 'nobody'}, {seconds:.1f} s of model calls")
+    shell.say(answer.text)
+    return OK
+
+
+def question_for(settings: Settings, *, documents: bool) -> str:
+    """A question that the set-up should be able to answer, empty if there is nothing to answer from."""
+    if documents:
+        files = walk(settings.docs).files
+        return next(filter(None, map(_asked_of, files.values())), "What are the documents about?") if files else ""
+    return "What is 17 * 23?" if settings.model and settings.model != OFFLINE else ""
+
+
+def _asked_of(path: Path) -> str:
+    """A question that the first sentence of a plain text with a subject and a verb answers, empty if there is none."""
+    if path.suffix.lower() not in (".txt", ".md"):
+        return ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        found = SENTENCE.search(file.read(READ))
+    subject = found[1] if found else ""
+    subject = f"the {subject.removeprefix('The ')}" if subject.startswith("The ") else subject
+    return f"What {found[2]} {subject}?" if found else ""

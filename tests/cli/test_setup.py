@@ -1,0 +1,214 @@
+"""The first minutes and the bad ones: `hira init`, `hira completion`, `hira support-bundle`."""
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import hira
+from hira.cli import main
+from hira.cli.init import Found, written
+from hira.cli.parser import parser
+from hira.cli.shell import Shell
+from hira.policies.probe import Probe
+from hira.settings import load
+
+KEY, SERPER, PASSWORD = "sk-very-secret-key-0001", "serper-secret-0002", "hunter2-long-password"
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+class Place:
+    """A folder and a home of its own, and an environment that is given."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder, self.home = path / "project", path / "home"
+        self.folder.mkdir()
+        self.home.mkdir()
+
+    def hira(self, *argv: str, **environ: str) -> Said:
+        out, err = io.StringIO(), io.StringIO()
+        code = main(argv, Shell(io.StringIO(), out, err, environ, self.folder, self.home))
+        return Said(code, out.getvalue(), err.getvalue())
+
+    @property
+    def toml(self) -> str:
+        return (self.folder / "hira.toml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def docs(place: Place) -> Path:
+    (place.folder / "docs").mkdir()
+    (place.folder / "docs" / "apple_harvest.txt").write_text(
+        "The apple harvest was 31 tons in 2020.\n", encoding="utf-8"
+    )
+    return place.folder / "docs"
+
+
+def test_init_writes_what_it_finds_and_tries_it(place: Place, docs: Path) -> None:
+    said = place.hira("init", HIRA_MODEL="offline")
+    assert said.code == 0, said.err
+    assert tomllib.loads(place.toml)["docs"] == ["docs"]
+    assert "apple harvest was 31 tons" in said.out
+    assert "trying it" in said.err
+    assert load({}, {}, place.folder, place.home).docs == (docs,)
+
+
+def test_init_never_overwrites_unless_it_is_told_to(place: Place, docs: Path) -> None:
+    (place.folder / "hira.toml").write_text("max_time = 7\n", encoding="utf-8")
+    said = place.hira("init", HIRA_MODEL="offline")
+    assert (said.code, place.toml) == (2, "max_time = 7\n")
+    assert "--force" in said.err
+    assert place.hira("init", "--force", "--no-try", HIRA_MODEL="offline").code == 0
+    assert "docs" in tomllib.loads(place.toml)
+
+
+def test_init_leaves_a_link_alone_whatever_it_is_told(place: Place, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text("kept\n", encoding="utf-8")
+    (place.folder / "hira.toml").symlink_to(other)
+    assert place.hira("init", "--force", "--no-try", HIRA_MODEL="offline").code == 2
+    assert other.read_text(encoding="utf-8") == "kept\n"
+
+
+def test_init_writes_no_key_and_names_where_it_comes_from(place: Place) -> None:
+    said = place.hira("init", "--no-try", OPENAI_API_KEY=KEY, SERPER_API_KEY=SERPER)
+    assert said.code == 0, said.err
+    assert KEY not in place.toml + said.out + said.err
+    assert SERPER not in place.toml + said.out + said.err
+    assert "OPENAI_API_KEY" in place.toml
+    assert tomllib.loads(place.toml) == {"search": "serper"}
+
+
+def test_init_refuses_documents_that_are_not_there_before_it_writes(place: Place) -> None:
+    assert place.hira("init", "--docs", "nowhere", HIRA_MODEL="offline").code == 2
+    assert not (place.folder / "hira.toml").exists()
+
+
+def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
+    server = Probe("http://127.0.0.1:8080/v1", ok=True, models=("embed-small", 'qwen "x"'), server="llama.cpp")
+    made = tomllib.loads(written(Found((server,), (), "", (), ())))
+    assert made == {"model": 'qwen "x"', "base_url": "http://127.0.0.1:8080/v1"}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Found((), (), "", (), ()),
+        Found((), ("OPENAI_API_KEY",), "", ("serper", "brave"), ("papers", 'a "b"')),
+        Found((), (), "m\nmodel = 1", (), ()),
+    ],
+)
+def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: Found, place: Place) -> None:
+    text = written(found)
+    (place.folder / "hira.toml").write_text(text, encoding="utf-8")
+    load({}, {}, place.folder, place.home)
+    settings = [line.removeprefix("# ") for line in text.splitlines() if re.match(r"# \w+ = ", line)]
+    for line in settings:
+        (place.folder / "hira.toml").write_text(line, encoding="utf-8")
+        assert load({}, {}, place.folder, place.home).model_fields_set
+
+
+def completed(*words: str) -> list[str]:
+    """What a real bash offers after these words, the last of which is being typed."""
+    script = subprocess.run(
+        [sys.executable, "-m", "hira", "completion", "bash"], capture_output=True, text=True, check=True
+    ).stdout
+    typed = " ".join(f"'{word}'" for word in words)
+    program = (
+        f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _hira; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    )
+    bash = [str(shutil.which("bash")), "--norc", "-euc", program]
+    return subprocess.run(bash, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
+def test_bash_completes_commands_flags_and_values() -> None:
+    commands = completed("hira", "")
+    assert {"ask", "serve", "init", "support-bundle", "--version"} <= set(commands)
+    assert completed("hira", "sup") == ["support-bundle"]
+    assert completed("hira", "ask", "--max-t") == ["--max-tokens", "--max-time"]
+    assert completed("hira", "ask", "why", "--without", "mem") == ["memory"]
+    assert completed("hira", "ask", "--model", "") == []
+    assert "--older" in completed("hira", "runs", "delete", "--")
+    assert completed("hira", "completion", "z") == ["zsh"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_script_knows_every_command_and_flag(shell: str, place: Place) -> None:
+    said = place.hira("completion", shell)
+    assert said.code == 0
+    flags = {flag for flag in parser(hira.__version__).flags() if flag.startswith("--")}
+    assert not [flag for flag in flags if (flag if shell != "fish" else f"-l {flag[2:]}") not in said.out]
+    assert "support-bundle" in said.out
+
+
+def bundle(place: Place, **environ: str) -> dict[str, str]:
+    said = place.hira("support-bundle", "-o", "bundle.zip", **environ)
+    assert said.code == 0, said.err
+    with zipfile.ZipFile(place.folder / "bundle.zip") as made:
+        return {name: made.read(name).decode() for name in made.namelist()}
+
+
+def test_a_bundle_holds_what_helps_and_nothing_secret_or_private(place: Place, docs: Path) -> None:
+    secrets = {"OPENAI_API_KEY": KEY, "SERPER_API_KEY": SERPER, "MY_SERVICE_TOKEN": "token-of-mine-0003"}
+    (place.folder / "hira.toml").write_text(
+        '[roles.planner]\napi_key = "role-secret-0004"\nbase_url = "https://gateway.example/v1"\nmodel = "m"\n'
+        '[keys.ada]\nkey = "served-secret-0005"\n[mcp.files]\ncommand = "x"\nenv = { A_TOKEN = "mcp-secret-0006" }\n',
+        encoding="utf-8",
+    )
+    url = f"http://me:{PASSWORD}@127.0.0.1:9/v1"
+    question = "What was the apple harvest in 2020?"
+    asked = place.hira("ask", question, "--docs", "docs", "--role", "planner=offline", HIRA_MODEL="offline")
+    assert asked.code == 0, asked.err
+    parts = bundle(place, HIRA_MODEL="m", HIRA_BASE_URL=url, HIRA_API_KEY=KEY, **secrets)
+    assert set(parts) == {"README.txt", "versions.json", "doctor.txt", "settings.json", "run.json", "events.jsonl"}
+    everything = "\n".join(parts.values())
+    given = [
+        *secrets.values(),
+        KEY,
+        PASSWORD,
+        *(f"{name}-secret-000{at}" for name, at in (("role", 4), ("served", 5), ("mcp", 6))),
+    ]
+    assert not [secret for secret in given if secret in everything]
+    for private in (question, "31 tons", "apple harvest", str(place.home)):
+        assert private not in everything
+    kinds = [json.loads(line)["event"] for line in parts["events.jsonl"].splitlines()]
+    assert {"RunStarted", "SubtaskIssued", "ToolEnded", "RunEnded"} <= set(kinds)
+    assert json.loads(parts["versions.json"])["hira"] == hira.__version__
+    assert "exit code" in parts["doctor.txt"]
+    assert json.loads(parts["run.json"])["status"] == "answered"
+
+
+def test_a_bundle_without_any_run_is_still_one_and_overwrites_nothing(place: Place) -> None:
+    assert "run.json" not in bundle(place, HIRA_MODEL="offline")
+    said = place.hira("support-bundle", "-o", "bundle.zip", HIRA_MODEL="offline")
+    assert (said.code, "is there already" in said.err) == (2, True)
+    assert place.hira("support-bundle", "-o", "no/such/folder/b.zip", HIRA_MODEL="offline").code == 2
+
+
+def test_no_command_of_these_loads_more_than_it_needs() -> None:
+    code = "import sys; from hira.cli import main; main(['completion', 'bash']); print([n for n in ('pydantic', 'httpx') if n in sys.modules], file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert done.stderr.strip() == "[]"
