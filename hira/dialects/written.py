@@ -58,7 +58,7 @@ def calls_in(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...]]:
     if not parts:
         return written, ()
     calls = [_call(part, f"call{turn % 1000:03d}{at % 100:02d}") for at, part in enumerate(parts)]
-    return text.strip() if opened else "", tuple(calls)
+    return text.rstrip() if opened else "", tuple(calls)
 
 
 def _objects(written: str) -> list[str]:

@@ -1,0 +1,67 @@
+"""White space around a reply is part of what the model wrote: a conversation of ids goes on from it."""
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from test_conversation import Talk
+
+from hira.agents.loop import Loop
+from hira.dialects import DIALECTS
+from hira.messages import user
+from hira.policy import Completion
+from hira.team import Part, Team
+from hira.tools import tool
+from hira.trainers.rows import rows_of
+
+CALLS = {
+    "native": '\n\n Twice.\n<tool_call>\n{"name": "double", "arguments": {"of": "2"}}\n</tool_call>',
+    "tags": "\n\n Twice. <|begin_double_call|> 2 <|end_double_call|>",
+    "xml": "\n\n Twice.\n<use_mcp_tool>\n<server_name>tools</server_name>\n<tool_name>double</tool_name>\n"
+    '<arguments>\n{"of": "2"}\n</arguments>\n</use_mcp_tool>',
+    "json": '\n\n Twice.\n```json\n{"name": "double", "arguments": {"of": "2"}}\n```\n',
+}
+
+
+@tool(pure=True)
+def double(of: str) -> str:
+    """Twice as many."""
+    return str(2 * int(of))
+
+
+@pytest.mark.parametrize("dialect", CALLS)
+async def test_a_turn_that_begins_with_white_space_stays_one_row(dialect: str) -> None:
+    talk = Talk(CALLS[dialect], CALLS[dialect].replace("2", "3"), "It is 6.")
+    team = Team({"*": Part(talk.policy, dialect=DIALECTS[dialect])})
+    conversation = team.conversation("planner")
+    conversation.say(user("What is twice two, and twice three?"))
+    step = await Loop(conversation, [double], final=True).run()
+    assert step.text == "It is 6."
+    assert talk.counts == {"turns": 3, "rows": 1}
+    assert len(rows_of(team.rollout).rows) == 1
+
+
+@pytest.mark.parametrize("dialect", CALLS)
+async def test_an_answer_amid_white_space_stays_in_the_row_of_what_is_asked_next(dialect: str) -> None:
+    talk = Talk(" \n It is 4.\n ", "\tYes.\n")
+    team = Team({"*": Part(talk.policy, dialect=DIALECTS[dialect])})
+    conversation = team.conversation("planner")
+    conversation.say(user("What is twice two?"))
+    step = await Loop(conversation, [], final=True).run()
+    assert step.text == "It is 4."
+    await conversation.reply(user("Sure?"))
+    assert talk.counts == {"turns": 2, "rows": 1}
+
+
+@pytest.mark.parametrize("dialect", CALLS)
+def test_what_is_said_is_told_without_the_white_space_and_kept_with_it(dialect: str) -> None:
+    parsed = DIALECTS[dialect].parse(Completion("\n four \n"), [])
+    assert (parsed.text, parsed.message.text) == ("four", "\n four \n")
+
+
+@pytest.mark.parametrize("dialect", CALLS)
+def test_white_space_alone_is_nothing_and_thought_is_not_kept(dialect: str) -> None:
+    for said, kept in ((" \n", ""), ("<think>two and two</think>\n\nfour\n", "four")):
+        parsed = DIALECTS[dialect].parse(Completion(said), [])
+        assert (parsed.text, parsed.message.text) == (kept, kept)
