@@ -208,7 +208,6 @@ def main() -> None:
         rows.append(line(setting, many, base))
         print(rows[-1], flush=True)
     if asked.write:
-        table = "\n".join((HEAD, *rows))
         RESULTS.write_text(page(rows, asked.hours, asked.seeds), encoding="utf-8")
 
 
@@ -217,8 +216,8 @@ def page(rows: Sequence[str], hours: float, seeds: int) -> str:
     return f"""# The agentic pipeline
 
 Made by `python benchmarks/training/pipeline.py --write`: Python {platform.python_version()}, virtual time,
-{seeds} seeds of {hours:g} hours each. The engine has {PLACES} places, staleness is bounded by {STALENESS} updates. What was
-expected before the run stands in the file: at least 1.3 times the trained tokens, with segments at least 1.5 times.
+{seeds} seeds of {hours:g} hours each. The engine has {PLACES} places, staleness is bounded by {STALENESS} updates.
+What was expected before the run stands in the file: at least 1.3 times the trained tokens, with segments at least 1.5.
 
 {table}
 

@@ -22,6 +22,7 @@ from hira.settings import load as load_settings
 from hira.team import Part
 from hira.trainers.configuration import Configuration, DataPart, RewardPart
 from hira.trainers.credit import Credit
+from hira.trainers.masking import masking
 from hira.trainers.recipes import RECIPES, Recipe
 from hira.trainers.recipes.recipe import Data, Judges
 from hira.trainers.rollouts import Problem
@@ -160,7 +161,13 @@ def _asked(plan: Plan, model: str, url: str, name: str) -> Part | None:
 
 
 def credit_of(plan: Plan) -> Credit:
-    return partial(plan.recipe.credit, **plan.configuration.credit)
+    credit = partial(plan.recipe.credit, **plan.configuration.credit)
+    if not plan.recipe.staged:
+        return credit
+    part = plan.configuration.marsrl
+    if part.roles:
+        credit = partial(credit, roles=frozenset(part.roles))
+    return masking(credit, tau=part.mastered, target=part.entropy) if part.masking else credit
 
 
 def began_at(folder: Path) -> float:

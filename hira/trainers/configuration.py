@@ -78,6 +78,26 @@ class RolloutPart(_Checked):
     samples: int = Field(default=4, ge=0)
 
 
+class StagePart(_Checked):
+    """MarsRL's own: `picks` outputs of a step go on, chosen by `sampling`; `roles` are trained, all if none is named.
+    `masking` leaves well-mastered tokens of right answers out while the entropy is under `entropy`.
+
+    With `staleness` updates are made in the pipeline, from rows that are at most so many updates old: `problems` are
+    under way at once, an update takes at least `groups` groups, replies are sampled in segments of `segment` tokens (0:
+    whole)."""
+
+    picks: int = Field(default=2, ge=1)
+    sampling: Literal["random", "balanced", "adaptive"] = "adaptive"
+    roles: tuple[Literal["solver", "verifier", "corrector"], ...] = ()
+    masking: bool = True
+    mastered: float = Field(default=0.99, gt=0, le=1)
+    entropy: float = Field(default=0.2, ge=0)
+    staleness: int = Field(default=0, ge=0)
+    problems: int = Field(default=32, ge=1)
+    groups: int = Field(default=32, ge=1)
+    segment: int = Field(default=0, ge=0)
+
+
 class RewardPart(_Checked):
     """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model. `format` is the
     share of MATPO's reward that is paid for well-written calls. `generator` writes the rubrics of reports (the judge,
@@ -151,6 +171,7 @@ class Configuration(_Checked):
     model: ModelPart = ModelPart()
     data: DataPart = DataPart()
     rollouts: RolloutPart = RolloutPart()
+    marsrl: StagePart = StagePart()
     reward: RewardPart = RewardPart()
     credit: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
     train: TrainPart = TrainPart()

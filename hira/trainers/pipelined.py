@@ -48,7 +48,8 @@ class PipelinedCollector:
         self.agentic = agentic
         self.limits = limits
         self.gate = gate
-        self.path = folder / SCHEDULE
+        process, processes = agentic.rollouts.share
+        self.path = folder / (SCHEDULE if processes == 1 else f"{process}-{SCHEDULE}")
         self.paused = paused
         self.engine_updated = updated
         self.schedule: Schedule[Output] | None = None
@@ -93,7 +94,8 @@ class PipelinedCollector:
     def problem(self, number: int) -> Problem:
         """The problem with that number: one order of all of them after another."""
         own = self.agentic.rollouts
-        (found,) = chosen(own.problems, number, 1, own.seed)
+        process, processes = own.share
+        (found,) = chosen(own.problems, number * processes + process, 1, own.seed)
         return found
 
     async def _begin(self, number: int) -> Stage | None:

@@ -1,7 +1,7 @@
 """`hira-train grpo` behind its command line: the weights are opened, the run is made and left ready to be asked."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hira.trainers.assembling import Plan, credit_of, reward_of
@@ -10,6 +10,8 @@ from hira.trainers.configuration import TrainPart
 from hira.trainers.profile import save_adapters
 from hira.trainers.recording import Recording
 from hira.trainers.rollouts import Deadlines
+from hira.trainers.schedule import Limits
+from hira.trainers.stages import Stages
 from hira.trainers.training import Examining, Making, Training
 from hira.trainers.update import Updates
 
@@ -47,7 +49,10 @@ def reinforced(
 def _training(
     plan: Plan, weights: Weights, tell: Callable[[str], None], stepped: Callable[[Mapping[str, Any]], None]
 ) -> Training:
-    configuration = plan.configuration
+    configuration, stages = plan.configuration, stages_of(plan)
+    updates = updates_of(configuration.train, configuration.model.adapters, configuration.seed)
+    if stages and stages.limits:
+        updates = replace(updates, old="sampler")
     return Training(
         name=configuration.model.name,
         model=weights.model,
@@ -57,9 +62,10 @@ def _training(
         problems=plan.problems,
         reward=reward_of(plan),
         credit=credit_of(plan),
-        updates=updates_of(configuration.train, configuration.model.adapters, configuration.seed),
+        updates=updates,
         folder=plan.folder,
         making=making_of(plan),
+        stages=stages,
         examining=Examining(plan.held_out, configuration.exam.every, configuration.exam.attempts),
         tell=tell,
         stepped=stepped,
@@ -72,6 +78,16 @@ def updates_of(train: TrainPart, adapters: Mapping[str, str], seed: int) -> Upda
     values = train.model_dump()
     values["learning_rate"] = values.pop("lr")
     return Updates(**values, adapters=dict(adapters), bf16=torch.cuda.is_available(), seed=seed)
+
+
+def stages_of(plan: Plan) -> Stages | None:
+    """How a recipe with stages makes its groups; None for the others."""
+    if not plan.recipe.staged:
+        return None
+    part, roles = plan.configuration.marsrl, frozenset[str](plan.configuration.marsrl.roles)
+    limits = Limits(part.problems, part.groups, part.staleness, 2 * part.groups) if part.staleness else None
+    search = plan.configuration.workflow.get("search", True)
+    return Stages(part.picks, part.sampling, roles or None, bool(search), limits, part.segment or None)
 
 
 def making_of(plan: Plan) -> Making:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hira.errors import (
     AccessDenied,
@@ -329,6 +329,12 @@ def measured(played: Sequence[Played]) -> dict[str, float]:
     return means.values | by_tool(tools)
 
 
+class Collects(Protocol):
+    """Makes the rollouts of the update with that number."""
+
+    async def collect(self, update: int) -> Collected: ...
+
+
 class Collector:
     """Makes rollouts for a trainer that knows nothing of event loops: one loop, from the first update to the last.
 
@@ -342,7 +348,7 @@ class Collector:
     def __init__(
         self,
         runner: asyncio.Runner,
-        rollouts: Rollouts,
+        rollouts: Collects,
         paused: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.runner = runner

@@ -11,6 +11,7 @@ from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import TrainerCallback
 
 from hira.casting import Crew, crew
+from hira.errors import UsageError
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.rewards.reward import Reward
@@ -19,10 +20,13 @@ from hira.trainers import records
 from hira.trainers.checkpoints import last_checkpoint, step_of
 from hira.trainers.credit import Credit
 from hira.trainers.exam import Exam
+from hira.trainers.gate import Gate
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.live import LivePolicy
+from hira.trainers.pipelined import PipelinedCollector
 from hira.trainers.recording import Recording
 from hira.trainers.rollouts import Collector, Deadlines, Problem, Rollouts, teams_of
+from hira.trainers.stages import Stages
 from hira.trainers.update import Updates
 from hira.workflows.workflow import Workflow
 
@@ -57,7 +61,8 @@ class Examining:
 
 @dataclass(frozen=True)
 class Training:
-    """One run. `model` is a PEFT model with the adapters that `updates` names; `settings` say what tools there are."""
+    """One run. `model` is a PEFT model with the adapters that `updates` names; `settings` say what tools there are.
+    `stages` are those of MarsRL, which makes groups of each step's outputs and not of whole rollouts."""
 
     name: str
     model: Any
@@ -72,26 +77,32 @@ class Training:
     making: Making = Making()
     examining: Examining = Examining()
     kind: type[RoleTrainer] = RoleTrainer
+    stages: Stages | None = None
     tell: Callable[[str], None] = lambda _: None
     stepped: Told = lambda _: None
     _exams: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the last step. With `resume`, from the last whole checkpoint as if nothing had happened."""
+        if self.stages and self.stages.limits and self.updates.old != "sampler":
+            fix = 'set updates.old="sampler": the trainer would take what is some updates old for its own'
+            raise UsageError("a pipeline trains on older weights' replies", fix=fix)
         begun = last_checkpoint(self.folder) if resume else None
         since = step_of(begun) if begun else 0
         records.cut(self.folder / EXAMS, since or -1)
         with asyncio.Runner() as runner:
             engine = BatchingEngine(self.model, Template(self.tokenizer, where=f"model {self.name!r}"))
-            live = LivePolicy(self.name, self.tokenizer, engine, dict(self.updates.adapters))
+            gate = Gate()
+            sampling = self.stages.sampling(engine, gate) if self.stages else engine
+            live = LivePolicy(self.name, self.tokenizer, sampling, dict(self.updates.adapters))
             team = runner.run(crew(self.settings, policies={"*": live}, workflow=self.workflow))
             try:
-                self._train(runner, team, engine, since)
+                self._train(runner, team, engine, gate, since)
             finally:
                 runner.run(team.aclose())
                 runner.run(live.aclose())
 
-    def _train(self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine, since: int) -> None:
+    def _train(self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine, gate: Gate, since: int) -> None:
         making = self.making
         own = PartialState()
         share = (own.process_index, own.num_processes)
@@ -113,8 +124,13 @@ class Training:
             tell=self.tell,
         )
 
+        collector: Collector | PipelinedCollector = Collector(runner, rollouts)
+        if self.stages is not None:
+            collector = self.stages.collector(runner, rollouts, engine, gate, self.folder)
+
         def updated(step: int) -> None:
             engine.updated(step)
+            gate.open()
             if step == self.updates.steps or (self.examining.every and step % self.examining.every == 0):
                 self._examine(runner, team, step)
 
@@ -122,7 +138,7 @@ class Training:
             self.model,
             self.tokenizer,
             self.updates,
-            Collector(runner, rollouts),
+            collector,
             self.credit,
             self.folder,
             updated=updated,
@@ -132,7 +148,11 @@ class Training:
             engine.updated(since)
         else:
             self._examine(runner, team, 0)
-        trainer.run(resume=bool(since))
+        try:
+            trainer.run(resume=bool(since))
+        finally:
+            if isinstance(collector, PipelinedCollector):
+                collector.close()
 
     def _examine(self, runner: asyncio.Runner, team: Crew, step: int) -> None:
         wanted, own = self.examining, PartialState()

@@ -36,7 +36,8 @@ class Recipe:
     answers the one of the recipe; `credit` divides it among the rows, with options of its own.
 
     A recipe with `judged` has a reward of its own in place of one for right answers, and one with `own` a workflow that
-    nobody asks but the trainer. `data` is what it trains on: questions with answers, preferences, or queries alone.
+    nobody asks but the trainer. With `staged` groups are made of the outputs of each step (`hira.trainers.agentic`).
+    `data` is what it trains on: questions with answers, preferences, or queries alone.
     """
 
     name: str
@@ -47,3 +48,4 @@ class Recipe:
     judged: Callable[[Judges], Reward] | None = None
     own: Callable[[], BuiltIn] | None = None
     data: Data = "answers"
+    staged: bool = False

@@ -1,0 +1,95 @@
+"""Segment rollouts: a reply in pieces is the reply, and each token keeps the log-probability it was sampled with."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from hira.policies.local.engine import Sampled, Seen
+from hira.policy import Sampling
+from hira.trainers.gate import Gate
+from hira.trainers.segments import Segmented
+
+
+@dataclass
+class Counting:
+    """An engine that counts on from what stands before it, until it has said `end`; its log-probabilities are those of
+    its version."""
+
+    end: int
+    version: int = 0
+    asked: list[tuple[int, int | None, int | None]] = field(default_factory=list)
+
+    @property
+    def window(self) -> int:
+        return 1000
+
+    async def sample(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        stops: Sequence[str] = (),
+        adapter: str | None = None,
+        *,
+        seen: Seen | None = None,
+    ) -> Sampled:
+        self.asked.append((len(prompt), sampling.max_tokens, sampling.seed))
+        await asyncio.sleep(0)
+        first = prompt[-1] + 1
+        ids = tuple(range(first, min(self.end + 1, first + (sampling.max_tokens or 1000))))
+        finish = "stop" if ids and ids[-1] == self.end else "length"
+        return Sampled(ids, (-0.1 * (self.version + 1),) * len(ids), finish, version=self.version)  # type: ignore[arg-type]
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("segment", [1, 3, 4, 7, 100, None])
+async def test_segments_make_the_whole_reply(segment: int | None) -> None:
+    engine = Counting(end=10)
+    whole = await Segmented(engine, Gate(), segment).sample((0,), Sampling(max_tokens=50, seed=3))
+    assert whole.ids == tuple(range(1, 11))
+    assert len(whole.logprobs) == 10
+    assert whole.finish == "stop"
+    assert [asked for asked, _, _ in engine.asked] == list(range(1, 11, segment or 100))
+    assert len({seed for _, _, seed in engine.asked}) == len(engine.asked)  # no segment draws what one before it drew
+
+
+async def test_the_limit_of_a_reply_holds_over_all_segments() -> None:
+    engine = Counting(end=100)
+    whole = await Segmented(engine, Gate(), 4).sample((0,), Sampling(max_tokens=10))
+    assert (whole.ids, whole.finish) == (tuple(range(1, 11)), "length")
+    assert [most for _, most, _ in engine.asked] == [4, 4, 2]
+
+
+async def test_between_segments_weights_change_and_tokens_keep_the_log_probabilities_they_were_sampled_with() -> None:
+    engine, gate = Counting(end=6), Gate()
+    task = asyncio.create_task(Segmented(engine, gate, 3).sample((0,), Sampling(max_tokens=50)))
+    await asyncio.sleep(0)
+    await gate.close()
+    engine.version = 1
+    await asyncio.sleep(0.01)
+    assert not task.done()
+    assert len(engine.asked) == 1  # nothing is sampled behind a closed gate
+    gate.open()
+    whole = await task
+    assert whole.logprobs == (-0.1, -0.1, -0.1, -0.2, -0.2, -0.2)
+    assert whole.version == 0
+
+
+async def test_a_reply_that_may_end_with_a_stop_string_is_sampled_whole() -> None:
+    engine = Counting(end=9)
+    await Segmented(engine, Gate(), 2).sample((0,), Sampling(max_tokens=50), ("</call>",))
+    assert len(engine.asked) == 1
+
+
+async def test_an_engine_that_fails_leaves_the_gate_free() -> None:
+    class Broken(Counting):
+        async def sample(self, *_: object, **__: object) -> Sampled:
+            raise RuntimeError("dead")
+
+    gate = Gate()
+    with pytest.raises(RuntimeError):
+        await Segmented(Broken(end=1), gate, 2).sample((0,), Sampling())
+    await asyncio.wait_for(gate.close(), 1)
