@@ -109,8 +109,11 @@ class Crew:
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
+                if self.journal and self.settings.reuse:  # prompts that show ids are to be those of the earlier run
+                    earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
+                    given = {*log.sources.values()}
+                    record.sources.reserved.update({where: one for where, one in earlier.items() if one not in given})
                 record.sources.reserved.update(log.sources)
-            if log:
                 log.tools(await told(tools))
             cast = with_fresh_fallbacks(self.cast)
             secrets = self.settings.secrets

@@ -21,7 +21,7 @@ from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse
 from hira.journal.pending import Statement
 from hira.journal.store import BEAT, Writer, connected, made, migrate, take_in
-from hira.journal.values import unpacked
+from hira.journal.values import storable, unpacked
 
 _CACHED = """
 select result from calls join runs on runs.id = calls.run
@@ -180,6 +180,12 @@ class Journal:
     def sources(self, run: str) -> dict[str, str]:
         """The ids that were given to what was read, by location."""
         return {row["location"]: row["id"] for row in self._rows("select * from sources where run = ?", (run,))}
+
+    def ids(self, question: str, before: float) -> dict[str, str]:
+        """The ids, by location, that the newest run of this question gave that began `before` this time."""
+        query = "select id from runs where question = ? and began < ? order by began desc limit 1"
+        rows = self._rows(query, (storable(question), before))
+        return self.sources(rows[0]["id"]) if rows else {}
 
     def cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """The newest good result of a call with this digest that began after `since`, None if there is none."""

@@ -19,6 +19,7 @@ from hira import Hira, Settings, tool
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.errors import UsageError
+from hira.policy import Request
 from hira.testing.endpoint import Endpoint
 
 
@@ -243,6 +244,21 @@ def test_with_cache_a_question_that_was_asked_before_costs_no_call(hira: Command
     said = json.loads(again.out)
     assert first.out.startswith(said["answer"])
     assert (said["usage"]["calls"], said["usage"]["prompt_tokens"]) == (0, 0)
+
+
+def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_another_order(hira: Command) -> None:
+    def slow(request: Request) -> float:
+        """The first subtask of three reads last."""
+        shape = (request.schema or {}).get("properties", {})
+        return 0.4 if "expert" in shape and "Kama" in request.messages[-1].text else 0.0
+
+    with Endpoint(replies(3), delay=slow) as endpoint:  # type: ignore[arg-type]
+        first = hira("ask", QUESTION, *at(endpoint), "--quiet")
+        before = len(endpoint.calls)
+        again = hira("ask", QUESTION, *at(endpoint), "--quiet", "--cache")
+        assert len(endpoint.calls) == before
+    assert "[s1]" not in first.out.partition(".")[0], "the first subtask was to read last"
+    assert again.out == first.out
 
 
 def test_journal_off_records_nothing_and_another_file_is_taken(hira: Command, endpoint: Endpoint) -> None:
