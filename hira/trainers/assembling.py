@@ -20,7 +20,7 @@ from hira.rewards.reward import Reward
 from hira.settings import Settings, did_you_mean
 from hira.settings import load as load_settings
 from hira.team import Part
-from hira.trainers.configuration import Configuration, DataPart, RewardPart
+from hira.trainers.configuration import Configuration, DataPart, ModelPart, RewardPart
 from hira.trainers.credit import Credit
 from hira.trainers.masking import masking
 from hira.trainers.recipes import RECIPES, Recipe
@@ -63,6 +63,7 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
         fix = did_you_mean(configuration.recipe, RECIPES)
         raise UsageError(f"unknown recipe {configuration.recipe!r}", fix=fix)
     _check_model(configuration)
+    configuration = configuration.model_copy(update={"model": placed(configuration.model, folder)})
     settings = settings_of(configuration, recipe, folder, environ, home)
     workflow = recipe.own() if recipe.own else made_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
@@ -87,6 +88,13 @@ def _check_model(configuration: Configuration) -> None:
     if not configuration.model.name:
         fix = 'write name = "…" below [model], or model.name=FOLDER on the command line'
         raise UsageError("no model is named", fix=fix)
+
+
+def placed(model: ModelPart, folder: Path) -> ModelPart:
+    """The model with its folders taken from this one. A name that is no folder's is one of the Hub."""
+    own = folder / Path(model.name).expanduser()
+    start = {name: folder / place.expanduser() for name, place in model.start.items()}
+    return model.model_copy(update={"name": str(own) if own.is_dir() else model.name, "start": start})
 
 
 def _check_credit(configuration: Configuration, recipe: Recipe) -> None:

@@ -1,0 +1,143 @@
+"""`hira-train sft` and `grpo` with a tiny model: what they write, and that a run goes on as if it had not stopped."""
+
+import asyncio
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from hira.cli import main as hira_main  # noqa: E402
+from hira.cli.shell import Shell  # noqa: E402
+from hira.cli.training import main  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.demo import world  # noqa: E402
+from hira.trainers.demo.lessons import played, taught  # noqa: E402
+from hira.trainers.demo.model import model  # noqa: E402
+from hira.trainers.demo.run import DAY, Demo  # noqa: E402
+from hira.trainers.demo.teacher import Faults  # noqa: E402
+from hira.trainers.lessons import spoken  # noqa: E402
+
+torch.set_num_threads(1)
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+
+
+class Place:
+    """A folder with documents, questions, conversations and a random model, and a command line in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        here = world.made(0)
+        here.write(folder / "documents")
+        problems = here.problems(held_out=False)[:4]
+        rollouts = asyncio.run(
+            played(folder / "documents", Demo(folder).workflow, problems, 1, 0, Faults(0, 0, 0), DAY)
+        )
+        tokenizer = taught(rollouts, problems).tokenizer
+        model(tokenizer, 0).save_pretrained(folder / "model")
+        tokenizer.save_pretrained(folder / "model")
+        self._write("questions.jsonl", [{"question": one.question, "answer": one.references[0]} for one in problems])
+        self._write(
+            "conversations.jsonl",
+            [
+                {
+                    "conversation": name,
+                    "role": one.role,
+                    "messages": [{"role": said.role, "content": str(said.text)} for said in spoken(one)],
+                }
+                for record in rollouts
+                for name, one in record.trajectories.items()
+            ],
+        )
+
+    def _write(self, name: str, lines: list[dict[str, object]]) -> None:
+        (self.folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def __call__(self, command: str, *given: str) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        shell = Shell(io.StringIO(), out, err, {}, self.folder, self.folder)
+        common = [
+            "model.name=model",
+            'settings.docs=["documents"]',
+            "settings.sandbox=off",
+            "model.bits=32",
+            "model.rank=2",
+        ]
+        return main([command, *common, *given], shell), out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+GRPO = (
+    "data.train=questions.jsonl", "data.held_out=questions.jsonl", "workflow.max_subtasks=1", "workflow.worker_calls=1",
+    "rollouts.questions=2", "rollouts.attempts=2", "rollouts.window=256", "train.steps=2", "train.save_every=1",
+    "train.lr=0.01", 'model.adapters={planner="planner", "*"="worker"}', "out=run",
+)  # fmt: skip
+
+
+def weights(folder: Path) -> dict[str, dict[str, object]]:
+    return {path.parent.name: load_file(path) for path in folder.glob("adapters/*/adapter_model.safetensors")}
+
+
+def test_grpo_leaves_adapters_profile_and_page_and_goes_on_exactly(place: Place) -> None:
+    code, out, err = place("grpo", *GRPO)
+    assert code == 0, err
+    run = place.folder / "run"
+    assert out == f'hira ask "…" --profile {run}\n'
+    before = weights(run)
+    assert set(before) == {"planner", "worker"}
+    told = [one for one in records.read(run / "metrics.jsonl") if "loss" in one]
+    assert [one["step"] for one in told] == [1, 2]
+    assert (run / "dashboard.html").is_file()
+    shutil.rmtree(run / "checkpoint-2")
+    shutil.rmtree(run / "adapters")
+    code, _, err = place("grpo", *GRPO)
+    assert code == 0, err
+    assert "going on" in err
+    for name, own in weights(run).items():
+        assert all(torch.equal(value, before[name][key]) for key, value in own.items()), name
+    assert [one["step"] for one in records.read(run / "exams.jsonl")] == [0, 2]
+    code, _, err = place("grpo", *GRPO, "train.lr=0.02")
+    assert code == 2
+    assert "another 'train'" in err
+    shell = Shell(io.StringIO(), said := io.StringIO(), io.StringIO(), {}, place.folder, place.folder)
+    hira_main(["ask", "Who?", "--profile", "run", "--docs", "documents", "--json", "--quiet"], shell)
+    assert json.loads(said.getvalue())["workflow"] == "matpo"
+
+
+def test_sft_learns_conversations_and_its_adapter_is_gone_on_with(place: Place) -> None:
+    code, out, err = place(
+        "sft", "sft.conversations=conversations.jsonl", "sft.steps=6", "sft.batch=4", "sft.lr=0.02", "out=cold"
+    )
+    assert code == 0, err
+    adapter = place.folder / "cold" / "adapters" / "default"
+    assert out == f"hira-train grpo … model.start.default={adapter}\n"
+    losses = [one["loss"] for one in records.read(place.folder / "cold" / "sft" / "default" / "metrics.jsonl")]
+    assert losses[-1] < losses[0]
+    code, _, err = place("sft", "sft.conversations=questions.jsonl", "out=other")
+    assert code == 2
+    assert "line 1 is no conversation" in err
+    code, _, err = place("sft", "out=third")
+    assert "there is nothing to learn from" in err
+    code, _, err = place("grpo", "data.train=questions.jsonl", f"model.start.default={place.folder}", "out=fourth")
+    assert code == 2
+    assert "there is no adapter in" in err
+
+
+def test_a_model_that_is_not_there_or_has_no_chat_template_is_told_of(place: Place) -> None:
+    code, _, err = place("grpo", "data.train=questions.jsonl", "model.name=./nowhere", "out=a")
+    assert code == 2
+    assert "./nowhere" in err
+    (place.folder / "model" / "chat_template.jinja").unlink()
+    code, _, err = place("grpo", "data.train=questions.jsonl", "out=b")
+    assert code == 2
+    assert "no chat template" in err
