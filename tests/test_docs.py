@@ -282,13 +282,31 @@ def test_workflows_lists_every_workflow_with_its_options_and_roles() -> None:
 
 def test_cli_has_a_section_for_every_command() -> None:
     (commands,) = [action for action in parser("0")._actions if isinstance(action, argparse._SubParsersAction)]
-    headings = re.findall(r"^## hira (\w+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(r"^## hira ([\w-]+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(headings) == set(commands.choices)
 
 
 @pytest.mark.parametrize(
     "command",
-    ["ask", "compare", "doctor", "eval", "mcp", "report", "rubric", "runs", "show", "resume", "replay", "verify", "trace"],
+    [
+        "ask",
+        "compare",
+        "doctor",
+        "eval",
+        "mcp",
+        "report",
+        "rubric",
+        "runs",
+        "show",
+        "resume",
+        "replay",
+        "verify",
+        "trace",
+        "serve",
+        "init",
+        "completion",
+        "support-bundle",
+    ],
 )
 def test_cli_names_every_flag_and_nothing_else(command: str) -> None:
     told = {flag for row in rows("cli.md", f"## hira {command}") for flag in re.findall(r"--?[a-z][\w-]*", row[0])}

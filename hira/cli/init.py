@@ -23,8 +23,9 @@ KEYS = ("HIRA_API_KEY", "OPENAI_API_KEY")
 SOME = 5
 READ = 20_000
 NO_SUBJECT = "At In On For With By If When Where What Who Which How There It This That These Those Each Every No Not As"
+_SUBJECT = r"(?:The )?[A-Z][\w'-]+(?: (?!that\b|which\b|who\b)[\w'-]+){0,3}?"
 SENTENCE = re.compile(
-    rf"^(?!(?:{'|'.join(NO_SUBJECT.split())})\b)((?:The )?[A-Z][\w'-]+(?: [\w'-]+){{0,3}}?) (is|was|are|were) [^.?!\n]{{12,}}[.]",
+    rf"^(?!(?:{'|'.join(NO_SUBJECT.split())})\b)({_SUBJECT}) (is|was|are|were) [^.?!\n]{{12,}}[.]",
     re.MULTILINE,
 )
 HEAD = """# What hira works with in this folder. Flags and HIRA_* variables win over it; hira doctor tells what holds.

@@ -1,0 +1,80 @@
+"""Builds the documentation's site from these pages: `pip install '.[docs]' && python docs/site.py`.
+
+Strict: a link or an anchor that leads nowhere, a page that no menu leads to, and a built page that would ask anything
+of another host are errors. Nothing is fetched. Links to files outside docs/ are told as paths, since no site has them.
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./[^)\s]+|decisions)\)")
+FENCE = re.compile(r"^(```\w*) [^\n`]+$", re.MULTILINE)
+LOADED = re.compile(r"""<(?:script|img|iframe|source|audio|video|embed)\b[^>]*?\ssrc=["']?(?:https?:)?//"""
+                    r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preconnect|icon|preload|modulepreload))[^>]*?href=["']?(?:https?:)?//"""
+                    r"""|url\(["']?(?:https?:)?//|@import\s+["'](?:https?:)?//""")  # fmt: skip
+
+
+def prepared(page: Path, text: str) -> str:
+    """The page as the site has it: marks of the tests left out of fences, what lies outside docs/ named by its path."""
+
+    def told(link: re.Match[str]) -> str:
+        target = (page.parent / link[2]).resolve()
+        if link[2] != "decisions" and target.is_relative_to(DOCS):
+            return link[0]
+        label, path = link[1], target.relative_to(ROOT).as_posix()
+        return f"`{path}`" if label.strip("`") in (path, Path(path).name) else f"{label} (`{path}`)"
+
+    return OUTSIDE.sub(told, FENCE.sub(r"\1", text))
+
+
+def copied(to: Path) -> None:
+    for path in sorted(DOCS.rglob("*")):
+        if path.suffix in (".md", ".png", ".svg"):
+            target = to / path.relative_to(DOCS)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix == ".md":
+                target.write_text(prepared(path, path.read_text(encoding="utf-8")), encoding="utf-8")
+            else:
+                shutil.copyfile(path, target)
+
+
+def built(out: Path) -> None:
+    """Build into `out`. Raises `SystemExit` with what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        copied(work / "docs")
+        settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+        (work / "mkdocs.yml").write_text(settings.replace("paths: [.]", f"paths: [{ROOT}]"), encoding="utf-8")
+        if lost := [path.name for path in (work / "docs").rglob("*.md")
+                    if path.relative_to(work / "docs").as_posix() not in settings]:  # fmt: skip
+            raise SystemExit(f"no menu of mkdocs.yml leads to {', '.join(lost)}")
+        command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(work / "mkdocs.yml")]
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+        if done.returncode:
+            raise SystemExit(f"{done.stdout}\n{done.stderr}")
+        asking = [f"{page.name}: {found[0][:120]}" for page in (work / "site").rglob("*")
+                  if page.suffix in (".html", ".css")
+                  for found in [LOADED.search(page.read_text(encoding="utf-8"))] if found]  # fmt: skip
+        if asking:
+            raise SystemExit("the site would ask other hosts:\n" + "\n".join(asking))
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(work / "site", out)
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser(description="Build the documentation's site.")
+    flags.add_argument("--out", default="site", help="the folder, made anew (site)")
+    out = Path(flags.parse_args().out).resolve()
+    built(out)
+    sys.stdout.write(f"{out}/index.html: {len(list(out.rglob('*.html')))} pages\n")
+
+
+if __name__ == "__main__":
+    main()
