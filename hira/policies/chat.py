@@ -264,7 +264,23 @@ def _counted(request: Request, parts: Parts) -> Usage:
     return Usage(1, sum(count(message.text) for message in request.messages), count(said))
 
 
-def was_cut(parts: Parts, request: Request) -> str:
+def noted(parts: Parts, request: Request, model: str) -> dict[str, str]:
+    """What the person should know of the endpoint by this reply, by kind."""
+    told = {"cut": _was_cut(parts, request)}
+    if parts.finish is None:
+        told["finish"] = "the endpoint does not say how its replies end: one that was cut off is not noticed"
+    if _another(parts.model, model):
+        told["model"] = f"{gist(parts.model, 60)} answers in place of {model}"
+    return {kind: text for kind, text in told.items() if text}
+
+
+def _another(said: str, model: str) -> bool:
+    """Whether the endpoint names another model than was asked for, and not only its release, owner or file."""
+    names = [name.lower().rpartition("/")[2] for name in (said, model)]
+    return all(names) and names[0] not in names[1] and names[1] not in names[0]
+
+
+def _was_cut(parts: Parts, request: Request) -> str:
     """What to say if the server cannot have read the whole prompt, by what it counted; empty if it can."""
     read = _whole((parts.usage or {}).get("prompt_tokens"))
     if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting

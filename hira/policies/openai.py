@@ -17,7 +17,7 @@ import httpx
 import openai
 
 from hira.errors import BadReply, EndpointError, ToolsRefused, UsageError
-from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, parts_of, was_cut
+from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, noted, parts_of
 from hira.policies.client import DirectClient
 from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
 from hira.policies.probe import missing
@@ -70,7 +70,7 @@ class OpenAIPolicy:
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key
         self._model = model
-        self._cut = ""
+        self._noted: dict[str, str] = {}
         self._refused = known_at(self.base_url, model)
         self._timeout = timeout
         self._continuation = continuation
@@ -109,8 +109,8 @@ class OpenAIPolicy:
                 error.args = (error.what,)
             raise learned(error, request, self._refused, where=self.where) from None
         completion = completion_of(parts, request, where=self.where)
-        self._cut = self._cut or was_cut(parts, request)
-        return replace(completion, notes=(self._cut,)) if self._cut else completion
+        self._noted = noted(parts, request, self._model) | self._noted  # the first of a kind stays
+        return replace(completion, notes=tuple(self._noted.values())) if self._noted else completion
 
     async def aclose(self) -> None:
         await self._transport.aclose()

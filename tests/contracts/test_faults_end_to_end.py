@@ -23,7 +23,7 @@ from hira.policy import Completion, Policy, Request
 from hira.replay import replay
 from hira.settings import Settings
 from hira.testing import Endpoint, calling
-from hira.testing.faults import FAULTS
+from hira.testing.faults import FAULTS, Fault, error, refuses
 
 QUESTION = "When was ASEAN founded?"
 ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
@@ -186,6 +186,40 @@ async def test_an_odd_reply_in_place_of_a_record_is_asked_for_again(fault: str, 
     with Endpoint(script(), faults=lambda number: fault if number == DISTIL else "") as endpoint:
         run, _ = await asked(endpoint.base_url, docs)
     assert (code(run), run.answer.text) == (OK, ANSWER)
+
+
+NOTED = {
+    "finish-null": "the endpoint does not say how its replies end",
+    "model-echo": "another-model answers in place of scripted",
+}
+
+
+@pytest.mark.parametrize("fault", NOTED)
+async def test_what_an_endpoint_leaves_open_is_told_once_and_recorded(fault: str, docs: Path, tmp_path: Path) -> None:
+    with Endpoint(script(), faults=lambda number: fault if number in (EXPERT, DISTIL) else "") as endpoint:
+        run, heard = await asked(endpoint.base_url, docs, journal=tmp_path / "j.sqlite")
+    assert (code(run), run.answer.text) == (OK, ANSWER)
+    assert len([text for text in heard if NOTED[fault] in text]) == 1
+    journal = Journal(tmp_path / "j.sqlite")
+    called = [call for call in journal.calls(run.id) if call.kind == "policy"]
+    models = {"another-model", "scripted"} if fault == "model-echo" else {"scripted"}
+    assert ({call.name for call in called}, {call.result["model"] for call in called}) == ({"scripted"}, models)
+    journal.close()
+
+
+async def test_a_model_is_the_same_by_its_release_its_owner_and_its_file(docs: Path) -> None:
+    for said in ("scripted-2026-01-01", "owner/scripted", "/models/Scripted.gguf", "", "scripted"):
+        named = Fault(alter=lambda reply, said=said: reply | {"model": said})
+        with Endpoint(script(), faults=lambda number, named=named: named if number == DISTIL else "") as endpoint:
+            _, heard = await asked(endpoint.base_url, docs)
+        assert not [text for text in heard if "in place of" in text]
+
+
+async def test_a_limit_that_stays_is_told_with_status_reason_and_the_number_of_the_request(docs: Path) -> None:
+    limit = refuses(429, error("slow down"), x_request_id="req_9", retry_after_ms="1")
+    with Endpoint(script(), faults=lambda _: limit) as endpoint:
+        run, _ = await asked(endpoint.base_url, docs)
+    assert "429: slow down (request req_9)" in run.answer.error
 
 
 @pytest.mark.parametrize("dialect", ["native", "tags"])
