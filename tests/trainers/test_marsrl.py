@@ -1,0 +1,237 @@
+"""The MarsRL recipe with real weights: synchronous and through the pipeline, stopped and resumed, some roles frozen."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from peft import LoraConfig, get_peft_model  # noqa: E402
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers  # noqa: E402
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402
+
+from hira.dialects import DIALECTS  # noqa: E402
+from hira.errors import HiraError  # noqa: E402
+from hira.events import Events, Reader  # noqa: E402
+from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.template import Template  # noqa: E402
+from hira.policy import Sampling  # noqa: E402
+from hira.rewards.accuracy import ByWords  # noqa: E402
+from hira.rewards.match import exact  # noqa: E402
+from hira.team import Part, Team  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.agentic import Agentic  # noqa: E402
+from hira.trainers.credit import Credit, marsrl  # noqa: E402
+from hira.trainers.gate import Gate  # noqa: E402
+from hira.trainers.grpo import RoleTrainer  # noqa: E402
+from hira.trainers.live import LivePolicy  # noqa: E402
+from hira.trainers.pipelined import SCHEDULE, PipelinedCollector  # noqa: E402
+from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
+from hira.trainers.schedule import Limits  # noqa: E402
+from hira.trainers.segments import Segmented  # noqa: E402
+from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.trajectory import Rollout  # noqa: E402
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+torch.set_num_threads(1)
+SAID = (r"\boxed{4}", r"\boxed{5}", "\nVerdict: correct", "\nVerdict: incorrect", "so")
+ADAPTERS = {"solver": "one", "verifier": "two", "corrector": "three"}
+PROBLEMS = [Problem(f"p{at}", f"{at} + {4 - at}?", ("4",)) for at in range(4)]
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    """A vocabulary of what may be said; every other word is one and the same."""
+    made = Tokenizer(models.WordLevel({"<pad>": 0, "<eos>": 1, "<word>": 2}, unk_token="<word>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.add_tokens([AddedToken(one, normalized=False) for one in SAID])
+    found: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=made, pad_token="<pad>", eos_token="<eos>", unk_token="<word>"
+    )
+    found.chat_template = "{% for message in messages %}{{ message.content }} {% endfor %}"
+    return found
+
+
+def model() -> Any:
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=3 + len(SAID),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=1024,
+        initializer_range=0.1,
+        tie_word_embeddings=False,
+        pad_token_id=0,
+        eos_token_id=1,
+    )
+    lora = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
+    wrapped = get_peft_model(Qwen2ForCausalLM(config), lora, adapter_name="one")
+    wrapped.add_adapter("two", lora)
+    wrapped.add_adapter("three", lora)
+    return wrapped
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """As `learned` makes rollouts in a pipeline."""
+
+    limits: Limits = field(default_factory=lambda: Limits(problems=8, least=12, staleness=2))
+    segment: int | None = None
+
+
+def learned(
+    folder: Path,
+    made: Any,
+    *,
+    steps: int,
+    pipeline: Pipeline | None = None,
+    credit: Credit = marsrl,
+    resume: bool = False,
+    stop: int = 1000,
+    roles: frozenset[str] | None = None,
+    kept: list[Collected] | None = None,
+) -> list[dict[str, Any]]:
+    """A run of so many steps, or until the update `stop`; what was told of each."""
+    words, gate = tokenizer(), Gate()
+    engine = BatchingEngine(made, Template(words), seed=0)
+    behind = Segmented(engine, gate, pipeline.segment) if pipeline else engine
+    part = Part(LivePolicy("tiny", words, behind, ADAPTERS), Sampling(max_tokens=5), DIALECTS["tags"])
+
+    @asynccontextmanager
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+        yield Team({"*": part}, Rollout(run, problem.question, "marsrl"), Events(reader))
+
+    with asyncio.Runner() as runner:
+        own = Rollouts(opened, None, PROBLEMS, ByWords(exact), questions=4, attempts=8)  # type: ignore[arg-type]
+        agentic = Agentic(own, roles=roles)
+        piped = PipelinedCollector(
+            runner, agentic, pipeline.limits, gate, folder, paused=engine.paused, updated=engine.updated
+        ) if pipeline else None  # fmt: skip
+        collector = piped or Collector(runner, agentic, engine.paused)
+
+        def collect(update: int) -> Collected:
+            if update == stop:
+                raise KeyboardInterrupt
+            found = collector(update)
+            if kept is not None:
+                kept.append(found)
+            return found
+
+        updates = Updates(steps=steps, learning_rate=0.02, adapters=ADAPTERS, save_every=2, checkpointing=False, keep=5,
+                          old="sampler" if pipeline else "trainer")  # fmt: skip
+        run = RoleTrainer(
+            made, words, updates, collect, credit, folder, updated=piped.updated if piped else engine.updated
+        )
+        try:
+            run.run(resume=resume)
+        finally:
+            if piped:
+                piped.close()
+    return [one for one in records.read(folder / records.METRICS) if "reward" in one]
+
+
+def weights(made: Any, adapter: str) -> dict[str, Any]:
+    return {name: one.detach().clone() for name, one in made.named_parameters() if f".{adapter}." in name}
+
+
+def rise(told: list[dict[str, Any]], name: str, of: int = 4) -> float:
+    """By how much a figure rose from its first values to its last."""
+    values = [one[name] for one in told if name in one]
+    return float(sum(values[-of:]) / of - sum(values[:of]) / of)
+
+
+def test_all_roles_learn_in_groups_of_one_input(tmp_path: Path) -> None:
+    kept: list[Collected] = []
+    told = learned(tmp_path, model(), steps=16, kept=kept)
+    assert rise(told, "solver/reward") > 0.3
+    assert rise(told, "corrector1/reward") > 0.2
+    assert rise(told, "verifier1/unreadable") < -0.2
+    assert all(one.get("solver/sampler_drift", 0.0) < 1e-4 for one in told)
+    for group in (group for one in kept for group in one.groups):
+        assert len(group.attempts) == 8
+        assert len({row.input for attempt in group.attempts for row in attempt.rows}) == 1
+    assert {"solver", "verifier", "corrector"} <= {
+        row.role for one in kept for group in one.groups for attempt in group.attempts for row in attempt.rows
+    }
+
+
+def test_the_solver_learns_in_the_pipeline_too(tmp_path: Path) -> None:
+    told = learned(tmp_path, model(), steps=20, pipeline=Pipeline())
+    assert sum(one["staleness"] for one in told) > 0
+    assert rise(told, "solver/reward", 2) > 0.3
+
+
+@pytest.mark.parametrize("segment", [None, 1])
+def test_the_pipeline_trains_complete_groups_once_and_no_token_that_is_too_old(
+    segment: int | None, tmp_path: Path
+) -> None:
+    kept: list[Collected] = []
+    told = learned(tmp_path, model(), steps=8, pipeline=Pipeline(segment=segment), kept=kept)
+    assert max(one["staleness/most"] for one in told) in (1, 2)
+    rows = [(at, row) for at, one in enumerate(kept) for group in one.groups for a in group.attempts for row in a.rows]
+    assert {len(group.attempts) for one in kept for group in one.groups} == {8}
+    assert all(at - 2 <= int(row.model.rpartition("@")[2]) <= at for at, row in rows)
+    assert len({(row.rollout, row.conversation) for _, row in rows}) == len(rows)
+    assert all(len(one.groups) >= 12 for one in kept)
+
+
+def test_a_run_that_was_stopped_goes_on_as_it_would_have(tmp_path: Path) -> None:
+    whole = learned(tmp_path / "whole", model(), steps=4)
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path / "parts", model(), steps=4, stop=3)
+    parts = learned(tmp_path / "parts", model(), steps=4, resume=True)
+    for name in ("reward", "tokens", "solver/reward", "verifier1/reward", "verifier/advantage_size"):
+        assert [one.get(name) for one in parts] == pytest.approx([one.get(name) for one in whole], abs=1e-4), name
+
+
+def test_a_pipeline_that_was_stopped_begins_again_what_was_under_way(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path, model(), steps=6, stop=5, pipeline=Pipeline())
+    before = {one["step"]: one for one in records.read(tmp_path / SCHEDULE)}
+    kept: list[Collected] = []
+    told = learned(tmp_path, model(), steps=6, resume=True, pipeline=Pipeline(), kept=kept)
+    assert [one["step"] for one in told] == list(range(1, 7))
+    after = {one["step"]: one for one in records.read(tmp_path / SCHEDULE)}
+    assert list(after) == list(range(1, 7))
+    assert [after[step] for step in range(1, 5)] == [before[step] for step in range(1, 5)]
+    begun = {
+        int(row.rollout.split("-")[0]) for one in kept for group in one.groups for a in group.attempts for row in a.rows
+    }
+    assert set(before[4]["under_way"]) <= begun | set(after[6]["under_way"])
+    assert min(begun) >= min([*before[4]["under_way"], before[4]["next"]])
+
+
+@pytest.mark.parametrize(
+    ("roles", "moved", "frozen"), [({"solver"}, "one", "two"), ({"verifier", "corrector"}, "two", "one")]
+)
+def test_only_the_roles_that_are_trained_change(roles: set[str], moved: str, frozen: str, tmp_path: Path) -> None:
+    """MarsRL-S and MarsRL-VC, section 4.3."""
+    made = model()
+    before = weights(made, moved) | weights(made, frozen)
+    learned(tmp_path, made, steps=6, roles=frozenset(roles), credit=partial(marsrl, roles=roles))
+    assert all(torch.equal(one, before[name]) for name, one in weights(made, frozen).items())
+    assert any(not torch.equal(one, before[name]) for name, one in weights(made, moved).items())
+
+
+def test_a_pipeline_whose_policy_is_down_says_so(tmp_path: Path) -> None:
+    async def failing(*_: Any) -> None:
+        raise HiraError("the search is down")
+
+    class Down(Agentic):
+        begin = failing  # type: ignore[assignment]
+
+    with asyncio.Runner() as runner:
+        own = Rollouts(None, None, PROBLEMS, ByWords(exact))  # type: ignore[arg-type]
+        collector = PipelinedCollector(runner, Down(own), Limits(), Gate(), tmp_path)
+        with pytest.raises(HiraError, match="the search is down"):
+            collector(0)
+        collector.close()

@@ -1,0 +1,131 @@
+"""`recipe = "marsrl"` from a configuration: two updates of a tiny model, with documents, killed and gone on with."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from tiny_hf import tiny_model, tiny_tokenizer  # noqa: E402
+
+from hira.errors import UsageError  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.assembling import Plan, credit_of, planned  # noqa: E402
+from hira.trainers.configuration import load  # noqa: E402
+from hira.trainers.group import Attempt, Group  # noqa: E402
+from hira.trainers.reinforcing import reinforced, stages_of  # noqa: E402
+from hira.trainers.rows import Row  # noqa: E402
+from hira.trainers.schedule import Limits  # noqa: E402
+from hira.trainers.stages import Stages  # noqa: E402
+from hira.trainers.training import Training  # noqa: E402
+from hira.trainers.update import Updates  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")
+SLOW = pytest.mark.slow
+PIPELINE = {"marsrl.staleness": 2, "marsrl.groups": 2, "marsrl.problems": 2, "marsrl.segment": 64}
+
+
+def plan(folder: Path, **overrides: Any) -> Plan:
+    values = {
+        "recipe": "marsrl",
+        "model.name": str(folder / "model"),
+        "data.train": "questions.jsonl",
+        "data.held_out": "questions.jsonl",
+        "rollouts.questions": 2,
+        "rollouts.attempts": 3,
+        "rollouts.window": 4096,
+        "settings.docs": '["docs"]',
+        "settings.max_tokens": 100_000,
+        "train.steps": 2,
+        "train.lr": 0.01,
+        "train.checkpointing": "false",
+        "train.save_every": 1,
+        **overrides,
+    }
+    return planned(load(None, [f"{name}={value}" for name, value in values.items()]), folder, {}, folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    words = tiny_tokenizer(window=4096)
+    made = tiny_model(words, window=4096)
+    made.save_pretrained(tmp_path / "model")
+    words.save_pretrained(tmp_path / "model")
+    questions = [f'{{"question": "Where does river {at} rise?", "answer": "in the hills"}}' for at in range(3)]
+    (tmp_path / "questions.jsonl").write_text("\n".join(questions))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nRiver 1 rises in the hills.\n")
+    return tmp_path
+
+
+def test_stages_the_pipeline_and_the_roles_come_from_the_configuration(folder: Path) -> None:
+    assert stages_of(plan(folder)) == Stages()
+    found = stages_of(plan(folder, **PIPELINE, **{"marsrl.picks": 3, "marsrl.sampling": "random"}))
+    assert found == Stages(3, "random", limits=Limits(2, 2, 2, 4), segment=64)
+    only = plan(folder, **{"marsrl.roles": '["solver"]', "workflow.search": "false"})
+    assert stages_of(only) == Stages(roles=frozenset({"solver"}), search=False)
+    assert stages_of(plan(folder, recipe="grpo")) is None
+
+
+def test_credit_is_of_the_chosen_roles_and_masks_what_is_mastered(folder: Path) -> None:
+    def group(role: str) -> Group:
+        rows = [Row("q", str(at), role, role, (1,), (2, 3), (1, 1), (-0.001, -0.1)) for at in range(2)]
+        return Group(role, tuple(Attempt(at, (row,), float(at)) for at, row in enumerate(rows)))
+
+    given = [group("solver"), group("verifier")]
+    both = credit_of(plan(folder))(given)
+    assert {one.row.role for one in both.rows} == {"solver", "verifier"}
+    assert sorted(one.row.mask for one in both.rows) == [(0, 1), (0, 1), (1, 1), (1, 1)]
+    only = credit_of(plan(folder, **{"marsrl.roles": '["verifier"]', "marsrl.masking": "false"}))(given)
+    assert [(one.row.role, one.row.mask) for one in only.rows] == [("verifier", (1, 1))] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("marsrl.roles", '["planner"]'), ("marsrl.sampling", "best"), ("marsrl.pick", 2)]
+)
+def test_what_cannot_be_is_refused(name: str, value: object, folder: Path) -> None:
+    with pytest.raises(UsageError):
+        plan(folder, **{name: value})
+
+
+def test_a_pipeline_needs_the_samplers_log_probabilities(tmp_path: Path) -> None:
+    never: Any = None
+    run = Training(
+        "m", never, never, never, never, (), never, never, Updates(), tmp_path, stages=Stages(limits=Limits())
+    )
+    with pytest.raises(UsageError, match="older weights"):
+        run.run()
+
+
+@SLOW
+@pytest.mark.parametrize("more", [{}, PIPELINE], ids=["synchronous", "pipeline"])
+def test_two_updates_and_on_after_a_kill_between_them(more: dict[str, Any], folder: Path) -> None:
+    def told(name: str) -> list[dict[str, Any]]:
+        return [one for one in records.read(folder / name / records.METRICS) if "solver/reward" in one]
+
+    reinforced(plan(folder, **more, out="whole"))
+    whole = told("whole")
+    assert [one["step"] for one in whole] == [1, 2]
+    assert all(one["infra_failed"] == one["unscored"] == one["problems_lost"] == 0 for one in whole)
+    assert all(one["solver/groups"] >= 1 for one in whole)
+
+    class Killed(Exception):
+        """The process is gone."""
+
+    def stop(one: Any) -> None:
+        if one.get("step") == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        reinforced(plan(folder, **more, out="parts"), stepped=stop)
+    reinforced(plan(folder, **more, out="parts"), resume=True)
+    parts = told("parts")
+    assert [one["step"] for one in parts] == [1, 2]
+    if not more:
+        assert [one["tokens"] for one in parts] == [one["tokens"] for one in whole]
+        assert [one["reward"] for one in parts] == pytest.approx([one["reward"] for one in whole], abs=1e-6)
+    assert (folder / "parts" / "adapters" / "default" / "adapter_config.json").is_file()
+    exams = records.read(folder / "parts" / "exams.jsonl")
+    assert [one["step"] for one in exams] == [0, 2]
