@@ -25,6 +25,9 @@ class Weights:
 
 
 def loaded(plan: Plan) -> Weights:
+    import torch
+
+    torch.manual_seed(plan.configuration.seed)  # new adapters begin at random
     part = plan.configuration.model
     lora = Lora(part.rank, part.alpha, part.targets, part.start)
     tokenizer, model = opened(part.name, list(part.adapters.values()), lora, bits=part.bits)
