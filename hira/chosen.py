@@ -19,6 +19,8 @@ GENERAL = ("max_subtasks", "parallel", "without")
 """Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
+MAY_BE_ZERO = frozenset({"pages", "papers"})
+"""Numbers of a workflow that may be 0; of all others there is at least one."""
 _NO_OPTIONS = frozenset({"name", "experts"})
 
 
@@ -60,10 +62,15 @@ def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> A
         fix = did_you_mean(option, has) if has else "it has none"
         raise UsageError(f"workflow {workflow!r} has no option {option!r}", fix=fix)
     try:
-        return TypeAdapter(has[option]).validate_python(value)
+        read = TypeAdapter(has[option]).validate_python(value)
     except ValidationError as error:
         says = error.errors(include_input=False)[0]["msg"].lower()
         raise UsageError(f"option {option!r} of workflow {workflow!r}: {says}", fix=f"it was {value!r}") from None
+    least = 0 if option in MAY_BE_ZERO else 1
+    if isinstance(read, int) and not isinstance(read, bool) and read < least:
+        what = f"option {option!r} of workflow {workflow!r}: {read} is too few"
+        raise UsageError(what, fix=f"give {least} or more")
+    return read
 
 
 def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:

@@ -11,6 +11,8 @@ from hira.errors import UsageError
 from hira.settings import Settings, load
 from hira.workflows import WORKFLOWS, HiRA
 from hira.workflows.bound import Sizes
+from hira.workflows.mars import MARS
+from hira.workflows.marsrl import MarsRL
 
 
 def from_command_line(tmp_path: Path, *words: str) -> Settings:
@@ -43,12 +45,33 @@ def test_options_of_files_and_of_the_command_line_are_merged(tmp_path: Path) -> 
         (["--set", "hira.turms=3"], "has no option 'turms'"),
         (["--set", "hira.parallel=many"], "option 'parallel' of workflow 'hira'"),
         (["--set", "parallel=3"], "names no option"),
+        (["--set", "hira.max_subtasks=-1"], "-1 is too few"),
+        (["--workflow", "mars", "--set", "mars.queries=0"], "0 is too few"),
+        (["--workflow", "marsrl", "--set", "marsrl.rounds=0"], "0 is too few"),
+        (["--workflow", "rag", "--set", "rag.pages=-1"], "-1 is too few"),
         (["--workflow", "hirra"], "unknown workflow 'hirra'"),
     ],
 )
 def test_an_option_that_is_wrong_is_named(tmp_path: Path, words: list[str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         made_workflow(from_command_line(tmp_path, *words))
+
+
+def test_a_workflow_may_read_no_page_behind_its_hits(tmp_path: Path) -> None:
+    workflow: Any = made_workflow(from_command_line(tmp_path, "--workflow", "rag", "--set", "rag.pages=0"))
+    assert workflow.pages == 0
+
+
+@pytest.mark.parametrize("limits", [{"rounds": 0}, {"passes": 0}, {"tries": -1}, {"rounds": -3}], ids=str)
+def test_marsrl_takes_no_limits_within_which_nothing_can_be_solved(limits: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="nothing can be solved so"):
+        MarsRL(**limits)
+
+
+@pytest.mark.parametrize("limits", [{"max_turns": 0}, {"queries": -1}], ids=str)
+def test_mars_takes_no_limits_within_which_nothing_can_be_found(limits: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="nothing can be found so"):
+        MARS(**limits)
 
 
 def test_a_role_of_another_workflow_may_stand_in_a_file_but_not_on_the_command_line(tmp_path: Path) -> None:

@@ -43,6 +43,9 @@ class MARS:
             raise UsageError(
                 f"a window of {self.window} tokens is too small for System 1", fix=f"give at least {LEAST}"
             )
+        if min(self.max_turns, self.queries) < 1:
+            what = f"{self.max_turns} turns of {self.queries} queries: nothing can be found so"
+            raise UsageError(what, fix="at least one of each")
 
     @property
     def roles(self) -> frozenset[str]:

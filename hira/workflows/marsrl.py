@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hira.agents.experts.simple_search import PAGES
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
+from hira.errors import UsageError
 from hira.events import Notice
 from hira.policy import Usage
 from hira.team import Team
@@ -29,6 +30,11 @@ class MarsRL:
     tries: int = 3
     search: bool = True
     name: str = "marsrl"
+
+    def __post_init__(self) -> None:
+        if min(self.passes, self.rounds, self.tries) < 1:
+            what = f"{self.passes} passes, {self.rounds} rounds, {self.tries} tries: nothing can be solved so"
+            raise UsageError(what, fix="at least one of each")
 
     @property
     def roles(self) -> frozenset[str]:
