@@ -37,6 +37,8 @@ class Data:
     items: tuple[Item, ...]
     docs: tuple[Path, ...] = ()
     metric: str = "match"
+    answered: bool = True
+    """Whether any question of the whole set has an answer to be held against."""
 
 
 def load(name: str, wanted: Wanted, folder: Path) -> Data:
@@ -51,11 +53,12 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
         path = folder / Path(file).expanduser() if equals else None
         if path and not path.exists():
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")
-        items = load_public(known, file=path, split=wanted.split, config=wanted.config)
-        return Data(known, chosen(items, wanted, known), metric=SETS[known].metric if known in SETS else "race")
+        found = load_public(known, file=path, split=wanted.split, config=wanted.config)
+        return Data(known, chosen(found, wanted, known), metric=SETS[known].metric if known in SETS else "race")
     path = folder / Path(name).expanduser()
     if path.is_file():
-        return Data(path.name, chosen(items_of(path, wanted.columns), wanted, name))
+        items = items_of(path, wanted.columns)
+        return Data(path.name, chosen(items, wanted, name), answered=any(item.answerable for item in items))
     if path.suffix in KINDS:
         raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
     raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, REPORTS]))
@@ -63,6 +66,9 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
 
 def chosen(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:
     """The items that are wanted, in the order of the set. The same seed draws the same ones."""
+    for flag, number in (("--sample", wanted.sample), ("--limit", wanted.limit)):
+        if number is not None and number < 1:
+            raise UsageError(f"{flag} {number} leaves no question", fix="ask for one or more")
     known = {item.category for item in items}
     if strange := [one for one in wanted.categories if one not in known]:
         raise UsageError(f"there is no category {strange[0]!r} in {name}", fix=did_you_mean(strange[0], sorted(known)))

@@ -117,11 +117,12 @@ def kind_of(answer: Answer) -> str:
 
 
 def read(path: Path) -> list[Record]:
-    """The records of a file; a last line that was cut off, because the machine went down, is left out."""
+    """The records of a file, of a question that two processes have asked the later one; a last line that was cut off,
+    because the machine went down, is left out."""
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").split("\n")  # what models write may hold other separators of lines
-    return list(_records([line for line in lines if line], path))
+    return list({(one.cell, one.id): one for one in _records([line for line in lines if line], path)}.values())
 
 
 def _records(lines: Iterable[str], path: Path) -> Iterator[Record]:

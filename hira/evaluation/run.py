@@ -27,6 +27,8 @@ from hira.settings import Settings
 from hira.spread import Spread
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
+HELD_AGAINST = ("rubric", "criteria", "reference")
+"""Columns of a set of reports that they are scored by."""
 Scorer = Callable[[Item, Answer], Awaitable[Score]]
 
 
@@ -40,6 +42,10 @@ class Plan:
     settings: Settings
     metric: str = "match"
     concurrency: int = 8
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1:
+            raise UsageError(f"{self.concurrency} questions at a time are none", fix="use --concurrency 1 or more")
 
     @property
     def total(self) -> int:
@@ -61,9 +67,14 @@ class Plan:
 
 
 def digest(items: Sequence[Item]) -> str:
-    """Names the questions and their answers: two sets with one digest are the same set."""
+    """Names the questions and all they are scored by: two sets with one digest are the same set."""
     told = json.dumps(
-        [[one.id, one.question, one.answers, one.every, one.category] for one in items], ensure_ascii=False
+        [
+            [one.id, one.question, one.answers, one.every, one.category, [one.meta.get(name) for name in HELD_AGAINST]]
+            for one in items
+        ],
+        ensure_ascii=False,
+        default=str,
     )
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 

@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
     for name, metres in {"Alta": 31, "Brava": 42}.items():
         (tmp_path / "docs" / f"{name}.txt").write_text(f"The tower of {name} is {metres} metres high.\n")
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(one) + "\n" for one in QUESTIONS))
+    (tmp_path / "misspelt.jsonl").write_text('{"question": "How high is the tower of Alta?", "answr": "31 metres"}\n')
     return tmp_path
 
 
@@ -88,6 +89,10 @@ def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) 
         (["eval", "q.jsonl", "--seeds", "0"], "0 seeds are none"),
         (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 subtasks are none"),
         (["eval", "q.jsonl", "--column", "question"], "names no column"),
+        (["eval", "q.jsonl", "--limit", "-1"], "--limit -1 leaves no question"),
+        (["eval", "q.jsonl", "--sample", "-1"], "--sample -1 leaves no question"),
+        (["eval", "q.jsonl", "--concurrency", "0"], "0 questions at a time are none"),
+        (["eval", "misspelt.jsonl"], "has an answer to hold the answers against"),
         (["eval", "diff", "docs", "docs"], "holds no evaluation"),
         (
             ["eval", "q.jsonl", "--metric", "rubric", "--judge", "m", "--base-url", "http://127.0.0.1:9"],

@@ -163,6 +163,13 @@ def test_a_record_is_read_back_whatever_separates_the_lines_of_an_answer(tmp_pat
     assert read(tmp_path / RECORDS) == kept
 
 
+def test_a_question_that_two_processes_asked_counts_once(tmp_path: Path) -> None:
+    lines = [record("hira/seed-0", 1, right).line for right in (True, False)]
+    (tmp_path / RECORDS).write_text("\n".join([*lines, lines[0], ""]), encoding="utf-8")
+    (one,) = read(tmp_path / RECORDS)
+    assert one.score.correct is True
+
+
 def test_failures_are_counted_by_their_kind() -> None:
     cell = Cell("hira")
     failed = [record(cell.name, at, False, status="failed", error="RateLimited: too many") for at in (1, 2)]
