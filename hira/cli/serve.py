@@ -35,10 +35,10 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         fix = "pip install 'hira[serve]'"
         raise UsageError("hira serve needs starlette and uvicorn, which are not installed", fix=fix) from None
     listening = _listening(host, PORT if args.port is None else args.port)
-    address = f"http://{host}:{listening.getsockname()[1]}"
+    address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
 
     async def served() -> None:
-        async with application(settings, hosts=LOCAL if is_loopback(host) else None) as app:
+        async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
             config = uvicorn.Config(app, log_level="warning", access_log=args.debug, timeout_graceful_shutdown=3)
             server = uvicorn.Server(config)
             if line := announced(app.state.crew):

@@ -1,0 +1,27 @@
+"""`hira serve` from the command line: by which names it may be called."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
+def test_the_address_that_it_tells_is_one_by_which_it_answers(tmp_path: Path, host: str) -> None:
+    command = [sys.executable, "-m", "hira", "serve", "--host", host, "--port", "0", "--model", "offline"]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environ) as server:
+        try:
+            assert server.stderr is not None
+            told = (re.search(r"endpoint: (http://\S+/v1)", line) for line in server.stderr)
+            found = next(filter(None, told))
+            assert httpx.get(f"{found[1]}/models", trust_env=False).status_code == 200
+            elsewhere = httpx.get(f"{found[1]}/models", headers={"host": "example.org"}, trust_env=False)
+            assert elsewhere.status_code == 403
+        finally:
+            server.terminate()
