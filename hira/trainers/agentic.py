@@ -7,7 +7,8 @@ own, with its status, its seed and its deadline.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from hira.agents.marsrl import steps
@@ -89,7 +90,8 @@ class Agentic:
     output is made; its reward is the accuracy of solutions and its workflow is not used.
 
     `picks` outputs of a step go on, chosen by the `strategy`. Only steps of `roles` are trained, None for all: no step
-    is sampled after their last. `search` shows all roles what is found for the question.
+    is sampled after their last. `search` shows all roles what is found for the question. `lost` are problems that could
+    not be posed since the last update, `sampled` counts outputs.
     """
 
     rollouts: Rollouts
@@ -98,6 +100,7 @@ class Agentic:
     roles: frozenset[str] | None = None
     search: bool = True
     lost: list[Played] = field(default_factory=list)
+    sampled: int = 0
     _gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,6 +132,7 @@ class Agentic:
         named = replace(problem, id=name_of(problem, asked.step, group))
         async with self._gate:
             played = await made.play(named, update, number)
+        self.sampled += 1
         return Output(asked, played, answering.solution, answering.review)
 
     def followed(self, outputs: Sequence[Output], problem: Problem, update: int) -> tuple[Input, ...]:
@@ -160,8 +164,25 @@ class Agentic:
         """The groups of the update with that number, all steps of all its problems."""
         own = self.rollouts
         asked = chosen(own.problems, update, own.questions, own.seed)[own.share[0] :: own.share[1]]
-        groups = await together([self.through(problem, update) for problem in asked])
+        async with self.telling():
+            groups = await together([self.through(problem, update) for problem in asked])
         return self.collected([one for many in groups for one in many])
+
+    @asynccontextmanager
+    async def telling(self) -> AsyncIterator[None]:
+        """Tell now and then how far it is, and which calls wait longest."""
+        beat = asyncio.create_task(self._beat())
+        try:
+            yield
+        finally:
+            beat.cancel()
+
+    async def _beat(self) -> None:
+        own = self.rollouts
+        while True:
+            await asyncio.sleep(own.deadlines.heartbeat)
+            waiting = own.underway.told()
+            own.tell(f"{self.sampled} outputs sampled" + (f"; waiting: {waiting}" if waiting else ""))
 
     def collected(self, groups: "Sequence[Made]") -> Collected:
         """Groups as the trainer takes them. Raises where going on would train on nothing but failures."""

@@ -76,8 +76,9 @@ class PipelinedCollector:
         schedule = self.schedule = self.schedule or self._begun(update)
         self.gate.open()
         schedule.updated(update)
-        batch = await schedule.take()
-        await self.gate.close()
+        async with self.agentic.telling():
+            batch = await schedule.take()
+            await self.gate.close()
         made = [Made(one.name, self.problem(one.problem), one.outputs) for one in batch]
         collected = self.agentic.collected(made)
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}

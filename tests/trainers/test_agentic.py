@@ -11,6 +11,7 @@ from hira.events import Events, Reader
 from hira.policy import Completion, Request, Tokens, Watch
 from hira.rewards.accuracy import ByWords
 from hira.rewards.match import exact
+from hira.rewards.reward import Score
 from hira.rewards.verdict import of_solution, of_verdict
 from hira.team import Team
 from hira.testing import team_of
@@ -18,7 +19,7 @@ from hira.trainers.agentic import Agentic, Made
 from hira.trainers.credit import marsrl
 from hira.trainers.group import Attempt, Group
 from hira.trainers.parts import Input
-from hira.trainers.rollouts import Problem, Rollouts
+from hira.trainers.rollouts import Deadlines, Problem, Rollouts
 from hira.trainers.rows import Row
 from hira.trainers.sampling import Strategy, picks
 from hira.trajectory import Rollout
@@ -230,6 +231,29 @@ async def test_a_reply_of_thought_alone_is_the_agents_fault_and_a_dead_server_is
     assert [one.played.attempt.status for one in first.outputs] == ["infra_failed", "agent_failed", "ok", "ok"]
     assert rewards(first) == [None, 0.0, 1.0, 1.0]
     assert sum(one.goes_on for one in first.outputs) == 2
+
+
+async def test_a_solution_that_could_not_be_judged_counts_for_nothing_and_nobody_verifies_it() -> None:
+    async def down(rollout: Rollout, references: tuple[str, ...]) -> Score:
+        del references
+        return Score(None) if "maybe" in rollout.answer else Score(0.5)
+
+    made = agentic(lambda name, at: GOOD if "verifier" in name else (r"\boxed{maybe}", WRONG)[at == 3])
+    made.rollouts.reward = down
+    groups = await through(made)
+    assert rewards(groups[0]) == [None, None, None, 0.5]
+    assert [group.name for group in groups] == ["p0.1.0", "p0.2.0"]
+    assert groups[1].outputs[0].asked.right  # half of it is right
+    assert not groups[0].outputs[0].played.attempt.counts
+
+
+async def test_it_is_told_now_and_then_how_far_it_is() -> None:
+    told: list[str] = []
+    made = agentic(half)
+    made.rollouts.tell = told.append
+    made.rollouts.deadlines = Deadlines(heartbeat=0.001)
+    await made.collect(0)
+    assert any("outputs sampled" in line for line in told)
 
 
 async def test_a_run_that_is_mostly_broken_ends() -> None:
