@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -96,6 +97,32 @@ def test_show_tells_subtasks_experts_costs_answer_and_verdicts(hira: Command, en
     assert {one["verdict"] for one in shown["citations"]} == {"supported"}
     assert len(shown["turns"]) == len(endpoint.calls)
     assert {tool["tool"] for tool in shown["tools"]} == {"search"}
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_a_run_that_ctrl_c_ended_in_the_middle_of_a_reply_goes_on_where_it_was(tmp_path: Path, presses: int) -> None:
+    place = Place(tmp_path / "place")
+    with Endpoint(replies(1), faults=lambda number: "s-stall" if number == 7 else "") as endpoint:  # type: ignore[arg-type]
+        where = ("--docs", "docs", "--model", endpoint.model, "--base-url", endpoint.base_url)
+        with place.start("ask", QUESTION, *where, "--events") as process:
+            assert process.stderr
+            for line in process.stderr:
+                if '"three "' in line:  # the last that comes before the silence
+                    process.send_signal(signal.SIGINT)
+                if "Ctrl-C again quits" in line:
+                    break
+            if presses == 2:
+                process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "hira resume" in err
+        assert "Traceback" not in err
+        sent = len(endpoint.calls)
+        assert sent <= 8, "once more at most, for the answer"
+        assert place.completed() == (6 if presses == 2 else sent - 1)
+        code, out, err = place.resume()
+        assert (code, plain(out)) == (0, ANSWER), err
+        assert len(endpoint.calls) - sent == 16 - 6
 
 
 FORBIDDEN = """
