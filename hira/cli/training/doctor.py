@@ -1,0 +1,69 @@
+"""`hira-train doctor`: what is wrong with a run, or would be."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from hira.cli import BUG, OK
+from hira.cli.shell import Shell
+from hira.cli.training.configured import configured
+from hira.errors import UsageError
+from hira.trainers import assembling
+from hira.trainers.configuration import Configuration
+from hira.trainers.doctor import examined, worst
+from hira.trainers.doctor.seen import Finding, Seen, as_json, read
+
+MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "–      "}
+
+
+def doctor(args: argparse.Namespace, shell: Shell) -> int:
+    """Exit code 1 if there is a fault, so that a script can stop a run."""
+    found = examined(seen_by(args, shell))
+    if args.json:
+        shell.say(as_json(found))
+    else:
+        for one in found:
+            shell.say(line(one))
+        counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in MARKS}
+        told = f"{counts['ok']} ok, {counts['warning']} warnings, {counts['fault']} faults, {counts['unseen']} not seen"
+        shell.say(f"\n{told}")
+    return BUG if worst(found) == "fault" else OK
+
+
+def line(one: Finding) -> str:
+    fix = f"\n         → {one.fix}" if one.fix else ""
+    return f"{MARKS[one.verdict]}  {one.rule}: {one.told}{fix}"
+
+
+def seen_by(args: argparse.Namespace, shell: Shell) -> Seen:
+    """A run's folder, or what a configuration says."""
+    first = shell.folder / args.configuration[0] if args.configuration else None
+    if first is not None and first.is_dir():
+        found = assembling.kept(first)
+        if found is None:
+            raise UsageError(f"there is no run in {args.configuration[0]!r}", fix="name the folder of one: its `out`")
+        return with_data(read(first, found), shell)
+    configuration = configured(args, shell)
+    plan = assembling.planned(configuration, shell.folder, shell.environ, Path(shell.home))
+    return replace(Seen(configuration, problems=len(plan.problems)), notices=notices(configuration, shell.folder))
+
+
+def with_data(seen: Seen, shell: Shell) -> Seen:
+    return replace(seen, notices=notices(seen.configuration, shell.folder))
+
+
+def notices(configuration: Configuration, folder: Path) -> tuple[str, ...] | None:
+    """What the chat template does to conversations, None if the model is not on this machine. Loads no weights."""
+    place = folder / Path(configuration.model.name).expanduser()
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        return None
+    from hira.policies.local.template import Template
+
+    name = str(place) if place.is_dir() else configuration.model.name
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
+    except (OSError, ValueError):
+        return None
+    return Template(tokenizer, where=f"model {name!r}").notices
