@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
+from hira.errors import Stop, UsageError
 from hira.evaluation.files import rows_of
 from hira.evaluation.scorers import judging
 from hira.evaluation.statistics import Interval, wilson
@@ -61,7 +61,10 @@ async def agreement(path: Path, judge: str, settings: Settings, concurrency: int
         async def ask(one: tuple[int, Labelled]) -> tuple[int, bool | None, str]:
             at, row = one
             own = Team(team.cast, Rollout("", row.question, "judge"), budget=team.budget)
-            verdict = await JUDGES[judge](own.conversation("judge"), row.question, row.answer, said(row.response))
+            try:
+                verdict = await JUDGES[judge](own.conversation("judge"), row.question, row.answer, said(row.response))
+            except Stop as stop:  # the judge has spent what it may
+                return at, None, stop.what
             return (at, None, "") if verdict is None else (at, verdict.correct, verdict.reason)
 
         async for at, correct, reason in flowing(enumerate(rows, 1), concurrency, ask):

@@ -17,7 +17,7 @@ from typing import Any
 from hira.answer import Answer
 from hira.api import Hira
 from hira.batch import Batch, Done, Question
-from hira.errors import AccessDenied, HiraError, UsageError
+from hira.errors import AccessDenied, HiraError, Stop, UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.item import Item
 from hira.evaluation.record import Record, Score, read, record_of
@@ -219,7 +219,10 @@ class Evaluation:
             return None
         if status == "interrupted" or (self._stopped and status == "partial"):
             return None
-        score = await self.score(task.item, done.answer)
+        try:
+            score = await self.score(task.item, done.answer)
+        except Stop as stop:  # the judge has spent what it may
+            score = Score(None, None, self.plan.metric, stop.what)
         return record_of(task.cell, task.item, done.answer, score, watched.tools, seconds)
 
     def _begins(self, _question: Question, run: str) -> Sequence[Reader]:

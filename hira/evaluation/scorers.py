@@ -51,11 +51,13 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 
 @asynccontextmanager
 async def judging(settings: Settings, judge: str | None) -> AsyncIterator[Team]:
-    """A team whose role `judge` is played by the model that judges. It decides coolly: temperature 0."""
+    """A team whose role `judge` is played by the model that judges. It decides coolly: temperature 0. The limits of a
+    run are not its own, which are those of its role and hold for all that it judges."""
     own = settings.roles.get(JUDGE, RoleSettings())
     name = judge or own.model or settings.model
     changed = own.model_copy(update={"model": name, "temperature": own.temperature or 0.0})
     general: dict[str, Any] = {"model": name} if name else {}
+    general |= dict.fromkeys(("max_tokens", "max_cost", "max_time", "max_calls"))
     if own.base_url:  # its own place, with its own key or none
         general |= {"base_url": own.base_url, "api_key": own.api_key}
     settings = await connected(settings.changed({**general, "roles": {JUDGE: changed}}, "--judge"))

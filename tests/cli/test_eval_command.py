@@ -126,6 +126,25 @@ def test_a_judge_at_an_endpoint_scores_the_answers_of_offline(folder: Path) -> N
     assert (row["scored"], round(row["accuracy"] * 3)) == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("flags", "limit", "scored"),
+    [(("--max-calls", "2", "--max-tokens", "4000"), "", 3), ((), "max_calls = 2", 2)],
+    ids=["of a run", "of the judge"],
+)
+def test_what_a_run_may_spend_is_not_what_the_judge_may(
+    folder: Path, flags: tuple[str, ...], limit: str, scored: int
+) -> None:
+    with Endpoint(lambda request: judging([m.text for m in request.messages])) as endpoint:
+        (folder / "hira.toml").write_text(
+            f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n{limit}\n'
+        )
+        metric = ("--workflow", "rag", "--metric", "hira", "--out", "j", "--json", "--concurrency", "1")
+        said = hira(folder, "eval", "q.jsonl", *OFFLINE, *metric, *flags)
+    assert said.code == 0, said.err
+    (row,) = json.loads(said.out)["rows"]
+    assert (row["asked"], row["scored"]) == (3, scored)
+
+
 def test_a_judge_is_held_against_labels_of_people(folder: Path) -> None:
     labels = [
         {"question": "q", "answer": "31 metres", "response": "It is 31 metres.", "label": True},
