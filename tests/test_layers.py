@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "hira"
@@ -38,6 +39,7 @@ HEAVY = {"torch", "transformers", "trl", "peft"}
 LONGEST = 80
 
 
+@cache
 def modules() -> list[tuple[str, Path, ast.Module]]:
     """Each file of the package with the name of its part (the first folder, or the module itself)."""
     return [

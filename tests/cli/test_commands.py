@@ -359,6 +359,7 @@ def interrupted(process: "subprocess.Popen[str]", endpoint: Endpoint) -> None:
             return
 
 
+@pytest.mark.slow
 def test_ctrl_c_answers_from_what_is_known_and_ends_with_130(place: Place) -> None:
     with (
         Endpoint(["Nothing is known yet."], faults=["silent"]) as endpoint,
@@ -371,6 +372,7 @@ def test_ctrl_c_answers_from_what_is_known_and_ends_with_130(place: Place) -> No
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_twice_quits_at_once(place: Place) -> None:
     with (
         Endpoint(faults=["silent", "silent"]) as endpoint,
@@ -398,6 +400,7 @@ print(code, {str(one) for one in opened}, file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 def test_with_documents_no_socket_is_opened_but_the_models(place: Place, endpoint: Endpoint) -> None:
     argv = ["ask", QUESTION, "--docs", "docs", *at(endpoint), "--quiet"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_"))}

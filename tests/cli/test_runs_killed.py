@@ -12,11 +12,13 @@ AT_ONCE = 14
 """With all three subtasks in one turn the planner needs two."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_killed_run_resumes_to_the_same_answer_and_repeats_no_completed_call(tmp_path: Path, seed: int) -> None:
     killed_and_resumed(tmp_path / "place", 1, Random(seed), IN_ORDER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_parallel_subtasks_of_a_killed_run_resume_in_their_own_order(tmp_path: Path, seed: int) -> None:
     killed_and_resumed(tmp_path / "place", 3, Random(seed), AT_ONCE)

@@ -161,6 +161,7 @@ async def test_a_result_can_form_no_token_in_a_prompt(tool):
     assert team.rollout.sources.read["s1"].location == "mcp:shelf/hostile()"
 
 
+@pytest.mark.slow
 async def test_a_call_that_takes_too_long_is_given_up_on_both_sides():
     async with mcp_tools(shelf(seconds=0.5)) as tools:
         tool = by_name(tools)
@@ -178,6 +179,7 @@ async def test_a_call_that_takes_too_long_is_given_up_on_both_sides():
     assert not alive(server)
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the_next():
     async with mcp_tools(shelf()) as tools:
         tool = by_name(tools)
