@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hira.trainers.demo.tokens import IDS
+from hira.trainers.demo.tokens import DAYS, IDS, YEARS
 from hira.trainers.demo.world import KINDS
 from hira.trainers.rows import Row
 
@@ -47,7 +47,7 @@ def renamed(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
     Names are one token each, so that to exchange them is to have lived in another world; the model has to learn to
     read names and cannot learn them by heart.
     """
-    kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, tuple("0123456789"))]
+    kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, YEARS, DAYS)]
     sources = [[_id(tokenizer, f"{slash}s{at}") for at in range(1, IDS + 1)] for slash in ("", "/")]
 
     def changed(row: Row, chance: random.Random) -> Row:

@@ -29,11 +29,11 @@ class Sizes:
     rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each."""
 
     lessons: int = 3
-    learning: int = 150
+    learning: int = 240
     batch: int = 32
     learning_rate: float = 5e-3
     matrices: float = 0.02
-    updates: int = 50
+    updates: int = 40
     questions: int = 8
     attempts: int = 8
     rate: float = 1.5e-3
@@ -69,6 +69,9 @@ class Demo:
 
     def run(self) -> None:
         """All stages. Raises `HiraError` for what cannot go on."""
+        import torch
+
+        torch.set_num_threads(1)  # faster than more for so small a model, and the same sums on every machine
         made = self.begun()
         self.learned(made)
         self.reinforced()

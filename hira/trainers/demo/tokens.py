@@ -22,6 +22,8 @@ TEMPLATE = (
 _DATE = r"\d{4}-\d\d-\d\d"
 _ID = r"(?<=\[)/?s\d+(?=\])"
 IDS = 12
+YEARS = tuple(map(str, range(2024, 2048)))
+DAYS = tuple(f"-{number:02}" for number in range(1, 32))
 
 
 def phrases(conversations: Iterable[Sequence[Message]], names: Sequence[str], inserted: Sequence[str]) -> list[str]:
@@ -57,7 +59,7 @@ def tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> Any:
     inner.add_special_tokens([PAD, BEGIN, END])
     sources = [f"{slash}s{number}" for number in range(1, IDS + 1) for slash in ("", "/")]
     roles = ["system\n", "user\n", "assistant\n"]
-    known = dict.fromkeys([*roles, *names, *sources, *pieces])
+    known = dict.fromkeys([*roles, *names, *sources, *YEARS, *DAYS, *pieces])
     inner.add_tokens([AddedToken(one, normalized=False) for one in known])
     made = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=inner,

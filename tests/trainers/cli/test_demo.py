@@ -22,6 +22,7 @@ from hira.trainers.demo.lessons import played, taught  # noqa: E402
 from hira.trainers.demo.model import renamed  # noqa: E402
 from hira.trainers.demo.run import DAY, Demo  # noqa: E402
 from hira.trainers.demo.teacher import CARELESS, Faults  # noqa: E402
+from hira.trainers.demo.tokens import DAYS, YEARS  # noqa: E402
 from hira.trainers.lessons import lessons_of, spoken  # noqa: E402
 from hira.trainers.muon import Muon, orthogonal  # noqa: E402
 
@@ -80,7 +81,7 @@ def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) 
     other = renamed(made.tokenizer)(row, random.Random(1))
     assert other != row
     assert replace(other, prompt=row.prompt, completion=row.completion) == row
-    names = {name for names in world.KINDS for name in names} | set("0123456789") | {f"s{at}" for at in range(13)}
+    names = {name for names in world.KINDS for name in names} | set(YEARS) | set(DAYS) | {f"s{at}" for at in range(13)}
     for one, another in zip(row.completion, other.completion, strict=True):
         if one != another:
             assert {template.decode([one]).strip("/"), template.decode([another]).strip("/")} <= names
