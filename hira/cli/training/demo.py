@@ -112,9 +112,8 @@ class View:
             return []
         first, last = self.exams[0], self.exams[-1]
         gained = {name: f"{_share(first[name])} -> {_share(last[name])}" for name in ("sampled", "greedy")}
-        told = (
-            f"held-out questions, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {self.seconds:.0f} s"
-        )
+        took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
+        told = f"held-out questions, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
         return ["", "right answers in training, by update:", *chart(self.right), "", told]
 
     def _draw(self) -> None:
