@@ -1,0 +1,141 @@
+"""Makes the pictures of docs/pictures from real runs: `python docs/pictures.py`, with chromium and chromedriver there.
+
+Everything is asked of `offline`, so that anyone gets the same pictures: the terminal by rich's own SVG, the pages by a
+headless browser from a real server, a real trace and a real evaluation.
+"""
+
+import asyncio
+import io
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "serve"))
+
+from browser import Browser, browser  # noqa: E402 - found by the lines above
+from serving import Served, served  # noqa: E402 - likewise
+
+from hira import Hira, Settings  # noqa: E402 - likewise
+from hira.cli import main as command  # noqa: E402 - likewise
+from hira.cli.live import Watching  # noqa: E402 - likewise
+
+PICTURES = ROOT / "docs" / "pictures"
+MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
+QUESTION = "Where did the builder of the lighthouse of Sule study?"
+TERMINAL = "How many subtasks may the planner hand out?"
+MOST = 1_500_000
+DESKTOP, PHONE = (1280, 860), (390, 844)
+
+
+def terminal() -> None:
+    """The tree of a run as it stands at its end, and the answer below it."""
+    console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
+
+    async def watched() -> str:
+        with Watching(io.StringIO()) as view:
+            async with Hira("offline", docs=ROOT / "docs") as hira:
+                run = hira.stream(TERMINAL)
+                await run.work(view)
+            view.console = console
+            console.print(Text(f'$ hira ask "{TERMINAL}" --docs docs', style="bold"))
+            console.print(view.tree())
+            return str(run.answer)
+
+    console.print(Text(f"\n{asyncio.run(watched())}"))
+    drawn = console.export_svg(title="hira ask")
+    (PICTURES / "terminal.svg").write_text(re.sub(r"@font-face\s*\{[^}]*\}", "", drawn), encoding="utf-8")
+
+
+def until(driven: Browser, script: str, what: Callable[[object], bool] = bool) -> None:
+    deadline = time.monotonic() + 30
+    while not what(driven.run(script)):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the page never came to: {script}")
+        time.sleep(0.05)
+
+
+def shot(driven: Browser, name: str, size: tuple[int, int] = DESKTOP, scheme: str = "light") -> None:
+    driven.size(*size)
+    driven.prefer(scheme)
+    time.sleep(0.6)  # for what moves into its place
+    driven.picture(PICTURES / f"{name}.png")
+
+
+def asked(driven: Browser, server: Served, *, approve: bool = False, workflows: tuple[str, ...] = ()) -> None:
+    driven.send("POST", "/url", {"url": f"{server.url}/"})
+    until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+    for name in workflows:
+        driven.run(f"document.querySelector('#workflows input[value={name}]').click()")
+    if approve:
+        driven.run("document.getElementById('approve').click()")
+    script = "document.getElementById('question').value = arguments[0]; document.getElementById('ask').requestSubmit()"
+    driven.run(script, QUESTION)
+
+
+def pages(folder: Path) -> str:
+    """Pictures of the live page; returns the name of a run."""
+    settings = Settings(model="offline", docs=(MINI,), journal=folder / "journal.sqlite")
+    answered = "return document.querySelectorAll('.answer:not([hidden])').length"
+    with browser(folder / "profile") as driven, served(settings) as server:
+        driven.size(*DESKTOP)
+        asked(driven, server)
+        until(driven, answered)
+        shot(driven, "page_light")
+        shot(driven, "page_dark", scheme="dark")
+        driven.run("document.querySelector('.cite')?.click()")
+        shot(driven, "page_source")
+        driven.press("\ue00c")
+        driven.run("document.getElementById('past').click()")  # the list would lie over the run
+        shot(driven, "page_phone", PHONE)
+        driven.run("document.getElementById('past').click()")
+        run = str(httpx.get(f"{server.url}/api/runs").json()["runs"][0]["id"])
+        driven.size(*DESKTOP)
+        asked(driven, server, approve=True)
+        until(driven, "return document.querySelector('.decide textarea')?.value")
+        shot(driven, "page_approve", (1280, 480))
+        driven.run("document.querySelector('.stop').click()")
+        until(driven, answered)
+        driven.run("location.hash = ''")
+        asked(driven, server, workflows=("rag", "mars"))
+        until(driven, answered, lambda count: count == 3)
+        driven.run("document.getElementById('past').click()")
+        shot(driven, "page_compare", (1200, 720))
+    return run
+
+
+def written(folder: Path, run: str) -> None:
+    """The page of that run, and the report of an evaluation."""
+    trace, out = folder / "trace.html", folder / "eval"
+    if command(["trace", run, "-o", str(trace), "--journal", str(folder / "journal.sqlite")]):
+        raise SystemExit("no trace was written")
+    arguments = ["eval", "mini", "--workflow", "hira,rag", "--model", "offline", "--out", str(out)]
+    if command(arguments):
+        raise SystemExit("no report was written")
+    with browser(folder / "profile2") as driven:
+        for path, name in ((trace, "trace"), (next(out.rglob("*.html")), "evaluation")):
+            driven.open(path)
+            shot(driven, name)
+
+
+def main() -> None:
+    PICTURES.mkdir(exist_ok=True)
+    terminal()
+    with tempfile.TemporaryDirectory() as folder:
+        written(Path(folder), pages(Path(folder)))
+    sizes = {path.name: path.stat().st_size for path in sorted(PICTURES.iterdir())}
+    sys.stdout.write("".join(f"{size / 1000:7.0f} kB  {name}\n" for name, size in sizes.items()))
+    if sum(sizes.values()) > MOST:
+        raise SystemExit("the pictures are too large together")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""What is installed: the wheel and the sdist hold what hira reads at run time, the core is small, and 3.11 is enough."""
+
+import ast
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "hira"
+DATA = (".md", ".html", ".css", ".js", ".jsonl", ".yaml", ".typed", ".csv", ".txt", ".json")
+
+
+def committed(*under: str) -> set[str]:
+    """The files below these folders that belong to the project, by their paths from its root."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", *under]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    return {name for name in listed if name and (ROOT / name).is_file()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the sdist of this working tree."""
+    pytest.importorskip("hatchling")
+    out = tmp_path_factory.mktemp("built")
+    for form in ("wheel", "sdist"):
+        done = subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-t", form, "-d", str(out)],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert not done.returncode, done.stderr
+    return out
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_module_prompt_page_and_set_and_nothing_else(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if not name.partition("/")[0].endswith(".dist-info")}
+        (metadata,) = [archive.read(name).decode() for name in archive.namelist() if name.endswith("METADATA")]
+        entry = next(archive.read(name).decode() for name in archive.namelist() if name.endswith("entry_points.txt"))
+    left_out = committed("hira") - held
+    assert not left_out
+    assert {name.partition("/")[0] for name in held} == {"hira"}
+    assert not [name for name in held if name.endswith((".pyc", ".sqlite", ".log")) or "__pycache__" in name]
+    assert "hira = hira.cli:main" in entry
+    for line in ("Requires-Python: >=3.11", "License-Expression: Apache-2.0"):
+        assert line in metadata
+
+
+@pytest.mark.slow
+def test_what_hira_reads_beside_its_modules_is_in_the_wheel(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    kinds = {path.suffix for path in PACKAGE.rglob("*") if path.is_file() and path.suffix in DATA}
+    for suffix in kinds & {".md", ".html", ".css", ".js", ".jsonl"}:
+        here = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob(f"*{suffix}")}
+        assert here <= held, here - held
+    for name in (
+        "hira/serve/page/run.js",
+        "hira/trace/page.css",
+        "hira/evaluation/mini/questions.jsonl",
+        "hira/py.typed",
+    ):
+        assert name in held
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_what_the_tests_need(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    left_out = committed("hira", "tests", "examples") - held
+    assert not left_out
+    assert {"README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"} <= held
+
+
+@pytest.mark.slow
+def test_the_wheel_answers_a_question_without_the_repository(built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")  # noqa: S202 - the wheel that was just built
+    (tmp_path / "towers.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import hira, hira.cli; assert hira.__file__.startswith(sys.argv[1]);"
+        "sys.exit(hira.cli.main(['ask', 'How high is the tower of Alta?', '--docs', 'towers.txt', '--quiet']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, str(tmp_path / "installed")],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={"HIRA_MODEL": "offline", "HOME": str(tmp_path), "PATH": ""},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "31 metres" in done.stdout
+
+
+def test_every_module_is_written_in_the_oldest_python_that_is_named() -> None:
+    """Syntax only; that no newer part of the standard library is used is for the linter's target and for 3.11 itself."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    oldest = project["project"]["requires-python"].removeprefix(">=")
+    feature = (int(oldest.partition(".")[0]), int(oldest.partition(".")[2]))
+    assert project["tool"]["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
+    assert project["tool"]["mypy"]["python_version"] == oldest
+    named = {line.rpartition(" ")[2] for line in project["project"]["classifiers"] if " :: 3." in line}
+    assert {oldest, "3.12", "3.13"} <= named
+    for path in PACKAGE.rglob("*.py"):
+        ast.parse(path.read_text(encoding="utf-8"), filename=str(path), feature_version=feature)
+
+
+# Modules that Python 3.12 and 3.13 removed (PEP 594, PEP 632): hira runs there because it uses none of them.
+REMOVED = frozenset(
+    "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis nntplib "
+    "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split()
+)
+
+
+def test_no_module_uses_what_a_later_python_removed() -> None:
+    used = {
+        name.partition(".")[0]
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in (
+            [one.name for one in node.names] if isinstance(node, ast.Import)
+            else [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        )
+    }  # fmt: skip
+    assert not used & REMOVED
