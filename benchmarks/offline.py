@@ -46,7 +46,7 @@ worked on, 11 of 18 at first sight, and answered none of 26 unanswerable ones, 1
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "offline"
-SETS = {"questions.jsonl": "documents", "valley.jsonl": "valley", "bakery.jsonl": "bakery", "sound.jsonl": "sound"}
+SETS = {"questions.jsonl": "documents", "valley.jsonl": "valley", "bakery.jsonl": "bakery", "sound.jsonl": "sound", "mill.jsonl": "mill"}
 RESULTS = HERE / "results" / "offline.md"
 
 

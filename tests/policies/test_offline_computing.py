@@ -120,7 +120,7 @@ MONTHS = [
         ("In how many months did more than 450 cars come?", "number of rows where Cars is above 450 = 2 (of 3 rows)"),
         ("How many months had from 450 to 500 cars?", "number of rows where Cars is from 450 to 500 = 1 (of 3 rows)"),
         ("Which month had the fewest bicycles?", "lowest Bicycles = 110 (Month March, Cars 402)"),
-        ("What is the average of cars per month?", "average of Cars = 480.6666667 (3 rows)"),
+        ("What is the average of cars per month?", "average of Cars = 480.6666667 (3 rows; rounded 480.67)"),
         ("What is the total of cars per month?", ""),
         ("What is the total of cars from May to March?", ""),
         ("What is the total of cars without lorries?", ""),

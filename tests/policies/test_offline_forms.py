@@ -39,6 +39,26 @@ from hira.policies.offline.wording import category, exact, names
             "Who is the designer of the Aare bridge?",
             "Where was {} born?",
         ),
+        (
+            "At which school did the discoverer of the blue poppy teach?",
+            "Who is the discoverer of the blue poppy?",
+            "At which school did {} teach?",
+        ),
+        (
+            "On which river does the town lie where Ada Roth taught?",
+            "What is the town where Ada Roth taught?",
+            "On which river does {} lie?",
+        ),
+        (
+            "Where was the founder of the school at which Ada Roth studied born?",
+            "What is the school at which Ada Roth studied?",
+            "Where was the founder of {} born?",
+        ),
+        (
+            "How many pupils does the school have at which the builder of Helio Tower studied?",
+            "What is the school at which the builder of Helio Tower studied?",
+            "How many pupils does {} have?",
+        ),
     ],
 )
 def test_a_question_within_a_question_is_found(question: str, inner: str, outer: str) -> None:

@@ -10,9 +10,12 @@ from typing import Any
 from hira.evidence import OUTPUT, cited
 from hira.messages import Filled
 from hira.policies.offline import computing, folder, planning, questions, reading, roles
+from hira.policies.offline.attachments import speaks_of
 from hira.policies.offline.conversation import Act, Asked
+from hira.policies.offline.opening import OPEN_TABLE
 from hira.policies.offline.program import Program, advance
 from hira.policies.offline.roles import boxed, failed, nothing, question_of
+from hira.policies.offline.working import worked
 
 UNREAD = "Without a model and without anything to read, only plain arithmetic can be answered. Asked was"
 SHOWN = 8
@@ -106,21 +109,21 @@ def condense(asked: Asked) -> Act:
 
 
 def react(asked: Asked) -> Act:
-    """Compute what is a computation, explore for everything else."""
-    computes = computing.program_for(asked.value("task"), asked.files, (), roles.roots(asked))
-    return roles.code(asked) if computes and "python" in asked.tools else roles.deep_search(asked)
+    """The planner's way, all of it done here: compute what is a computation, explore for everything else."""
+    return advance(worked(asked, roles.explore), asked, "I look for what is asked.", limit=asked.number("limit", 20))
 
 
 def codeact(asked: Asked) -> Act:
-    """Compute what is a computation; for everything else print what the documents say that is near to it."""
-    computes = computing.program_for(asked.value("task"), asked.files, (), roles.roots(asked))
-    if computes or "python" not in asked.tools:
-        return roles.code(asked)
-    return advance(_printed(asked), asked, "I look into the files.", limit=asked.number("limit", 10))
+    """The planner's way: what is no computation is looked for in what a program prints of the files."""
+    look = _printed if "python" in asked.tools else roles.explore
+    return advance(worked(asked, look), asked, "I look into the files.", limit=asked.number("limit", 10))
 
 
 def _printed(asked: Asked) -> Program:
-    question = question_of(asked.value("task"))
+    task = asked.value("task")
+    question = question_of(task)
+    if asked.files and (task.startswith(OPEN_TABLE) or speaks_of(task, asked.files)) and "files" in asked.tools:
+        return (yield from roles.explore(asked))
     places = roles.roots(asked) + asked.files
     source = Path(folder.__file__).read_text(encoding="utf-8")
     program = f"# {question}\n{source}\n\nprint(shown({question!r}, {places!r}, {SHOWN}))"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from hira.evidence import CITED
 from hira.policies.offline import table
 from hira.policies.offline.attachments import unspoken
 from hira.policies.offline.opening import SHEET_FILE, TITLED
@@ -201,7 +202,8 @@ def tabular(task: str, files: Sequence[str], notes: Sequence[str], roots: Sequen
 
 def _noted(question: str, notes: Sequence[str]) -> tuple[str, list[dict[str, str]]]:
     """The table among the notes that answers the question, else the last one: its title and its rows."""
-    lines = [re.sub(r" \(source: [^()]*\)$", "", line) for note in notes for line in note.splitlines()]
+    told = [re.sub(r" \(source: [^()]*\)$", "", line) for note in notes for line in note.splitlines()]
+    lines = [CITED.sub("", line).rstrip() for line in told]
     starts = [at for at, line in enumerate(lines) if TITLED.match(line)]
     ends = [*starts[1:], len(lines)]
     found = [

@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from hira.evidence import cited, claims, unmarked
 from hira.policies.offline import reading
+from hira.policies.offline.attachments import speaks_of
 from hira.policies.offline.conversation import Act, Asked, spelled
 from hira.policies.offline.program import Program, advance
 from hira.policies.offline.roles import queries, record
@@ -37,7 +38,7 @@ _TITLE = re.compile(r"^## (.+)$", re.MULTILINE)
 def search(asked: Asked) -> Act:
     """The topic and its parts are searched first, then what the notes come from is opened, then it ends."""
     question, made = asked.value("question"), asked.value("done")
-    looked = [("search", {"query": query}) for query in _parts(question)] if "search" in asked.tools else []
+    looked = [("search", {"query": query}) for query in _parts(question)] if _searches(asked) else []
     located = dict(_LOCATED.findall(asked.value("sources")))
     opened = [("browse", {"url": place}) for place in dict.fromkeys(located.values())][:OPENED]
     opened = opened if "browse" in asked.tools else []
@@ -79,7 +80,7 @@ def react(asked: Asked) -> Act:
 
 def _react(asked: Asked) -> Program:
     question = asked.value("question")
-    looked = [("search", {"query": query}) for query in _parts(question)] if "search" in asked.tools else []
+    looked = [("search", {"query": query}) for query in _parts(question)] if _searches(asked) else []
     attached = [("files", {"path": path}) for path in asked.files] if "files" in asked.tools else []
     brought = (yield [*attached, *looked]) if attached or looked else []
     sections: dict[str, list[str]] = {}
@@ -87,6 +88,11 @@ def _react(asked: Asked) -> Program:
         mark = f" [{one.id}]" if one.id else ""
         sections.setdefault(one.title or question, []).append(f"- {one.text}{mark}")
     return written(question, sections) if sections else f"Nothing that was read has to do with: {question}"
+
+
+def _searches(asked: Asked) -> bool:
+    """Whether documents are searched: not where the attached files are spoken of."""
+    return "search" in asked.tools and not speaks_of(asked.value("question"), asked.files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,10 @@ def _worked(asked: Asked, task: str, rows: Sequence[str]) -> Generator[Calls, li
     if "python" in asked.tools and computing.program_for(task, asked.files, rows, roles.roots(asked)):
         known = Filled("", "known", {"notes": "\n".join(rows)})
         return final((yield from roles.compute(replace(asked, values={**asked.values, "task": task, "known": known}))))
+    if task.startswith(OPEN_TABLE) and asked.files and "files" in asked.tools:
+        one = opening.chosen(question_of(task), (yield from opening.attached(asked, roles.queries(task))))
+        if one:
+            return one.told
     if found := reading.find(question_of(task), (yield from opening.attached(asked, roles.queries(task)))):
         return found.text
     for query in roles.queries(task) if "search" in asked.tools else ():

@@ -13,6 +13,8 @@ from hira.policies.offline.wording import words
 OPEN_TABLE = "Open the table that holds the data"
 PARTIAL = "A part of the table"
 WHOLE = "The table"
+NEAR = 300
+"""Characters above a table that may name what it holds."""
 OPENED = 3
 """Documents that are opened for a question."""
 SHEET_FILE = re.compile(r"[\w./\\~-]+\.(?:xlsx|xlsm|xls|ods|numbers|parquet)\b", re.IGNORECASE)
@@ -56,7 +58,8 @@ def blocks(passage: reading.Passage) -> list[Block]:
         found += _block(passage, heading, rows, partial=partial)
         rows = []
         if line.strip() and not _COLUMNS.match(line):
-            heading = f"{heading}, {line.strip(' #')}" if heading.startswith("#") else line.strip(" #")
+            told = line.strip(" #.:")
+            heading = told if line.startswith("#") or not heading else f"{heading}, {told}"
     return found
 
 
@@ -64,7 +67,7 @@ def _block(passage: reading.Passage, heading: str, rows: list[str], *, partial: 
     ruled = [at for at, row in enumerate(rows) if _RULE.match(row)]
     if len([row for row in rows if not _RULE.match(row)]) < 2 or len(ruled) > 1:
         return []
-    title = ", ".join(dict.fromkeys(part for part in (passage.title, heading[:80].rstrip(".:")) if part))
+    title = ", ".join(dict.fromkeys(part for part in (passage.title, heading[-NEAR:]) if part))
     return [Block(passage, title, tuple(rows), partial)]
 
 

@@ -66,6 +66,10 @@ class Comparison:
 _WH = r"(?:who|whom|whose|what|which|when|where|why|how)"
 _JOINT = re.compile(rf"(?:;\s*|\?\s+|,?\s+and\s+(?:also\s+)?)(?=(?:(?:in|at|on|by|from|to) )?{_WH}\b)", re.IGNORECASE)
 _TWICE = re.compile(rf"^(?P<one>{_WH}) and (?P<other>{_WH}) (?P<rest>\S.*)$", re.IGNORECASE)
+_BOTH = re.compile(
+    r"^(?P<ask>how (?:many|much)) (?P<one>[\w-]+) and how (?:many|much) (?P<other>[\w-]+) (?P<rest>\S.*)$",
+    re.IGNORECASE,
+)
 _POINTS = re.compile(r"\b(?P<owned>its|his|her|their)\b|\b(?:it|he|she|they)\b", re.IGNORECASE)
 _TOPIC = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|can|founded|built|wrote|made)\s+"
@@ -79,6 +83,8 @@ def parts(question: str) -> list[str]:
         return [question]
     if twice := _TWICE.match(question):
         return [f"{twice[word].capitalize()} {twice['rest']}" for word in ("one", "other")]
+    if both := _BOTH.match(question):
+        return [f"{both['ask'].capitalize()} {both[thing]} {both['rest']}" for thing in ("one", "other")]
     told = [part.strip(" ,.?") for part in _JOINT.split(question) if part.strip(" ,.?")]
     if len(told) < 2 or not re.match(rf"\W*(?:\w+ )?{_WH}\b", told[0], re.IGNORECASE):
         return [question]

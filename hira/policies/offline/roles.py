@@ -112,10 +112,10 @@ def answer_search(asked: Asked) -> Act:
 
 def deep_search(asked: Asked) -> Act:
     limit = asked.number("limit", 10)
-    return advance(_explore(asked), asked, "I look for what is asked.", limit=limit)
+    return advance(explore(asked), asked, "I look for what is asked.", limit=limit)
 
 
-def _explore(asked: Asked) -> Program:
+def explore(asked: Asked) -> Program:
     """Search, open the best hit, search again with other words as long as nothing covers the question."""
     task = asked.value("task")
     question = question_of(task)

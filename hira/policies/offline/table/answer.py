@@ -8,6 +8,7 @@ from hira.policies.offline.table.question import Reading
 from hira.policies.offline.table.reading import understanding
 from hira.policies.offline.table.rows import Rows
 
+_DECIMALS = 2
 _SUMS = frozenset({"total", "sum", "subtotal", "grand total", "all", "average", "mean"})
 
 
@@ -44,7 +45,8 @@ def _told(asking: Reading, asked: str) -> str:
     figure = aggregated(asked, [value for value, _ in held])
     if asked == "number" and len(held) == 1:
         return f"{column}{where} = {figure:.10g} (1 row)"
-    return f"{'total' if asked == 'number' else asked} of {column}{where} = {figure:.10g} ({len(held)} rows)"
+    name = "total" if asked == "number" else asked
+    return f"{name} of {column}{where} = {figure:.10g} ({len(held)} rows{_rounded(figure)})"
 
 
 def _count(asking: Reading, kept: Rows, where: str) -> str:
@@ -53,3 +55,8 @@ def _count(asking: Reading, kept: Rows, where: str) -> str:
     if thing != "rows" and len(cells) != len(kept):
         return f"number of different {thing}{where} = {len(cells)} (in {len(kept)} rows)"
     return f"number of rows{where} = {len(kept)} (of {len(asking.rows)} rows)"
+
+
+def _rounded(figure: float) -> str:
+    """A figure with many decimals as it is usually told."""
+    return f"; rounded {figure:.2f}" if len(f"{figure:.10g}".partition(".")[2]) > _DECIMALS else ""

@@ -6,7 +6,13 @@ from itertools import pairwise
 
 MONTHS = "january february march april may june july august september october november december".split()
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_UNITS = {"kilogram": "kg", "euro": "eur", "dollar": "usd", "metre": "m", "meter": "m", "kilometre": "km"}
+_UNITS = {
+    "kilogram": "kg", "gram": "g", "tonne": "t", "ton": "t", "euro": "eur", "dollar": "usd", "franc": "chf",
+    "metre": "m", "meter": "m", "kilometre": "km", "kilometer": "km", "centimetre": "cm", "millimetre": "mm",
+    "litre": "l", "liter": "l", "hectare": "ha", "hectolitre": "hl", "minute": "min", "hour": "h",
+    "kilowatt": "kw", "percent": "pct",
+}  # fmt: skip
+UNITS = frozenset(_UNITS.values())
 TOKEN = re.compile(r"\d[\d,]*\.\d+|\d+(?:,\d{3})*|[^\W\d_]+")
 _DATED = frozenset("year date built founded opened born died season jahr".split())
 _LAST_YEAR = 2100

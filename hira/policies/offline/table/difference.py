@@ -49,7 +49,7 @@ def difference(question: str, rows: Rows, about: str) -> str:
 def _pairs(question: str) -> Iterator[tuple[str, str]]:
     """Two questions for one figure each. What stands behind "than" takes the place of something before it."""
     if match := _BETWEEN.search(question):
-        yield from _exchanged(f"how many {match['what'] or ''} {match['head']}", match["tail"])
+        yield from _exchanged(f"how many {match['what'] or ''} {_LEADS.sub('', match['head'])}", match["tail"])
     elif match := _THAN.match(question):
         head = _COMPARED.sub(lambda found: _MEASURES.get(found[0].lower(), ""), match["head"])
         yield from _exchanged(head, match["tail"])

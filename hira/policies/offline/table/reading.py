@@ -6,7 +6,7 @@ With one word left over there is no answer, since a figure over other rows than 
 
 import re
 
-from hira.policies.offline.table.cells import DAYS, MONTHS, stems
+from hira.policies.offline.table.cells import DAYS, MONTHS, UNITS, stem, stems
 from hira.policies.offline.table.columns import choose
 from hira.policies.offline.table.conditions import conditions
 from hira.policies.offline.table.operations import OPERATIONS
@@ -25,6 +25,8 @@ _FRAME = frozenset(
     " during".split()
 )
 _SHORT = 3
+_ASKED = re.compile(r"\b(?:which|what) ([^\W\d_]+)", re.IGNORECASE)
+_IN = re.compile(r"\b(?:in|how many) ([^\W\d_]+)", re.IGNORECASE)
 _EVERY = re.compile(
     r"\b(?:over|across|in|during|through|for|of) (?:all )?(?:the|these|those|all) (?:\w+ )?"
     r"(?:years|months|days|weeks|seasons|period|time)\b"
@@ -51,6 +53,9 @@ def _understood(asking: Reading, asked: str) -> bool:
     """Whether no word is left over. A figure "per" something is one a row already, or not to be had."""
     known = {*_FRAME, *stems(asking.about), *({"different"} if asked == "number" else ())}
     known |= {one for name in asking.columns if asking.orders[name] != "number" for one in stems(name)}
+    known |= _units(asking)
+    if asked in ("highest", "lowest", "earliest", "latest"):
+        known |= {stem(match[1]) for match in _ASKED.finditer(asking.question)}
     for at, (token, one) in enumerate(zip(asking.tokens, asking.stems, strict=True)):
         if token.lower() in ("per", "each", "every", "by"):
             single = [name for name in asking.columns if asking.named(name, at + 1) and asking.unique(name)]
@@ -65,3 +70,9 @@ def _like(word: str, known: set[str]) -> bool:
     """Whether a word is a form of a known one: "graded" of "grade", "starting" of "start"."""
     base = re.sub(r"(?:ing|ed|e|d)$", "", word)
     return len(base) > _SHORT and any(base == re.sub(r"(?:ing|ed|e|d)$", "", one) for one in known)
+
+
+def _units(asking: Reading) -> set[str]:
+    """The unit that is asked for, where the column is told in that unit or in none: "the length in metres"."""
+    asked = {stem(match[1]) for match in _IN.finditer(asking.question)}
+    return asked & UNITS if not set(stems(asking.column)) & UNITS - asked else set()
