@@ -23,15 +23,15 @@ from hira.errors import HiraError
 from hira.trainers import records
 from hira.trainers.checkpoints import COMPLETE, last_checkpoint, step_of
 from hira.trainers.credit import Credit
+from hira.trainers.gradients import averaged, check_finite
 from hira.trainers.group import Credited, Group
 from hira.trainers.measures import Means, measures
 from hira.trainers.memory import in_gib, peak, too_little
-from hira.trainers.packing import Micro, in_step, packed, shared
+from hira.trainers.packing import Micro, canary, in_step, packed, shared
 from hira.trainers.tensors import tensors
-from hira.trainers.update import Collect, Collected, Updates
+from hira.trainers.update import Collect, Collected, Updates, samples
 from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, fingerprint
 
-CANARY = 32
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
 Batch = dict[str, Any]
 
@@ -147,7 +147,7 @@ class RoleTrainer(GRPOTrainer):
         for micro, batch in made:
             with too_little(micro, self.updates.budget):
                 self._add_fixed(micro, batch)
-        self._canary = self._canary or _canary([micro for micro, _ in micros])
+        self._canary = self._canary or canary([micro for micro, _ in micros])
         return made
 
     def _add_fixed(self, micro: Micro, batch: Batch) -> None:
@@ -206,8 +206,9 @@ class RoleTrainer(GRPOTrainer):
                 self.accelerator.backward(loss)
             total += loss.detach()
             self._measure(micro, batch, means)
-        self._reduce()
-        self._check_finite(total, batches)  # waits for the device
+        if self.accelerator.num_processes > 1 and not self._shares_itself:
+            averaged(self._bare, self.accelerator.num_processes, self.accelerator.device)
+        check_finite(self._bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})
         self._tell(means, batches, time.perf_counter() - began)
         return total
 
@@ -221,33 +222,6 @@ class RoleTrainer(GRPOTrainer):
     @property
     def _shares_itself(self) -> bool:
         return bool(self.is_deepspeed_enabled or self.is_fsdp_enabled)
-
-    def _reduce(self) -> None:
-        """The mean of the gradients over processes. An adapter that no process used has none, and stays as it is."""
-        if self.accelerator.num_processes == 1 or self._shares_itself:
-            return
-        trained = [one for one in self._bare.parameters() if one.requires_grad]
-        used = torch.tensor([one.grad is not None for one in trained], dtype=torch.int, device=self.accelerator.device)
-        dist.all_reduce(used, dist.ReduceOp.MAX)
-        for one in (one for one, was in zip(trained, used.tolist(), strict=True) if was):
-            if one.grad is None:
-                one.grad = torch.zeros_like(one)
-            dist.all_reduce(one.grad)
-            one.grad /= self.accelerator.num_processes
-
-    def _check_finite(self, total: torch.Tensor, batches: Sequence[tuple[Micro, Batch]]) -> None:
-        """Stop before a step that would spoil the weights for good."""
-        sums = [one.grad.sum() for one in self._bare.parameters() if one.grad is not None]
-        whole = torch.stack([total, *[one.to(total) for one in sums]])
-        if bool(torch.isfinite(whole).all()):
-            return
-        what = "the loss is not a number" if not bool(torch.isfinite(total)) else "a gradient is not a number"
-        roles = sorted({micro.role for micro, _ in batches})
-        raise HiraError(
-            f"{what}, so step {self.state.global_step + 1} was not made",
-            where=f"rows of {', '.join(roles)}",
-            fix="lower the learning rate, then resume: the last checkpoint is from before",
-        )
 
     # --- what is told
 
@@ -291,16 +265,9 @@ class RoleTrainer(GRPOTrainer):
 
     def _record(self, collected: Collected, credited: Credited) -> None:
         """Sample rollouts with what credit made of them, before the update: they are there when it fails."""
-        if not self.accelerator.is_main_process:
-            return
-        gained: dict[str, dict[str, float]] = {}
-        for one in credited.rows:
-            gained.setdefault(one.row.rollout, {})[one.row.conversation] = one.advantage
-        step = self.state.global_step + 1
-        told = (
-            {"step": step, **one, "advantages": gained.get(str(one.get("rollout")), {})} for one in collected.samples
-        )
-        records.append(self.folder / records.ROLLOUTS, told)
+        if self.accelerator.is_main_process:
+            told = samples(collected, credited, self.state.global_step + 1)
+            records.append(self.folder / records.ROLLOUTS, told)
 
     # --- the run
 
@@ -402,11 +369,3 @@ def config_of(updates: Updates, folder: Path) -> GRPOConfig:
         remove_unused_columns=False,
         log_completions=False,
     )
-
-
-def _canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
-    for micro in micros:
-        if micro.rows:
-            row = micro.rows[0].row
-            return micro.adapter, [*row.prompt, *row.completion][-CANARY:]
-    return None

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from hira.trainers.group import Weighted
 
+CANARY = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Micro:
@@ -87,3 +89,13 @@ def in_step(dealt: Sequence[Sequence[Micro]], own: int) -> list[tuple[Micro, int
     whole = [[*micros, *[none] * (most - len(micros))] for micros, none in zip(dealt, idle, strict=True)]
     rows = [max(1, *(len(micros[at].rows) for micros in whole)) for at in range(most)]
     return list(zip(whole[own], rows, strict=True))
+
+
+def canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
+    """An adapter, and the last ids of a row that it is trained on: what it says there has to change with the first
+    step. None if no micro-batch holds a row."""
+    for micro in micros:
+        if micro.rows:
+            row = micro.rows[0].row
+            return micro.adapter, [*row.prompt, *row.completion][-CANARY:]
+    return None

@@ -1,11 +1,11 @@
 """What an update is: how many rollouts it takes, how they become a step. Plain values, without torch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hira.errors import UsageError
-from hira.trainers.group import Group
+from hira.trainers.group import Credited, Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +63,12 @@ class Collected:
 Collect = Callable[[int], Collected]
 """Makes the rollouts of the update with that number, counted from 0. The same number brings the same questions and
 seeds, so that a run that is resumed goes on as if it had not stopped."""
+
+
+def samples(collected: Collected, credited: Credited, step: int) -> Iterator[dict[str, Any]]:
+    """The samples of an update as records, each with the advantages of its conversations."""
+    gained: dict[str, dict[str, float]] = {}
+    for one in credited.rows:
+        gained.setdefault(one.row.rollout, {})[one.row.conversation] = one.advantage
+    for sample in collected.samples:
+        yield {"step": step, **sample, "advantages": gained.get(str(sample.get("rollout")), {})}
