@@ -63,13 +63,13 @@ def test_a_workflow_may_read_no_page_behind_its_hits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"rounds": 0}, {"passes": 0}, {"tries": -1}, {"rounds": -3}], ids=str)
-def test_marsrl_takes_no_limits_within_which_nothing_can_be_solved(limits: dict[str, int]) -> None:
+def test_marsrl_takes_no_limits_within_which_nothing_can_be_solved(limits: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="nothing can be solved so"):
         MarsRL(**limits)
 
 
 @pytest.mark.parametrize("limits", [{"max_turns": 0}, {"queries": -1}], ids=str)
-def test_mars_takes_no_limits_within_which_nothing_can_be_found(limits: dict[str, int]) -> None:
+def test_mars_takes_no_limits_within_which_nothing_can_be_found(limits: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="nothing can be found so"):
         MARS(**limits)
 

@@ -54,11 +54,12 @@ TAGS = {
     "look": Tag("multimodal_call", "multimodal_result"),
 }
 
-_BEGIN = re.compile(r"<\s*\|?\s*begin_(\w+?)\s*\|?\s*>", re.IGNORECASE)
-_END = re.compile(r"<\s*\|?\s*end_(\w+?)\s*\|?\s*>", re.IGNORECASE)
+_BEGIN = re.compile(r"<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
+_END = re.compile(r"<\s*(?:\|\s*)?end_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
 # a small model's habit: a fence around nothing but the call itself
 _ONE_CALL = re.compile(
-    r"```\w*\s*<\s*\|?\s*begin_(\w+?)\s*\|?\s*>.*<\s*\|?\s*end_\1\s*\|?\s*>\s*```$", re.DOTALL | re.IGNORECASE
+    r"```\w*\s*<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>.*<\s*(?:\|\s*)?end_\1\s*(?:\|\s*)?>\s*```$",
+    re.DOTALL | re.IGNORECASE,
 )
 _FENCED = re.compile(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
 
@@ -199,7 +200,7 @@ def arguments(inner: str, tool: Tool) -> dict[str, Any]:
 
 @cache
 def _pattern(fields: tuple[str, ...]) -> "re.Pattern[str]":
-    return re.compile(r"^\s*(" + "|".join(map(re.escape, fields)) + r")\s*:[ \t]*", re.MULTILINE | re.IGNORECASE)
+    return re.compile(r"^[^\S\n]*(" + "|".join(map(re.escape, fields)) + r")\s*:[ \t]*", re.MULTILINE | re.IGNORECASE)
 
 
 def _lines(fields: Sequence[str]) -> "re.Pattern[str]":

@@ -21,8 +21,8 @@ BEGIN, END = "<use_mcp_tool>", "</use_mcp_tool>"
 
 _BEGIN = re.compile(r"<\s*(use_mcp_tool|tool_response)\s*>", re.IGNORECASE)
 _END = re.compile(r"<\s*/\s*use_mcp_tool\s*>", re.IGNORECASE)
-_TOOL = re.compile(r"<\s*tool_name\s*>(.*?)<\s*/\s*tool_name\s*>", re.DOTALL | re.IGNORECASE)
-_ARGUMENTS = re.compile(r"<\s*arguments\s*>(.*)<\s*/\s*arguments\s*>", re.DOTALL | re.IGNORECASE)
+_TOOL, _TOOL_END = (re.compile(rf"<\s*{slash}tool_name\s*>", re.IGNORECASE) for slash in ("", r"/\s*"))
+_ARGUMENTS, _ARGUMENTS_END = (re.compile(rf"<\s*{slash}arguments\s*>", re.IGNORECASE) for slash in ("", r"/\s*"))
 # a small model's habit: a fence around nothing but the call itself
 _ONE_CALL = re.compile(
     r"```\w*\s*<\s*use_mcp_tool\s*>(?:(?!<\s*use_mcp_tool).)*<\s*/\s*use_mcp_tool\s*>\s*```$", re.DOTALL | re.IGNORECASE
@@ -79,14 +79,23 @@ class Xml:
 
 def _read(inner: str, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
     """The call between the tags, or what is wrong with it."""
-    arguments = _ARGUMENTS.search(inner)
-    name = _TOOL.search(inner, 0, arguments.start()) if arguments else _TOOL.search(inner)
-    name = name or (arguments and _TOOL.search(inner, arguments.end()))
+    begin = _ARGUMENTS.search(inner)
+    *_, end = (None, *_ARGUMENTS_END.finditer(inner, begin.end())) if begin else (None,)
+    arguments = inner[begin.end() : end.start()] if begin and end else None
+    outside = (inner[: begin.start()], inner[end.end() :]) if begin and end else (inner,)
+    name = next(filter(None, map(_named, outside)), "")
     if not name:
         return None, "The call names no tool: write <tool_name>…</tool_name> in it."
-    if not arguments and (tool := tools.get(name[1].strip())) and tool.parameters.get("required"):
+    if arguments is None and (tool := tools.get(name)) and tool.parameters.get("required"):
         return None, f"The call of {tool.name} lacks <arguments>{{…}}</arguments> with {', '.join(tool.fields)}."
-    return checked(name[1].strip(), arguments[1].strip() if arguments else "", tools)
+    return checked(name, (arguments or "").strip(), tools)
+
+
+def _named(text: str) -> str:
+    """What stands between the tags of a tool's name, empty if nothing does."""
+    begin = _TOOL.search(text)
+    end = begin and _TOOL_END.search(text, begin.end())
+    return text[begin.end() : end.start()].strip() if begin and end else ""
 
 
 DIALECT: Dialect = Xml()

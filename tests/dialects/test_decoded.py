@@ -92,3 +92,31 @@ def test_finished_thought_is_left_out_wherever_it_stands() -> None:
     assert spoken(Completion("<think>a</think>b<thinking>c</thinking>d")) == "bd"
     assert spoken(Completion("a</think>b<think>c")) == "b<think>c"
     assert spoken(Completion("a</thinking>b</think>c")) == "c"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "head", "mark", "tail"),
+    [
+        (tags.DIALECT, "<", " " * 5, ""),
+        (tags.DIALECT, "<|begin_search_query", " " * 5, ""),
+        (xml.DIALECT, "<use_mcp_tool>", "<arguments>", ""),
+        (xml.DIALECT, "<use_mcp_tool>", "<tool_name>", "</use_mcp_tool>"),
+        (xml.DIALECT, "<use_mcp_tool>", "</arguments>", "</use_mcp_tool>"),
+    ],
+)
+def test_marks_that_are_repeated_are_read_in_time_that_grows_with_their_number(
+    dialect: Dialect, head: str, mark: str, tail: str
+) -> None:
+    def taken(times: int) -> float:
+        began = time.perf_counter()
+        assert not dialect.parse(Completion(head + times * mark + tail), [search]).calls
+        return time.perf_counter() - began
+
+    short = min(taken(1_000) for _ in range(3))
+    assert min(taken(8_000) for _ in range(2)) < 32 * max(short, 1e-3)
+
+
+def test_arguments_may_hold_the_tags_of_arguments_and_of_a_name() -> None:
+    inner = '{"query": "<tool_name>x</tool_name> </arguments>"}'
+    (call,) = xml.DIALECT.parse(xml_call(inner), [search]).calls
+    assert (call.name, call.arguments) == ("search", {"query": "<tool_name>x</tool_name> </arguments>"})
