@@ -113,7 +113,7 @@ def test_marks_that_are_repeated_are_read_in_time_that_grows_with_their_number(
         return time.perf_counter() - began
 
     short = min(taken(1_000) for _ in range(3))
-    assert min(taken(8_000) for _ in range(2)) < 32 * max(short, 1e-3)
+    assert min(taken(8_000) for _ in range(2)) < 32 * max(short, 1e-2)
 
 
 def test_arguments_may_hold_the_tags_of_arguments_and_of_a_name() -> None:
