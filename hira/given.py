@@ -13,7 +13,7 @@ from hira.tools import Tool
 from hira.tools.documents.walk import printable
 
 # The names that tools of hira's own have in the prompts of experts and planner.
-TAKEN = frozenset(["search", "browse", "files", "python", "look", "subtask"])
+TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask"])
 _EXPERT = "an expert has name, description, ability, cost, needs and async work(task, team): docs/experts.md"
 _TOOL = "write @tool above the function (from hira import tool) and give tools=[…]"
 _WORKFLOW = "a workflow has a name and async run(question, team): docs/workflows.md"

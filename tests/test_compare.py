@@ -38,7 +38,8 @@ async def test_each_workflow_answers_the_question_with_its_own_citations_and_cos
     for name, one in found.items():
         assert one.answer.status == "answered"
         assert one.answer.rollout.workflow == name
-        assert one.supported == (1, 1)
+        held, claims = one.supported
+        assert held == claims >= 1
         assert one.seconds > 0
     assert found["hira"].answer.rollout.usage.calls > found["react-report"].answer.rollout.usage.calls
 

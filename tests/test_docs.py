@@ -41,10 +41,10 @@ from hira.evidence.check import MANY
 from hira.evidence.holding import SHORT
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import LOCAL_SECONDS
-from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, McpSettings, PriceSettings, RoleSettings, Settings, load
+from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, KeySettings, McpSettings, PriceSettings, RoleSettings, Settings, load
 from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
-from hira.tools.fetch import HOPS, Fetcher
+from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
 from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.tool import LONGEST as QUERY
@@ -239,6 +239,7 @@ def test_the_index_lists_every_page() -> None:
         ("## Roles", RoleSettings),
         ("## MCP servers", McpSettings),
         ("## Prices", PriceSettings),
+        ("## Keys of the server", KeySettings),
     ],
 )
 def test_configuration_names_every_setting_with_its_default_and_nothing_else(
@@ -415,7 +416,7 @@ LIMITS = {
     "tools.md": [
         f"{Limits().seconds:g} s a call, {Limits().memory >> 30} GiB of memory, {Limits().disk >> 20} MiB of disk",
         f"{Limits().output:,} characters of output",
-        f"a page of {Fetcher().limit / 1e6:g} MB, {Fetcher().seconds:g} s, {HOPS} redirects",
+        f"a page of {Fetcher().limit / 1e6:g} MB, {Fetcher().seconds:g} s, {HEAD_SECONDS:g} s of them until its answer begins, {HOPS} redirects",
         f"at most {QUERY} characters",
     ],
     "security.md": ["the ports {}, {}, {} and {}".format(*sorted(PORTS))],
