@@ -147,7 +147,7 @@ async def test_a_table_that_is_named_is_computed_whole(tools: Toolbox, part: Par
 async def test_a_table_that_is_not_named_is_opened_first(tools: Toolbox, part: Part) -> None:
     run = await asked("What is the average number of Inhabitants in the table of towns?", tools, part)
     assert [expert for _, expert in subtasks(run)] == ["deep_search", "code"]
-    assert "average of Inhabitants = 62033.33333 (3 rows)" in run.answer
+    assert "average of Inhabitants = 62033.33333 (3 rows; rounded 62033.33)" in run.answer
 
 
 async def test_an_attached_table_is_computed(tools: Toolbox, part: Part, folder: Path) -> None:
