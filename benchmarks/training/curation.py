@@ -49,6 +49,9 @@ WAYS = (
     "without a solvent",
     "near the boundary",
 )
+BASE_RATE = """The precision of clarity is that of its judge and of what comes to it: one who errs in a twentieth,
+where a tenth is ambiguous, has .095 / (.095 + .045) = .68. Expecting more of the pipeline was an error of arithmetic;
+it says that a judge's false alarms have to be looked at before good questions are rare."""
 ASKED = "Which {thing} {deed} the {other} {way}, and by what mechanism number {at}?"
 VAGUE = "What about the {thing} mentioned above, is it better or worse than number {at}?"
 
@@ -175,9 +178,7 @@ def written(rows: list[tuple[str, float, float, int]], lost: float, counts: Coun
         "",
         f"Good questions that best of 16 removes: {100 * lost:.1f} %.",
         "",
-        "The precision of clarity is that of its judge and of what comes to it: one who errs in a twentieth, where a tenth",
-        "is ambiguous, has .095 / (.095 + .045) = .68. Expecting more of the pipeline was an error of arithmetic; it says",
-        "that a judge's false alarms have to be looked at before good questions are rare.",
+        BASE_RATE,
         "",
         *(f"- expected and {'found' if good else 'NOT found'}: {name}" for name, good in met.items()),
         "",

@@ -1,7 +1,7 @@
 """The command line of `hira-train`."""
 
 from hira.cli.parser import Parser
-from hira.cli.training import curate_flags, doctor_flags
+from hira.cli.training import curate_flags, doctor_flags, export_flags
 from hira.trainers.recipes.names import NAMES
 
 CONFIGURED = (
@@ -42,6 +42,7 @@ def parser(version: str) -> Parser:
                               "trained, as hira eval does; further flags are those of hira eval."))  # fmt: skip
     curate_flags.add(commands)
     doctor_flags.add(commands)
+    export_flags.add(commands)
     serve = commands.add_parser(
         "serve", help="serve what a run trained", description="Print the command that serves it with vLLM, or run it."
     )

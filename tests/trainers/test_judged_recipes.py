@@ -1,0 +1,178 @@
+"""The recipes whose reward is a judge's, whole: two updates of a tiny model, a judge over HTTP, killed and gone on with."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from test_grpo import SHARED, apart, by_hand, trained  # noqa: E402
+from tiny import groups, model  # noqa: E402
+from tiny_hf import tiny_model, tiny_tokenizer  # noqa: E402
+
+from hira.errors import UsageError  # noqa: E402
+from hira.policy import Request  # noqa: E402
+from hira.rewards.hybrid import Hybrid, Weights  # noqa: E402
+from hira.rewards.report import ByRubric  # noqa: E402
+from hira.testing import Endpoint  # noqa: E402
+from hira.trainers import records  # noqa: E402
+from hira.trainers.assembling import planned, reward_of  # noqa: E402
+from hira.trainers.configuration import load  # noqa: E402
+from hira.trainers.credit import grpo  # noqa: E402
+from hira.trainers.recipes import RECIPES  # noqa: E402
+from hira.trainers.reinforcing import reinforced  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")
+SLOW = pytest.mark.slow
+ITEMS = [{"title": f"Item {at}", "description": f"Key Criterion: it says {at}.", "weight": 5} for at in range(7)]
+
+
+def said(request: Request) -> str:
+    """A judge for all that is asked: it likes reports with many letters e, and writes one rubric for every query."""
+    text = request.messages[-1].text
+    if "Write a rubric" in text or '"items"' in text.rpartition("Reply with")[2]:
+        return json.dumps({"items": ITEMS})
+    if '"reward"' in text.rpartition("Reply with")[2]:
+        return json.dumps({"reward": 2, "confidence": 50})
+    report = text.partition("Report:\n")[2].partition("\n\nHow to rate")[0]
+    return json.dumps({"rating": min(10, 1 + report.count("e"))})
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint({"*": said}) as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    words = tiny_tokenizer(window=8192)
+    made = tiny_model(words, window=8192)
+    made.save_pretrained(tmp_path / "model")
+    words.save_pretrained(tmp_path / "model")
+    pairs = [{"query": f"Query {at}?", "accepted": "good", "rejected": "bad"} for at in range(3)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
+    queries = [{"question": f"Write of river {at}."} for at in range(3)]
+    (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nRiver 1 rises in the hills.\n")
+    return tmp_path
+
+
+def plan(folder: Path, endpoint: Endpoint, recipe: str, **overrides: Any) -> Any:
+    data = "pairs.jsonl" if recipe == "rubric" else "queries.jsonl"
+    values = {
+        "recipe": recipe,
+        "model.name": str(folder / "model"),
+        "data.train": data,
+        "data.held_out": data,
+        "out": f"run-{recipe}",
+        "rollouts.questions": 2,
+        "rollouts.attempts": 3,
+        "rollouts.window": 8192,
+        "reward.judge": endpoint.model,
+        "reward.judge_url": endpoint.base_url,
+        "reward.at_once": 2,
+        "train.steps": 2,
+        "train.lr": 0.01,
+        "train.checkpointing": "false",
+        "train.save_every": 1,
+        **overrides,
+    }
+    environ = {"OPENAI_API_KEY": "k"}
+    return planned(load(None, [f"{name}={value}" for name, value in values.items()]), folder, environ, folder)
+
+
+def told(folder: Path) -> list[dict[str, Any]]:
+    return [one for one in records.read(folder / records.METRICS) if "reward" in one]
+
+
+def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endpoint: Endpoint) -> None:
+    found = plan(folder, endpoint, "rubric", **{"reward.judge_scale": 0.25})
+    assert found.problems[0].references == ("good", "bad")
+    reward = reward_of(found)
+    assert isinstance(reward, Hybrid)
+    assert reward.weights == Weights(1.0, 1.0, 0.25)
+    assert found.trained == {"rubric": "default"}
+    settings = {"settings.docs": '["docs"]'}
+    found = plan(folder, endpoint, "mams", **settings)
+    assert found.problems[0].references == ()
+    assert isinstance(reward_of(found), ByRubric)
+    assert set(found.trained) == {"search", "state", "report"}
+    with pytest.raises(UsageError, match="asks a judge"):
+        reward_of(plan(folder, endpoint, "rubric", **{"reward.judge": "", "reward.judge_url": ""}))
+
+
+def test_the_credit_of_mams_is_one_advantage_for_all_rows_of_a_rollout() -> None:
+    given = groups(1, planner="search", worker="report")
+    credited = RECIPES["mams"].credit(given)
+    by: dict[str, set[float]] = {}
+    for one in credited.rows:
+        by.setdefault(one.row.rollout, set()).add(one.advantage)
+    assert all(len(advantages) == 1 for advantages in by.values())
+    # "mixed" has rewards 0 1 0 1: mean and deviation are .5
+    assert [by[f"mixed/{at}"] for at in range(4)] == [{-1.0}, {1.0}, {-1.0}, {1.0}]
+
+
+@SLOW
+def test_the_ratio_of_a_sequence_is_clipped_as_one(tmp_path: Path) -> None:
+    """GSPO, by hand: s_i = exp(mean over the row's tokens of log π/π_old), clipped as a whole; w_i |o_i| s_i A_i."""
+    given = groups(6)
+    credited = grpo(given)
+    old = {at: torch.tensor(one.row.logprobs) for at, one in enumerate(credited.rows)}
+    found, loss = trained(tmp_path, model(), given, grpo, old="sampler", ratio="sequence")
+    made = model()
+    from tiny import _all_wanted, logprobs
+
+    made.set_adapter("default")
+    _all_wanted(made)
+    total = torch.zeros(())
+    for at, one in enumerate(credited.rows):
+        own = torch.tensor(one.row.mask, dtype=torch.float32)
+        ratio = torch.exp(((logprobs(made, one.row) - old[at]) * own).sum() / own.sum())
+        gained = torch.minimum(ratio * one.advantage, ratio.clamp(0.8, 1.28) * one.advantage)
+        total = total - one.weight * own.sum() * gained
+    total = total / credited.normaliser
+    total.backward()
+    wanted = {name: one.grad for name, one in made.named_parameters() if one.grad is not None}
+    assert loss == pytest.approx(float(total.detach()), rel=1e-4)
+    assert apart(found, wanted) < 1e-4
+    token, _ = by_hand(model(), credited, adapters=SHARED, old=old)
+    assert apart(token, wanted) > 1e-2
+
+
+@SLOW
+@pytest.mark.parametrize("recipe", ["rubric", "mams"])
+def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path, endpoint: Endpoint) -> None:
+    more = {
+        "rubric": {"settings.max_tokens": 100_000},
+        "mams": {"settings.docs": '["docs"]', "workflow.max_turns": 1, "settings.dialect": "tags"},
+    }[recipe]
+    made = partial(plan, folder, endpoint, recipe)
+    reinforced(made(**more, out="whole"))
+    whole = told(folder / "whole")
+    assert [one["step"] for one in whole] == [1, 2]
+    assert all(one["infra_failed"] == one["unscored"] == 0 for one in whole)
+    if recipe == "rubric":
+        assert all(one["reward"] == -2 and one["reward/format"] == -1 for one in whole)  # it writes no JSON yet
+        assert all(one["dead_groups"] == 1 for one in whole)
+
+    class Killed(Exception):
+        pass
+
+    def stop(one: Any) -> None:
+        if one.get("step") == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        reinforced(made(**more, out="parts"), stepped=stop)
+    reinforced(made(**more, out="parts"), resume=True)
+    parts = told(folder / "parts")
+    assert [one["reward"] for one in parts] == pytest.approx([one["reward"] for one in whole], abs=1e-6)
+    assert [one["tokens"] for one in parts] == [one["tokens"] for one in whole]
+    assert (folder / "parts" / "adapters" / "default" / "adapter_config.json").is_file()
