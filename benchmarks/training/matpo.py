@@ -12,6 +12,10 @@ judged at temperature 1 on towns that nobody asked about in training.
 Expected, stated before the first run, for the mean over the seeds:
 
     full MATPO                    at least 0.75, and above every other by at least MARGIN = 0.15
+SILENT = (
+    "With it workers learned no more than with credit to the planner only: the words that decide, in their reports, all "
+    "stand where the planner is silent. Longer conversations leave some of them."
+)
     no recap of the question      in between: a worker has to guess unless the planner learns to write subtasks in full
     no final summary              in between: either role has to learn not to end with words that say nothing
     credit to the planner only    within 0.15 of where it began: who reads the page learns nothing
@@ -248,6 +252,8 @@ def report(found: dict[str, list[Learned]], sizes: Sizes) -> str:
     if "released mask" in found:
         lost = statistics.mean(one.told["worker/without_advantage"] for one in found["released mask"])
         lines.append(f"The fault of the released mask took the advantage from {lost:.0%} of the workers' tokens.")
+        if [one.after for one in found["released mask"]] == [one.after for one in found.get("planner only", [])]:
+            lines.append(SILENT)
     return "\n".join([*lines, ""])
 
 
