@@ -86,7 +86,7 @@ class Teacher:
         sentences = _SENTENCE.findall(text)
         right = next((one for one in sentences if sought in one), "unknown")
         said = self._or_other(right, sentences, self.faults.misread)
-        return _told(said, about, id_)
+        return f"{said.rstrip('.')} [{id_}]"
 
     def _or_other(self, right: str, known: Sequence[str], often: float | None = None) -> str:
         if not self._fails(self.faults.mistaken if often is None else often):
@@ -95,14 +95,6 @@ class Teacher:
 
     def _fails(self, often: float) -> bool:
         return self.chance.random() < often
-
-
-def _told(sentence: str, about: str, id_: str) -> str:
-    """A sentence of a page as it is reported: what is new in it stands last, with its source."""
-    words = sentence.rstrip(".").split()
-    if words[0] == about:
-        return f"{words[-1]} [{id_}]"
-    return f"{words[2]} [{id_}]"
 
 
 def _subtask(text: str, subtask: str) -> Act:

@@ -39,8 +39,8 @@ class World:
             for one in PEOPLE
         }
         towns = {
-            one: f"The river {self.thing[one, 'river']} flows through {one}. "
-            f"The hill {self.thing[one, 'hill']} stands above {one}."
+            one: f"{one} lies on the river {self.thing[one, 'river']}. "
+            f"{one} lies below the hill {self.thing[one, 'hill']}."
             for one in TOWNS
         }
         return {f"{name}.md": f"# {name}\n\n{text}\n" for name, text in (people | towns).items()}
