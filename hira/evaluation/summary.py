@@ -7,7 +7,7 @@ from typing import Any
 
 from hira.evaluation.cells import Cell
 from hira.evaluation.record import Record
-from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass_at
+from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass_at, wilson
 from hira.rewards.match import said
 
 SEARCHES = frozenset({"search", "scholar"})
@@ -95,7 +95,7 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Ro
         seeds=seeds,
         asked=len(asked),
         scored=len(scored),
-        accuracy=bootstrap(shares) if shares else None,
+        accuracy=_accuracy(shares),
         pass_k=_passed(scored) if seeds > 1 else None,
         voted=_voted(scored) if seeds > 1 else None,
         value=mean(values) if values else None,
@@ -121,13 +121,21 @@ def _by_question(records: Iterable[Record]) -> dict[str, list[Record]]:
     return dict(sorted(found.items()))
 
 
+def _accuracy(shares: Sequence[float]) -> Interval | None:
+    """The mean share with its interval: Wilson's where every question is right or wrong, which holds for small numbers
+    and at 0 and 1, else by bootstrap over questions."""
+    if not shares:
+        return None
+    if all(share in (0.0, 1.0) for share in shares):
+        return wilson(round(sum(shares)), len(shares))
+    return bootstrap(shares)
+
+
 def _passed(scored: Sequence[Record]) -> float | None:
+    """pass@k for the k that every question was scored at least."""
     tries = _by_question(scored).values()
-    return (
-        mean([pass_at(sum(bool(one.score.correct) for one in own), len(own), len(own)) for own in tries])
-        if tries
-        else None
-    )
+    k = min(map(len, tries), default=0)
+    return mean([pass_at(sum(bool(one.score.correct) for one in own), len(own), k) for own in tries]) if k else None
 
 
 def _voted(scored: Sequence[Record]) -> float | None:

@@ -88,8 +88,7 @@ async def completions(door: Door, request: Request) -> Response:
     asked = chat.asked_of(await body_of(request))
     question = chat.question_of(asked)
     door.runs.crew(asked.model)
-    folder = Path(tempfile.mkdtemp(dir=door.folder))
-    watched = door.runs.begin(client, asked.model, question, chat.attached(asked, folder))
+    watched = door.runs.begin(client, asked.model, question, chat.attached(asked, door.folder))
     made = chat.now()
     if asked.stream:
         counted = bool(asked.stream_options and asked.stream_options.include_usage)
@@ -98,8 +97,10 @@ async def completions(door: Door, request: Request) -> Response:
     async with while_connected(watched):
         assert watched.task is not None  # noqa: S101 - begin() has made it
         gone = asyncio.ensure_future(_gone(request))
-        await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
-        gone.cancel()
+        try:
+            await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
         if not watched.task.done():
             raise ClientDisconnect
     if watched.failure:

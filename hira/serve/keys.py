@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from hira.policy import Usage
 from hira.settings import KeySettings
 
-
 ANYBODY = 64
 """Runs at once where no key is asked for."""
 
@@ -76,7 +75,8 @@ class Clients:
         """The client of an Authorization header. Raises `Refused` for a key that is missing or wrong."""
         if self._anybody:
             return self._anybody
-        told = authorization.removeprefix("Bearer ").strip()
+        scheme, _, told = authorization.strip().partition(" ")
+        told = told.strip() if scheme.lower() == "bearer" else ""
         found = None
         for client in self._clients:  # all of them, so that the time tells nothing
             if hmac.compare_digest(client.limits.key.get_secret_value().encode(), told.encode()):
@@ -88,5 +88,6 @@ class Clients:
 
 
 def tag_of(key: str) -> str:
-    """What marks the runs of a key; the key cannot be had from it."""
+    """What marks the runs of a key. It tells nothing of a key that was drawn at random; one that can be guessed can be
+    guessed by it, too."""
     return hashlib.sha256(f"hira serve {key}".encode()).hexdigest()[:10]
