@@ -9,9 +9,9 @@ from hira.cli.shell import Shell
 from hira.cli.training.configured import configured
 from hira.errors import UsageError
 from hira.trainers import assembling
-from hira.trainers.configuration import Configuration
 from hira.trainers.doctor import examined, worst
 from hira.trainers.doctor.seen import Finding, Seen, as_json, read
+from hira.trainers.doctor.template import notices
 
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "–      "}
 
@@ -50,20 +50,3 @@ def seen_by(args: argparse.Namespace, shell: Shell) -> Seen:
 
 def with_data(seen: Seen, shell: Shell) -> Seen:
     return replace(seen, notices=notices(seen.configuration, shell.folder))
-
-
-def notices(configuration: Configuration, folder: Path) -> tuple[str, ...] | None:
-    """What the chat template does to conversations, None if the model is not on this machine. Loads no weights."""
-    place = folder / Path(configuration.model.name).expanduser()
-    try:
-        from transformers import AutoTokenizer
-    except ImportError:
-        return None
-    from hira.policies.local.template import Template
-
-    name = str(place) if place.is_dir() else configuration.model.name
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
-    except (OSError, ValueError):
-        return None
-    return Template(tokenizer, where=f"model {name!r}").notices

@@ -10,7 +10,7 @@ from hira.trainers.assembling import Plan
 from hira.trainers.records import append
 
 CODE = Path(__file__).with_name("environment.py")
-README = Path(__file__).with_name("environment_readme.md")
+README = Path(__file__).with_name("environment_readme.txt")
 PROJECT = Path(__file__).with_name("environment_project.toml")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -14,7 +14,8 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "training").glob("*.
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "questions.jsonl").write_text(json.dumps({"question": "Who?", "answer": "Ada"}) + "\n")
+    row = {"question": "Who?", "answer": "Ada", "query": "Who?", "accepted": "It was Ada.", "rejected": "No."}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row) + "\n")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "ada.md").write_text("# Ada\n\nIt was Ada.\n")
     return tmp_path
