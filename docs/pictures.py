@@ -4,6 +4,8 @@ Everything is asked of `offline`, so that anyone gets the same pictures: the ter
 headless browser from a real server, a real trace and a real evaluation.
 """
 
+# ruff: noqa: INP001 - a program of its own, in no package
+
 import asyncio
 import io
 import re

@@ -4,6 +4,8 @@ Strict: a link or an anchor that leads nowhere, a page that no menu leads to, an
 of another host are errors. Nothing is fetched. Links to files outside docs/ are told as paths, since no site has them.
 """
 
+# ruff: noqa: INP001 - a program of its own, in no package
+
 import argparse
 import re
 import shutil
