@@ -46,7 +46,7 @@ ADAPTERS = {"solver": "one", "verifier": "two", "corrector": "three"}
 PROBLEMS = [Problem(f"p{at}", f"{at} + {4 - at}?", ("4",)) for at in range(4)]
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
+def tokenizer() -> Any:
     """A vocabulary of what may be said; every other word is one and the same."""
     made = Tokenizer(models.WordLevel({"<pad>": 0, "<eos>": 1, "<word>": 2}, unk_token="<word>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -58,7 +58,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return found
 
 
-def model() -> Any:
+def base() -> Any:
     torch.manual_seed(0)
     config = Qwen2Config(
         vocab_size=3 + len(SAID),
@@ -73,8 +73,12 @@ def model() -> Any:
         pad_token_id=0,
         eos_token_id=1,
     )
+    return Qwen2ForCausalLM(config)
+
+
+def model() -> Any:
     lora = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
-    wrapped = get_peft_model(Qwen2ForCausalLM(config), lora, adapter_name="one")
+    wrapped = get_peft_model(base(), lora, adapter_name="one")
     wrapped.add_adapter("two", lora)
     wrapped.add_adapter("three", lora)
     return wrapped

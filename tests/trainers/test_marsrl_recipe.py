@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from tiny_hf import tiny_model, tiny_tokenizer  # noqa: E402
+from test_marsrl import base, tokenizer  # noqa: E402
 
 from hira.errors import UsageError  # noqa: E402
 from hira.trainers import records  # noqa: E402
@@ -24,7 +24,7 @@ from hira.trainers.update import Updates  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
 SLOW = pytest.mark.slow
-PIPELINE = {"marsrl.staleness": 2, "marsrl.groups": 2, "marsrl.problems": 2, "marsrl.segment": 64}
+PIPELINE = {"marsrl.staleness": 2, "marsrl.groups": 2, "marsrl.problems": 2, "marsrl.segment": 8}
 
 
 def plan(folder: Path, **overrides: Any) -> Plan:
@@ -32,14 +32,14 @@ def plan(folder: Path, **overrides: Any) -> Plan:
         "recipe": "marsrl",
         "model.name": str(folder / "model"),
         "data.train": "questions.jsonl",
-        "data.held_out": "questions.jsonl",
         "rollouts.questions": 2,
-        "rollouts.attempts": 3,
-        "rollouts.window": 4096,
+        "rollouts.attempts": 4,
+        "rollouts.window": 1024,
         "settings.docs": '["docs"]',
         "settings.max_tokens": 100_000,
         "train.steps": 2,
         "train.lr": 0.01,
+        "model.bits": 32,
         "train.checkpointing": "false",
         "train.save_every": 1,
         **overrides,
@@ -49,21 +49,19 @@ def plan(folder: Path, **overrides: Any) -> Plan:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    words = tiny_tokenizer(window=4096)
-    made = tiny_model(words, window=4096)
-    made.save_pretrained(tmp_path / "model")
-    words.save_pretrained(tmp_path / "model")
-    questions = [f'{{"question": "Where does river {at} rise?", "answer": "in the hills"}}' for at in range(3)]
+    base().save_pretrained(tmp_path / "model")
+    tokenizer().save_pretrained(tmp_path / "model")
+    questions = [f'{{"question": "How many hills has river {at}?", "answer": "4"}}' for at in range(3)]
     (tmp_path / "questions.jsonl").write_text("\n".join(questions))
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nRiver 1 rises in the hills.\n")
+    (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nRiver 1 has 4 hills.\n")
     return tmp_path
 
 
 def test_stages_the_pipeline_and_the_roles_come_from_the_configuration(folder: Path) -> None:
     assert stages_of(plan(folder)) == Stages()
     found = stages_of(plan(folder, **PIPELINE, **{"marsrl.picks": 3, "marsrl.sampling": "random"}))
-    assert found == Stages(3, "random", limits=Limits(2, 2, 2, 4), segment=64)
+    assert found == Stages(3, "random", limits=Limits(2, 2, 2, 4), segment=8)
     only = plan(folder, **{"marsrl.roles": '["solver"]', "workflow.search": "false"})
     assert stages_of(only) == Stages(roles=frozenset({"solver"}), search=False)
     assert stages_of(plan(folder, recipe="grpo")) is None
@@ -103,13 +101,14 @@ def test_a_pipeline_needs_the_samplers_log_probabilities(tmp_path: Path) -> None
 @pytest.mark.parametrize("more", [{}, PIPELINE], ids=["synchronous", "pipeline"])
 def test_two_updates_and_on_after_a_kill_between_them(more: dict[str, Any], folder: Path) -> None:
     def told(name: str) -> list[dict[str, Any]]:
-        return [one for one in records.read(folder / name / records.METRICS) if "solver/reward" in one]
+        return [one for one in records.read(folder / name / records.METRICS) if "reward" in one]
 
     reinforced(plan(folder, **more, out="whole"))
     whole = told("whole")
     assert [one["step"] for one in whole] == [1, 2]
     assert all(one["infra_failed"] == one["unscored"] == one["problems_lost"] == 0 for one in whole)
-    assert all(one["solver/groups"] >= 1 for one in whole)
+    assert whole[0]["solver/groups"] >= 1
+    assert sum(one.get("verifier1/groups", 0) for one in whole) >= 1
 
     class Killed(Exception):
         """The process is gone."""
@@ -127,5 +126,3 @@ def test_two_updates_and_on_after_a_kill_between_them(more: dict[str, Any], fold
         assert [one["tokens"] for one in parts] == [one["tokens"] for one in whole]
         assert [one["reward"] for one in parts] == pytest.approx([one["reward"] for one in whole], abs=1e-6)
     assert (folder / "parts" / "adapters" / "default" / "adapter_config.json").is_file()
-    exams = records.read(folder / "parts" / "exams.jsonl")
-    assert [one["step"] for one in exams] == [0, 2]
