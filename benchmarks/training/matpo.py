@@ -12,10 +12,6 @@ judged at temperature 1 on towns that nobody asked about in training.
 Expected, stated before the first run, for the mean over the seeds:
 
     full MATPO                    at least 0.75, and above every other by at least MARGIN = 0.15
-SILENT = (
-    "With it workers learned no more than with credit to the planner only: the words that decide, in their reports, all "
-    "stand where the planner is silent. Longer conversations leave some of them."
-)
     no recap of the question      in between: a worker has to guess unless the planner learns to write subtasks in full
     no final summary              in between: either role has to learn not to end with words that say nothing
     credit to the planner only    within 0.15 of where it began: who reads the page learns nothing
@@ -50,6 +46,10 @@ from hira.workflows.matpo import MATPO
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_matpo.md"
 MARGIN = 0.15
+SILENT = (
+    "With it workers learned no more than with credit to the planner only: the words that decide, in their reports, all "
+    "stand where the planner is silent. Longer conversations leave some of them."
+)
 DAY = 1_767_225_600.0  # 2026-01-01: prompts read the same on every day
 FULL = MATPO(max_subtasks=3, worker_calls=3)
 REWARD = WithFormat(ByWords(exact))
