@@ -47,8 +47,8 @@ from hira.workflows.matpo import MATPO
 RESULTS = Path(__file__).parents[1] / "results" / "training_matpo.md"
 MARGIN = 0.15
 SILENT = (
-    "With it workers learned no more than with credit to the planner only: the words that decide, in their reports, all "
-    "stand where the planner is silent. Longer conversations leave some of them."
+    "With it workers learned no more than with credit to the planner only: the words that decide, in their reports, "
+    "all stand where the planner is silent. Longer conversations leave some of them."
 )
 DAY = 1_767_225_600.0  # 2026-01-01: prompts read the same on every day
 FULL = MATPO(max_subtasks=3, worker_calls=3)
