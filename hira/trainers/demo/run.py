@@ -29,7 +29,7 @@ class Sizes:
     rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each."""
 
     lessons: int = 3
-    learning: int = 120
+    learning: int = 180
     batch: int = 32
     learning_rate: float = 5e-3
     matrices: float = 0.02
