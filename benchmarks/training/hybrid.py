@@ -191,11 +191,9 @@ def written(accuracy: dict[tuple[str, float], Interval], effect: dict[tuple[str,
             cells.append(f"{100 * one.value:.1f} ({100 * one.low:.1f}–{100 * one.high:.1f}), d {effect[name, at]:.2f}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     apart = ", ".join(f"{100 * (value[hybrid, at] - value[judging, at]):+.1f} at {at:g}" for at in ALIGNMENTS)
-    lines += [
-        "",
-        f"Hybrid minus judge-only, in points: {apart}. Preferences are noisy: a judge who shares the taste of",
-    ]
-    lines += ["people by three quarters and more is the better teacher, and adding them to it costs a little."]
+    lines += ["", f"Hybrid minus judge-only, in points: {apart}."]
+    if value[hybrid, ALIGNMENTS[-1]] < value[judging, ALIGNMENTS[-1]]:
+        lines += ["Preferences are noisy: a judge who nearly shares the taste of people is the better teacher alone."]
     lines += ["", *(f"- expected and {'found' if good else 'NOT found'}: {name}" for name, good in met.items()), ""]
     return "\n".join(lines)
 
