@@ -48,3 +48,6 @@ class ByJudge:
                 break
         right = float(bool(last and last.correct))
         return Score(right, {"accuracy": right}, why=last.reason if last else "")
+
+    async def aclose(self) -> None:
+        await self.part.policy.aclose()

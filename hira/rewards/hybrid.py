@@ -119,6 +119,9 @@ class Hybrid:
             told["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
         return Score(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notes))
 
+    async def aclose(self) -> None:
+        await self.part.policy.aclose()
+
     async def _scores(
         self, team: Team, query: str, rubric: Rubric, references: tuple[str, ...]
     ) -> tuple[float | None, float | None]:

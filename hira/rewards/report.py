@@ -67,3 +67,8 @@ class ByRubric:
             failed = scores.ratings.count(None)
             return Score(None, why=f"the judge failed on {failed} of {len(scores.ratings)} items")
         return Score(value, {"rubric": value, "items": float(len(rubric.items)), "words": float(len(report.split()))})
+
+    async def aclose(self) -> None:
+        await self.part.policy.aclose()
+        if isinstance(self.rubrics, Generated):
+            await self.rubrics.part.policy.aclose()

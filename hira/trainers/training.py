@@ -100,6 +100,8 @@ class Training:
                 self._train(runner, team, engine, gate, since)
             finally:
                 runner.run(team.aclose())
+                if (closing := getattr(self.reward, "aclose", None)) is not None:
+                    runner.run(closing())  # the judge's connections belong to this loop
                 runner.run(live.aclose())
 
     def _train(self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine, gate: Gate, since: int) -> None:
