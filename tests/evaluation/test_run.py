@@ -23,6 +23,7 @@ from hira.evaluation.run import RECORDS, Evaluation, Plan
 from hira.evaluation.summary import rows
 from hira.settings import Settings
 from hira.testing import Endpoint
+from hira.workflows import WORKFLOWS
 
 EVERY = Wanted()
 
@@ -224,3 +225,25 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
     assert found.pairs[0].difference.value == 1
     assert found.pairs[0].effect is None
     json.dumps(found.json(), allow_nan=False)
+
+
+README = Path(__file__).parent.parent.parent / "README.md"
+
+
+@pytest.mark.slow
+async def test_the_table_of_the_readme_is_had_again(tmp_path: Path) -> None:
+    lines = README.read_text(encoding="utf-8").splitlines()
+    told = {row[0].strip("`"): row[1:] for line in lines if line.startswith("| `") and len(row := cells_of(line)) == 9}
+    assert set(told) == set(WORKFLOWS)
+    plan = plan_of(tmp_path, grid(list(WORKFLOWS), [], 1))
+    done = await evaluated(plan, tmp_path / "out")
+    for row in rows(done.records, plan.cells):
+        assert row.accuracy
+        kinds = ("single-hop", "two-hop", "table", "file", "contradiction", "unanswerable")
+        shown = [f"{row.categories[kind].right} of {row.categories[kind].scored}" for kind in kinds]
+        right = round(row.accuracy.value * row.scored)
+        assert told[row.workflow] == [str(right), *shown, f"{row.calls:.1f}"], row.workflow
+
+
+def cells_of(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("| ").split(" | ")]
