@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from test_marsrl import base, tokenizer  # noqa: E402
+from test_marsrl_training import base, tokenizer  # noqa: E402
 
 from hira.errors import UsageError  # noqa: E402
 from hira.trainers import records  # noqa: E402
