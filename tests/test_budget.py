@@ -306,7 +306,16 @@ def test_the_bound_of_a_run_holds_for_one_that_does_everything_wrong() -> None:
     """Of the loop with its calls: unreadable before each accepted one, repeats, and the closing turn."""
     sizes = Sizes()
     rows = HiRA(max_subtasks=2).bound(sizes)
-    assert set(rows) == {"planner", "coordinator", "simple_search", "code", "multimodal", "look", "reader", "deep_search"}
+    assert set(rows) == {
+        "planner",
+        "coordinator",
+        "simple_search",
+        "code",
+        "multimodal",
+        "look",
+        "reader",
+        "deep_search",
+    }
     assert rows["coordinator"].calls == 2 * 6
     total = most(rows, [expert.name for expert in EXPERTS])
     assert total.calls == rows["planner"].calls + 12 + rows["multimodal"].calls + rows["look"].calls

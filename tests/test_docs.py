@@ -41,7 +41,17 @@ from hira.evidence.check import MANY
 from hira.evidence.holding import SHORT
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import LOCAL_SECONDS
-from hira.settings import FILE, MCP_CONSENT, SEARCH_KEYS, KeySettings, McpSettings, PriceSettings, RoleSettings, Settings, load
+from hira.settings import (
+    FILE,
+    MCP_CONSENT,
+    SEARCH_KEYS,
+    KeySettings,
+    McpSettings,
+    PriceSettings,
+    RoleSettings,
+    Settings,
+    load,
+)
 from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
 from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
