@@ -130,6 +130,6 @@ def test_the_whole_demo_in_miniature_ends_with_a_model_that_is_asked(tmp_path: P
         asked,
     )
     answer = json.loads(told.getvalue())
-    assert code in (0, 4)
+    assert code in (0, 3, 4), "a model that was taught for seconds may write no answer, which is a failed run"
     assert answer["workflow"] == "matpo"
     assert answer["model"] == f"hf:{run}/model+{run}/adapters/default"
