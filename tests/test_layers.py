@@ -19,6 +19,7 @@ LAYERS: list[set[str]] = [
         "workbench",
         "casting",
         "chosen",
+        "page_policy",
         "answer",
         "given",
         "trace",

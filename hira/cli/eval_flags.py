@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hira.cli.parser import Parser
 
-METRICS = ("match", "em", "numeric", "hira", "webwalker", "simpleqa", "hle", "race", "fact", "rubric")
 WHAT = ("run", "ablate", "sweep", "diff", "judge", "report")
 
 
@@ -43,7 +42,9 @@ def add(commands: Any, model: Any, limits: Any) -> None:
     judge = what.add_parser("judge", help="how often a judge agrees with labels of people")
     model(judge)
     judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object a line")
-    judge.add_argument("--metric", choices=METRICS, default="hira", help="whose judge (hira)")
+    judge.add_argument(
+        "--metric", metavar="NAME", default="hira", help="whose judge: hira (default), webwalker, simpleqa, hle"
+    )
     judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
     report = what.add_parser("report", help="write the report of a folder again, from its records")
     report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
@@ -71,7 +72,7 @@ def _asked(command: "Parser", model: Any, limits: Any) -> None:
         "--set", action="append", default=[], metavar="NAME.OPTION=VALUE", help="an option of a workflow"
     )
     group.add_argument("--seeds", type=int, default=1, metavar="K", help="ask everything K times (1)")
-    group.add_argument("--metric", choices=METRICS, help="how answers are scored; the set's own by default")
+    group.add_argument("--metric", metavar="NAME", help="how answers are scored; the set's own by default")
     group.add_argument("--judge", metavar="M", help="the model that judges, where the metric is a judge")
     limits(command)
     group = command.add_argument_group("the evaluation")

@@ -1,7 +1,5 @@
 """A report as a file: Markdown with numbered references, and a web page that needs nothing from elsewhere."""
 
-import base64
-import hashlib
 import html
 import re
 from collections import Counter
@@ -14,6 +12,7 @@ from urllib.parse import quote
 from hira.answer import Answer
 from hira.evidence import Source, Verdict
 from hira.evidence.references import HEADINGS, Reference, is_chinese, numbered, references
+from hira.page_policy import digest
 
 VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
     False: {verdict: verdict for verdict in ("supported", "contradicted", "not found", "unchecked")},
@@ -48,7 +47,7 @@ def as_html(answer: Answer) -> str:
     page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
     return page.substitute(
         lang="zh" if chinese else "en",
-        policy=f"default-src 'none'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
+        policy=f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'",
         title=html.escape(" ".join(answer.rollout.question.split())),
         style=style,
         body=body,
@@ -122,7 +121,3 @@ def _harmless(token: Any) -> None:
     """A link without a title, that tells nobody where it was followed from."""
     if token.type == "link_open":
         token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}
-
-
-def _digest(style: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from hira.errors import UsageError
-from hira.settings import Settings
+from hira.settings import Part, Settings
 
-PARTS = ("reasoning-transfer", "memory", "search", "code", "multimodal")
+PARTS: tuple[str, ...] = get_args(Part)
 """What HiRA's Table 2 leaves out, one at a time."""
 
 

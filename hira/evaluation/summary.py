@@ -11,7 +11,7 @@ from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass
 from hira.rewards.match import said
 
 SEARCHES = frozenset({"search", "scholar"})
-FETCHES = frozenset({"browse", "scrape", "click"})
+FETCHES = frozenset({"browse"})
 
 
 @dataclass(frozen=True, slots=True)

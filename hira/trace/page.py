@@ -4,8 +4,6 @@ What models and web pages wrote is data: it stands in the page as JSON that can 
 there as text, and a policy in the page's head lets no other program run and nothing be loaded.
 """
 
-import base64
-import hashlib
 import html
 import json
 import re
@@ -17,6 +15,7 @@ from typing import Any
 from hira.evidence import Citation, Source
 from hira.journal.calls import described
 from hira.messages import Message
+from hira.page_policy import digest
 from hira.policy import Usage
 from hira.trace.reading import Reading, ReadTool, ReadTurn, belongs
 
@@ -29,7 +28,7 @@ def page(reading: Reading) -> str:
     """The page, as HTML."""
     style, script = _file("page.css"), _file("page.js")
     allowed = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     values = {
@@ -226,10 +225,6 @@ def _found(quote: str, text: str) -> Iterator[re.Match[str]]:
     for passage in filter(str.strip, quote.split(" … ")):
         if found := re.search(r"\s+".join(map(re.escape, passage.split())), text):
             yield found
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _file(name: str) -> str:

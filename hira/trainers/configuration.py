@@ -62,8 +62,8 @@ class DataPart(_Checked):
 
 
 class RolloutPart(_Checked):
-    """An update's rollouts: `attempts` at each of `questions`. `reply` bounds the tokens of a turn, `window` those of a
-    row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording)."""
+    """An update's rollouts: `attempts` at each of `questions`. `window` bounds the tokens of
+    a row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording)."""
 
     questions: int = Field(default=8, ge=1)
     attempts: int = Field(default=8, ge=2)
@@ -141,7 +141,7 @@ class TrainPart(_Checked):
 
 class LessonPart(_Checked):
     """`hira-train sft`: `conversations` as `hira runs export` writes them; else, without any, rollouts of the model
-    itself of which the right ones are kept (`rejected` below so much reward are left out)."""
+    itself of which the right ones are kept (those below a reward of `least` are left out)."""
 
     conversations: str = ""
     steps: int = Field(default=200, ge=1)

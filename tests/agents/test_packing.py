@@ -7,7 +7,7 @@ from functools import cache
 from statistics import median
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hira.agents.loop import framed
@@ -48,7 +48,6 @@ def fewest(sizes: Sequence[int], capacity: int) -> int:
     return fill(tuple(sorted(sizes)), 0)
 
 
-@settings(deadline=None)
 @given(LENGTHS, st.integers(1, 80))
 def test_it_is_first_fit_decreasing_as_it_is_defined(sizes: list[int], capacity: int) -> None:
     assert first_fit_decreasing(sizes, capacity) == by_the_book(sizes, capacity)

@@ -15,6 +15,7 @@ from hira.messages import Filled, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
 from hira.team import Team, together
+from hira.tools.search.tool import LONGEST
 from hira.trajectory import Trajectory
 from hira.untrusted import said
 
@@ -23,8 +24,6 @@ VERIFIER = Prompt(__file__, "marsrl_verifier")
 CORRECTOR = Prompt(__file__, "marsrl_corrector")
 DOCUMENTS = Prompt(__file__, "marsrl_documents")
 NOTHING = Filled("")
-LONGEST_QUERY = 400
-"""Characters of the question that are searched for; services take no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ async def pose(question: str, team: Team, *, search: bool = True) -> Problem:
     if files:
         seen += await together([use(conversation, files, {"path": str(path)}) for path in team.files])
     if search and team.tools.search:
-        seen += await retrieve(conversation, " ".join(question.split())[:LONGEST_QUERY])
+        seen += await retrieve(conversation, " ".join(question.split())[:LONGEST])
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
     return Problem(question, DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING)
 

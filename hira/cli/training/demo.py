@@ -34,7 +34,7 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
     sizes = MINIATURE if args.small else Sizes()
     sizes = replace(sizes, updates=args.updates) if args.updates else sizes
     view = View(shell, sizes.updates)
-    made = Demo(folder, args.seed, sizes, RECIPES[args.recipe].credit, view.tell, view.stepped)
+    made = Demo(folder, args.seed, sizes, RECIPES["matpo"].credit, view.tell, view.stepped)
     with view.shown():
         made.run()
     for line in view.ended():

@@ -2,7 +2,6 @@
 
 from hira.cli.parser import Parser
 from hira.cli.training import curate_flags, doctor_flags, export_flags
-from hira.trainers.recipes.names import NAMES
 
 CONFIGURED = (
     "a TOML file of a run, then overrides of it such as train.lr=1e-5 model.name=FOLDER; overrides alone are enough"
@@ -56,7 +55,6 @@ def parser(version: str) -> Parser:
 def _demo(command: Parser) -> None:
     command.add_argument("--out", default="hira-demo", metavar="DIR", help="where it is made (hira-demo)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another world (0)")
-    command.add_argument("--recipe", default="matpo", choices=NAMES, help="how roles are credited (matpo)")
     command.add_argument("--updates", type=int, metavar="N", help="how many updates of reinforcement")
     command.add_argument(
         "--small", action="store_true", help="in miniature: half a minute, which shows no more than that it runs"

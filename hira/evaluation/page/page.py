@@ -3,8 +3,6 @@
 What models wrote stands in the page as text only, and a policy in its head lets nothing else run and nothing be loaded.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -15,6 +13,7 @@ from hira.evaluation.cells import Cell
 from hira.evaluation.page.plots import Point, bars, lines, scatter
 from hira.evaluation.record import Record
 from hira.evaluation.summary import Row
+from hira.page_policy import digest
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _LIMIT = re.compile(r"(\d+) subtasks(?:, (.+))?")
@@ -25,9 +24,7 @@ LONGEST = 600
 def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
     """The page, as HTML; `told` says data, metric and number of questions."""
     style, script = _file("page.css"), _file("page.js")
-    allowed = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
+    allowed = f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; base-uri 'none'; form-action 'none'"
     questions = "question" if told["questions"] == 1 else "questions"
     values = {
         "title": escape(f"{told['data']}: evaluation"),
@@ -180,10 +177,6 @@ def _answer(record: Record, name: str) -> str:
     shown = f"<p class=note>{escape(note)}</p>" if note else ""
     head = f"{escape(name)} <span>{verdict}, {record.status.replace('_', ' ')}</span>"
     return f'<li class="{verdict}"><h4>{head}</h4><p>{escape(text)}</p>{shown}</li>'
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _file(name: str) -> str:

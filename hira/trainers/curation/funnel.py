@@ -1,8 +1,6 @@
 """What a curation came to: how many questions each stage kept, as a table and as a plot, and how often those of the
 last stage were answered (MARS, Figures 4 and 5)."""
 
-import base64
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +9,7 @@ from pathlib import Path
 
 from hira.evaluation import page as evaluation
 from hira.evaluation.page.plots import bars
+from hira.page_policy import digest
 from hira.trainers.curation.challenge import Challenge
 from hira.trainers.curation.decision import Decision
 from hira.trainers.curation.pipeline import Curation, Passed
@@ -75,10 +74,9 @@ def _page(curation: Curation, came: int, counts: Mapping[int, int]) -> str:
         drawn = bars([(f"{right} right", float(many), None) for right, many in counts.items()], "questions")
         sections += _section("Best of N", "how often questions were answered rightly", drawn)
     style = Path(evaluation.__file__).with_name("page.css").read_text(encoding="utf-8")
-    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     values = {
         "title": escape(f"{curation.curating.data}: curation"),
-        "policy": escape(f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"),
+        "policy": escape(f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'"),
         "style": style,
         "sections": sections,
     }

@@ -3,8 +3,6 @@
 What models wrote stands in it as text only, and a policy in its head lets nothing run and nothing be loaded.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.evaluation import page as evaluation
+from hira.page_policy import digest
 from hira.trainers import records
 from hira.trainers.page.curves import Curve, curves
 
@@ -63,7 +62,7 @@ def page(folder: Path) -> str:
     style = _style()
     values = {
         "title": escape(f"{folder.resolve().name}: training"),
-        "policy": escape(f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"),
+        "policy": escape(f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'"),
         "style": style,
         "heading": escape(folder.resolve().name),
         "about": escape(_about(metrics, exams)),
@@ -155,7 +154,3 @@ def _style() -> str:
 
 def _file(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -9,11 +9,9 @@ from hira.agents.loop import Loop
 from hira.messages import Filled, user
 from hira.policy import Usage
 from hira.team import Team
+from hira.tools.search.tool import LONGEST
 from hira.untrusted import said
 from hira.workflows.bound import Sizes, looped
-
-LONGEST = 400
-"""Characters of a question that are searched for."""
 
 
 @dataclass(frozen=True)
