@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hira.messages import Filled, Message
 from hira.policies.offline.conversation import Act, Asked, read, write
 from hira.policy import Completion, Request, Tokens, Watch, cut_at_stop
-from hira.trainers.demo import world
+from hira.trainers.demo.matpo import world
 from hira.trainers.rollouts import Problem
 
 PEOPLE, TOWNS = world.PEOPLE, world.TOWNS[:12]

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hira.rewards.reward import Reward
+from hira.rewards.reward import Reward, Score
 from hira.team import Team, together
+from hira.trainers.measures import Means
 from hira.trainers.rollouts import OpenTeam, Problem, status_of
 from hira.trainers.seeding import Seeded, Underway, seed_of
 from hira.trajectory import Rollout
@@ -30,24 +31,27 @@ class Exam:
     day: float | None = None
 
     async def taken(self, number: int = 0) -> list[float]:
-        """How right each answer was: the reward's accuracy where it tells one, else the reward itself.
+        """How right each answer was: the reward's accuracy where it tells one, else the reward itself."""
+        return [value for score in await self.scored(number) if (value := right(score)) is not None]
 
-        What the infrastructure broke is left out. The same `number` asks with the same seeds.
+    async def scored(self, number: int = 0) -> list[Score]:
+        """What each answer was worth. What the infrastructure broke is left out.
+
+        The same `number` asks with the same seeds.
         """
         gate = asyncio.Semaphore(self.concurrency)
         asked = [(one, at) for one in self.problems for at in range(self.attempts)]
         scores = await together([self._one(problem, at, number, gate) for problem, at in asked])
         return [score for score in scores if score is not None]
 
-    async def _one(self, problem: Problem, attempt: int, number: int, gate: asyncio.Semaphore) -> float | None:
+    async def _one(self, problem: Problem, attempt: int, number: int, gate: asyncio.Semaphore) -> Score | None:
         run = f"exam{number}-{problem.id}-{attempt}"
         async with gate, self.team(run, problem, lambda _: None) as team:
             self._prepare(team, run, seed_of(self.seed, "exam", number, problem.id, attempt))
             record: Rollout = await rollout(self.workflow, problem.question, team)
         if status_of(record) == "infra_failed":
             return None
-        score = await self.reward(record, problem.references)
-        return score.parts.get(ACCURACY, score.value)
+        return await self.reward(record, problem.references)
 
     def _prepare(self, team: Team, run: str, seed: int) -> None:
         if self.day is not None:
@@ -60,3 +64,18 @@ class Exam:
             )
             for role, part in team.cast.items()
         }
+
+
+def right(score: Score) -> float | None:
+    """How right an answer was: the reward's accuracy where it tells one, else the reward itself."""
+    return score.parts.get(ACCURACY, score.value)
+
+
+def told(scores: Sequence[Score], name: str) -> dict[str, float | None]:
+    """The mean of how right they were as `NAME`, and of each part as `NAME/PART`, over the scores that have it."""
+    means = Means()
+    for score in scores:
+        means.add(name, right(score))
+        for part, value in score.parts.items():
+            means.add(f"{name}/{part}", value)
+    return {name: None, **means.values}

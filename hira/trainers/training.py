@@ -20,6 +20,7 @@ from hira.trainers import records
 from hira.trainers.checkpoints import last_checkpoint, step_of
 from hira.trainers.credit import Credit
 from hira.trainers.exam import Exam
+from hira.trainers.exam import told as exam_told
 from hira.trainers.gate import Gate
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.live import LivePolicy
@@ -52,11 +53,12 @@ class Making:
 @dataclass(frozen=True, slots=True)
 class Examining:
     """An exam on the `problems` every so many steps, 0 for one before and one after; `attempts` at each question at
-    temperature 1, and one at temperature 0."""
+    temperature 1, and one at temperature 0. `reward` scores it, that of the training unless there is one."""
 
     problems: Sequence[Problem] = ()
     every: int = 0
     attempts: int = 4
+    reward: Reward | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,9 @@ class Training:
                 self._train(runner, team, engine, gate, since)
             finally:
                 runner.run(team.aclose())
-                if (closing := getattr(self.reward, "aclose", None)) is not None:
-                    runner.run(closing())  # the judge's connections belong to this loop
+                for reward in (self.reward, self.examining.reward):
+                    if (closing := getattr(reward, "aclose", None)) is not None:
+                        runner.run(closing())  # the judge's connections belong to this loop
                 runner.run(live.aclose())
 
     def _train(self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine, gate: Gate, since: int) -> None:
@@ -167,7 +170,7 @@ class Training:
                 teams_of(team),
                 self.workflow,
                 problems,
-                self.reward,
+                wanted.reward or self.reward,
                 attempts,
                 temperature,
                 self.updates.seed,
@@ -175,8 +178,7 @@ class Training:
                 self.making.concurrency,
                 self.making.day,
             )
-            scores = [one for part in gather_object([runner.run(exam.taken())]) for one in part]
-            told[name] = sum(scores) / len(scores) if scores else None
+            told |= exam_told([one for part in gather_object([runner.run(exam.scored())]) for one in part], name)
         if own.is_main_process:
             records.append(self.folder / EXAMS, [told])
             self.stepped({"exam": True, **told})

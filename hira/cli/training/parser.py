@@ -53,6 +53,8 @@ def parser(version: str) -> Parser:
 
 
 def _demo(command: Parser) -> None:
+    command.add_argument("--recipe", default="matpo", metavar="NAME", help="what is learned: matpo (the default), "
+                         "marsrl, rubric")  # fmt: skip
     command.add_argument("--out", default="hira-demo", metavar="DIR", help="where it is made (hira-demo)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another world (0)")
     command.add_argument("--updates", type=int, metavar="N", help="how many updates of reinforcement")

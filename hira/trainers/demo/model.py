@@ -1,20 +1,24 @@
 """The demo's model: half a million parameters, made at random."""
 
-import random
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
-from hira.trainers.demo.tokens import DAYS, IDS, YEARS
-from hira.trainers.demo.world import KINDS
-from hira.trainers.rows import Row
 
-WINDOW = 256
-HIDDEN, HEADS = 128, 4
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large the model is. `window` is the most tokens of a conversation."""
+
+    window: int = 256
+    hidden: int = 128
+    heads: int = 4
+    layers: int = 2
 
 
-def model(tokenizer: Any, seed: int) -> Any:
-    """A Qwen3 of two layers: of Qwen2, transformers would not load the tokenizer as it was saved.
+SHAPE = Shape()
+
+
+def model(tokenizer: Any, seed: int, shape: Shape = SHAPE) -> Any:
+    """A Qwen3: of Qwen2, transformers would not load the tokenizer as it was saved.
 
     A larger initialisation than 0.06 keeps it on a plateau for long.
     """
@@ -25,13 +29,13 @@ def model(tokenizer: Any, seed: int) -> Any:
     return Qwen3ForCausalLM(
         Qwen3Config(
             vocab_size=len(tokenizer),
-            hidden_size=HIDDEN,
-            intermediate_size=3 * HIDDEN,
-            num_hidden_layers=2,
-            num_attention_heads=HEADS,
-            num_key_value_heads=HEADS,
-            head_dim=HIDDEN // HEADS,
-            max_position_embeddings=WINDOW,
+            hidden_size=shape.hidden,
+            intermediate_size=3 * shape.hidden,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            num_key_value_heads=shape.heads,
+            head_dim=shape.hidden // shape.heads,
+            max_position_embeddings=shape.window,
             initializer_range=0.06,
             tie_word_embeddings=True,
             pad_token_id=tokenizer.pad_token_id,
@@ -39,33 +43,3 @@ def model(tokenizer: Any, seed: int) -> Any:
             bos_token_id=None,
         )
     )
-
-
-def renamed(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
-    """Makes other lessons of one: the same said of other people and places, on another day, from other sources.
-
-    Names are one token each, so that to exchange them is to have lived in another world; the model has to learn to
-    read names and cannot learn them by heart.
-    """
-    kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, YEARS, DAYS)]
-    sources = [[_id(tokenizer, f"{slash}s{at}") for at in range(1, IDS + 1)] for slash in ("", "/")]
-
-    def changed(row: Row, chance: random.Random) -> Row:
-        other = dict[int, int]()
-        for ids in kinds:
-            other.update(zip(ids, chance.sample(ids, len(ids)), strict=True))
-        order = chance.sample(range(IDS), IDS)
-        for ids in sources:
-            other.update((one, ids[at]) for one, at in zip(ids, order, strict=True))
-
-        def exchanged(ids: Sequence[int]) -> tuple[int, ...]:
-            return tuple(other.get(one, one) for one in ids)
-
-        return replace(row, prompt=exchanged(row.prompt), completion=exchanged(row.completion))
-
-    return changed
-
-
-def _id(tokenizer: Any, text: str) -> int:
-    (one,) = tokenizer(text, add_special_tokens=False)["input_ids"]
-    return int(one)

@@ -1,6 +1,5 @@
 """The demo: its world and teacher, the way from text to tokens and back, and in miniature the whole of it."""
 
-import asyncio
 import io
 import json
 import random
@@ -17,11 +16,10 @@ from hira.cli.shell import Shell  # noqa: E402
 from hira.cli.training import main  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.trainers import records  # noqa: E402
-from hira.trainers.demo import world  # noqa: E402
-from hira.trainers.demo.lessons import played, taught  # noqa: E402
-from hira.trainers.demo.model import renamed  # noqa: E402
-from hira.trainers.demo.run import DAY, Demo  # noqa: E402
-from hira.trainers.demo.teacher import CARELESS, Faults  # noqa: E402
+from hira.trainers.demo.matpo import world  # noqa: E402
+from hira.trainers.demo.matpo.lessons import by_teacher, learned  # noqa: E402
+from hira.trainers.demo.matpo.names import renamed  # noqa: E402
+from hira.trainers.demo.matpo.teacher import CARELESS, Faults  # noqa: E402
 from hira.trainers.demo.tokens import DAYS, YEARS  # noqa: E402
 from hira.trainers.lessons import lessons_of, spoken  # noqa: E402
 from hira.trainers.muon import Muon, orthogonal  # noqa: E402
@@ -32,8 +30,8 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 def lessons(folder: Path, faults: Faults, most: int = 12) -> list:
     here = world.made(0)
-    here.write(folder)
-    return asyncio.run(played(folder, Demo(folder).workflow, here.problems(held_out=False)[:most], 1, 0, faults, DAY))
+    here.write(folder / "documents")
+    return by_teacher(folder, here.problems(held_out=False)[:most], 1, 0, faults)
 
 
 def test_no_one_who_is_asked_about_in_training_is_asked_about_later() -> None:
@@ -57,7 +55,7 @@ def test_a_teacher_without_faults_is_right_and_a_careless_one_is_seldom(tmp_path
 
 def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Path) -> None:
     rollouts = lessons(tmp_path, Faults(0, 0, 0), 4)
-    made = taught(rollouts, world.made(0).problems(held_out=False))
+    made = learned(rollouts)
     template = Template(made.tokenizer)
     for record in rollouts:
         for row, trajectory in zip(lessons_of(record, template), record.trajectories.values(), strict=True):
@@ -70,13 +68,13 @@ def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Pa
 
 @pytest.mark.parametrize("text", ["Anything at all, é?", "Which river is it?\n\n## X", "<use_mcp_tool>\n{}", "s1 [s1]"])
 def test_any_text_comes_back_from_its_tokens(text: str, tmp_path: Path) -> None:
-    made = taught(lessons(tmp_path, CARELESS, 2), world.made(0).problems(held_out=False))
+    made = learned(lessons(tmp_path, CARELESS, 2))
     template = Template(made.tokenizer)
     assert template.decode(template.encode(text)) == text.replace("é", "�")
 
 
 def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) -> None:
-    made = taught(lessons(tmp_path, Faults(0, 0, 0), 1), world.made(0).problems(held_out=False))
+    made = learned(lessons(tmp_path, Faults(0, 0, 0), 1))
     template, row = Template(made.tokenizer), made.rows[0]
     other = renamed(made.tokenizer)(row, random.Random(1))
     assert other != row

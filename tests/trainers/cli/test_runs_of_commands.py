@@ -1,6 +1,5 @@
 """`hira-train sft` and `grpo` with a tiny model: what they write, and that a run goes on as if it had not stopped."""
 
-import asyncio
 import io
 import json
 import shutil
@@ -17,11 +16,10 @@ from hira.cli import main as hira_main  # noqa: E402
 from hira.cli.shell import Shell  # noqa: E402
 from hira.cli.training import main  # noqa: E402
 from hira.trainers import records  # noqa: E402
-from hira.trainers.demo import world  # noqa: E402
-from hira.trainers.demo.lessons import played, taught  # noqa: E402
+from hira.trainers.demo.matpo import world  # noqa: E402
+from hira.trainers.demo.matpo.lessons import by_teacher, learned  # noqa: E402
+from hira.trainers.demo.matpo.teacher import Faults  # noqa: E402
 from hira.trainers.demo.model import model  # noqa: E402
-from hira.trainers.demo.run import DAY, Demo  # noqa: E402
-from hira.trainers.demo.teacher import Faults  # noqa: E402
 from hira.trainers.lessons import spoken  # noqa: E402
 
 torch.set_num_threads(1)
@@ -36,10 +34,8 @@ class Place:
         here = world.made(0)
         here.write(folder / "documents")
         problems = here.problems(held_out=False)[:4]
-        rollouts = asyncio.run(
-            played(folder / "documents", Demo(folder).workflow, problems, 1, 0, Faults(0, 0, 0), DAY)
-        )
-        tokenizer = taught(rollouts, problems).tokenizer
+        rollouts = by_teacher(folder, problems, 1, 0, Faults(0, 0, 0))
+        tokenizer = learned(rollouts).tokenizer
         model(tokenizer, 0).save_pretrained(folder / "model")
         tokenizer.save_pretrained(folder / "model")
         self._write("questions.jsonl", [{"question": one.question, "answer": one.references[0]} for one in problems])

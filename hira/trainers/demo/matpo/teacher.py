@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hira.policies.offline.conversation import Act, Asked, read, write
 from hira.policy import Completion, Request, Watch, cut_at_stop
-from hira.trainers.demo.world import LINKS, THINGS
+from hira.trainers.demo.matpo.world import LINKS, THINGS
 
 _QUESTION = re.compile(r"Which (\w+) .+ the town where (\w+) (.+)\?")
 _SUBTASK = re.compile(r"Where (?P<person>\w+) (?P<link>.+)\?|Which (?P<thing>\w+) .+ (?P<town>\w+)\?")

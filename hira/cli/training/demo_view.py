@@ -1,0 +1,107 @@
+"""What a person sees of the demo: drawn on a terminal, lines elsewhere."""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hira.cli.shell import Shell
+from hira.cli.training.chart import chart
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from hira.trainers.demo.recipe import DemoRecipe
+
+EVERY = 5
+
+
+@dataclass
+class View:
+    """Hears of the stages and of each step. `curves` are the shares of updates that the recipe wants drawn."""
+
+    shell: Shell
+    recipe: "DemoRecipe"
+    updates: int
+    began: float = field(default_factory=time.monotonic)
+    curves: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    exams: list[Mapping[str, Any]] = field(default_factory=list)
+    last: str = ""
+    live: "Live | None" = None
+
+    def shown(self) -> AbstractContextManager[Any]:
+        if not self.shell.stderr.isatty() or self.shell.environ.get("TERM") == "dumb":
+            return nullcontext()
+        from rich.console import Console
+        from rich.live import Live
+
+        self.live = Live(console=Console(file=self.shell.stderr), refresh_per_second=4, transient=True)
+        return self.live
+
+    def tell(self, text: str) -> None:
+        line = f"[{self.seconds:4.0f} s] {text}"
+        if self.live:
+            self.live.console.print(line, markup=False, highlight=False)
+        else:
+            self.shell.tell(line)
+
+    def stepped(self, told: Mapping[str, Any]) -> None:
+        if told.get("exam"):
+            self._examined(told)
+        elif told.get("stage") == "sft":
+            self._last(told["step"], f"step {told['step']} of {told['of']}: loss {told['loss']:.3f}", 10 * EVERY)
+        elif "loss" in told:
+            self._updated(told)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def ended(self) -> list[str]:
+        if not self.exams:
+            return []
+        first, last = self.exams[0], self.exams[-1]
+        lines = [""]
+        for label, shares in self.curves.items():
+            lines += [f"{label}, by update:", *chart(shares), ""]
+        for label, name in self.recipe.figures.items():
+            lines.append(f"{label}: {_share(first.get(name))} -> {_share(last.get(name))}")
+        gained = {name: f"{_share(first[name])} -> {_share(last[name])}" for name in ("sampled", "greedy")}
+        took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
+        what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
+        return [*lines, what]
+
+    def _examined(self, told: Mapping[str, Any]) -> None:
+        self.exams.append(told)
+        shares = f"{_share(told['sampled'])} at temperature 1, {_share(told['greedy'])} greedy"
+        self.tell(f"after {told['step']} updates, {self.recipe.examined}: {shares}")
+
+    def _updated(self, told: Mapping[str, Any]) -> None:
+        shown = []
+        for label, name in self.recipe.curves.items():
+            if name in told:
+                self.curves[label].append(float(told[name]))
+                shown.append(f"{label} {_share(told[name])}")
+        if "reward" in told:
+            shown.append(f"reward {told['reward']:.2f}")
+        self._last(told["step"], f"update {told['step']} of {self.updates}: {', '.join(shown)}", EVERY)
+
+    def _last(self, step: int, text: str, every: int) -> None:
+        self.last = text
+        if self.live:
+            self._draw()
+        elif step % every == 0:
+            self.shell.tell(f"[{self.seconds:4.0f} s]   {self.last}")
+
+    def _draw(self) -> None:
+        from rich.text import Text
+
+        assert self.live is not None  # noqa: S101 - only a terminal is drawn on
+        drawn = [line for shares in list(self.curves.values())[:1] for line in chart(shares)]
+        self.live.update(Text("\n".join([*drawn, f"[{self.seconds:4.0f} s] {self.last}"])))
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.0f} %"

@@ -1,0 +1,97 @@
+"""What a demo is made of beside the stages that all of them have: one `DemoRecipe` for each of `hira-train demo
+--recipe`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hira.rewards.reward import Reward
+from hira.settings import Settings
+from hira.trainers.credit import Credit
+from hira.trainers.demo.model import SHAPE, Shape
+from hira.trainers.recipes import Recipe
+from hira.trainers.rollouts import Problem
+from hira.trainers.rows import Row
+from hira.trainers.stages import Stages
+from hira.workflows import BuiltIn
+
+if TYPE_CHECKING:
+    from hira.trainers.sft import Changed
+
+DAY = 1_767_225_600.0  # 2026-01-01: rollouts of every day have the same prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is done. `lessons` are rollouts of the teacher a question, `learning` steps of supervised training on
+    rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each."""
+
+    lessons: int = 3
+    learning: int = 180
+    batch: int = 32
+    learning_rate: float = 5e-3
+    matrices: float = 0.02
+    updates: int = 40
+    questions: int = 8
+    attempts: int = 8
+    rate: float = 1.5e-3
+    rank: int = 8
+    exam: int = 4
+    every: int = 0
+
+
+MINIATURE = Sizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
+"""Enough to go all the way through, too little to learn anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """The cold start's lessons: the tokenizer that was learned from them, their rows, and a line that tells of them."""
+
+    tokenizer: Any
+    rows: list[Row]
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command of `hira` that asks what was trained, without the flags for its profile, and what is told after it."""
+
+    command: tuple[str, ...]
+    known: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoRecipe:
+    """One demo. `recipe` is the one whose roles are trained by its credit, unless the demo names a `credit` of its own.
+
+    `settings` are those of runs in a folder, in which `taught` first writes what they need, plays the teacher's
+    lessons of a seed (so many a question) and learns a tokenizer; `varied` makes other lessons of one. `problems` are
+    those of training, `held_out` those of exams, by seed. `reward` pays and, unless there is an `exam`, examines:
+    `examined` says what the accuracy of its scores is. `asked` are commands for the end, by seed. `workflow` runs with
+    `options` unlike its defaults, which the profile keeps. `curves` names metrics of updates that are drawn, `figures`
+    those of exams that are told before and after: `sampled/PART` and `greedy/PART` of its scores.
+    """
+
+    name: str
+    about: str
+    recipe: Recipe
+    workflow: BuiltIn
+    settings: Callable[[Path], Settings]
+    taught: Callable[[Path, int, int], Taught]
+    problems: Callable[[int], Sequence[Problem]]
+    held_out: Callable[[int], Sequence[Problem]]
+    reward: Callable[[], Reward]
+    asked: Callable[[int], Sequence[Asked]]
+    exam: Callable[[], Reward] | None = None
+    varied: "Callable[[Any], Changed] | None" = None
+    options: Mapping[str, bool | int] = field(default_factory=dict)
+    credit: Credit | None = None
+    stages: Stages | None = None
+    shape: Shape = SHAPE
+    sizes: Sizes = Sizes()
+    small: Sizes = MINIATURE
+    examined: str = "held-out questions right"
+    curves: Mapping[str, str] = field(default_factory=lambda: {"right answers in training": "reward/accuracy"})
+    figures: Mapping[str, str] = field(default_factory=dict)
