@@ -17,8 +17,7 @@ from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.run import Evaluation, Plan
-from hira.evaluation.scorers import BY_WORDS, scorer_of
-from hira.rewards.answer_judge import JUDGES
+from hira.evaluation.scorers import scorer_of
 from hira.settings import did_you_mean
 from hira.settings import load as load_settings
 from hira.workflows import WORKFLOWS
@@ -33,11 +32,8 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     data = load(args.data, wanted_of(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
-    metric = args.metric or data.metric
-    if not data.answered and metric in (*BY_WORDS, *JUDGES):
-        fix = "name the column: --column answer=NAME; reports are scored without one: --metric fact"
-        raise UsageError(f"no question of {data.name} has an answer to hold the answers against", fix=fix)
-    plan = Plan(data.name, data.items, tuple(cells_of(args, workflows)), general, metric, args.concurrency)
+    cells = tuple(cells_of(args, workflows))
+    plan = Plan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
     folder = shell.folder / (args.out or Path("eval") / Path(data.name).stem)
     return asyncio.run(_evaluated(plan, folder, args, shell))
 

@@ -37,8 +37,6 @@ class Data:
     items: tuple[Item, ...]
     docs: tuple[Path, ...] = ()
     metric: str = "match"
-    answered: bool = True
-    """Whether any question of the whole set has an answer to be held against."""
 
 
 def load(name: str, wanted: Wanted, folder: Path) -> Data:
@@ -57,8 +55,7 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
         return Data(known, chosen(found, wanted, known), metric=SETS[known].metric if known in SETS else "race")
     path = folder / Path(name).expanduser()
     if path.is_file():
-        items = items_of(path, wanted.columns)
-        return Data(path.name, chosen(items, wanted, name), answered=any(item.answerable for item in items))
+        return Data(path.name, chosen(items_of(path, wanted.columns), wanted, name))
     if path.suffix in KINDS:
         raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
     raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, REPORTS]))

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from hira.casting import present
@@ -20,9 +20,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "category": ("category", "level", "Level", "difficulty", "type", "subject", "topic"),
     "files": ("files", "file", "file_path", "file_name"),
     "every": ("every",),
+    "answerable": ("answerable",),
 }  # fmt: skip
 """For each part of an item the names under which sets have it, best first."""
 _NOTHING = frozenset({"", "none", "null", "nan"})
+_ANSWERABLE = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def items_of(path: Path, columns: Mapping[str, str] | None = None) -> list[Item]:
@@ -79,8 +81,18 @@ def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def read_rows(rows: Iterable[Mapping[str, Any]], folder: Path, name: str, columns: Mapping[str, str]) -> list[Item]:
-    """Rows as items; what is neither question, answer, id, category nor file is kept as `meta`."""
+def read_rows(
+    rows: Iterable[Mapping[str, Any]],
+    folder: Path,
+    name: str,
+    columns: Mapping[str, str],
+    *,
+    within: Path | None = None,
+) -> list[Item]:
+    """Rows as items; what is neither question, answer, id, category nor file is kept as `meta`.
+
+    Files lie in `folder`; where they are links they lead no further than `within`, by default `folder` too.
+    """
     rows = list(rows)
     if not rows:
         raise UsageError("there are no questions", where=f"in {name}")
@@ -98,7 +110,9 @@ def read_rows(rows: Iterable[Mapping[str, Any]], folder: Path, name: str, column
     if not chosen["question"]:
         fix = f"name it: --column question=NAME; the file has {', '.join(sorted(known))}"
         raise UsageError("there is no column with the questions", where=f"in {name}", fix=fix)
-    items = [_item(row, at, chosen, folder, name) for at, row in enumerate(rows, 1)]
+    folder = folder.absolute()
+    kept = (folder, within or folder)
+    items = [_item(row, chosen, kept, f"question {at} of {name}", at) for at, row in enumerate(rows, 1)]
     seen: dict[str, int] = {}
     for at, item in enumerate(items, 1):
         if item.id in seen:
@@ -109,27 +123,55 @@ def read_rows(rows: Iterable[Mapping[str, Any]], folder: Path, name: str, column
     return items
 
 
-def _item(row: Mapping[str, Any], at: int, chosen: Mapping[str, str], folder: Path, name: str) -> Item:
+def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, Path], where: str, at: int) -> Item:
     def value(part: str) -> Any:
         return row.get(chosen[part]) if chosen[part] else None
 
     question = str(value("question") or "").strip()
     if not question:
-        raise UsageError("the question is empty", where=f"question {at} of {name}", fix="fill it in or remove the row")
+        raise UsageError("the question is empty", where=where, fix="fill it in or remove the row")
     told = value("id")
     try:
-        files = present([folder / one for one in listed(value("files"))])
+        answerable = _answerable(value("answerable"), value("answer"))
+        files = present([_inside(one, *kept) for one in listed(value("files"))])
     except UsageError as error:
-        raise UsageError(error.what, where=f"question {at} of {name}", fix=error.fix) from None
+        raise UsageError(error.what, where=where, fix=error.fix) from None
+    answers, every = (listed(value("answer")), listed(value("every"))) if answerable is not False else ([], [])
     return Item(
         str(at if told in (None, "") else told),
         question,
-        tuple(listed(value("answer"))),
-        tuple(listed(value("every"))),
+        tuple(answers),
+        tuple(every),
         str(value("category") or "").strip(),
         files,
         {key: one for key, one in row.items() if key not in chosen.values() and one not in (None, "")},
+        unanswerable=answerable is False and not every,
     )
+
+
+def _answerable(told: Any, answer: Any) -> bool | None:
+    """Whether a row says that its question can be answered: by itself, or with a list of answers that is empty. None
+    if it says nothing, since an answer that is missing may only stand under another name."""
+    if told not in (None, ""):
+        known = _ANSWERABLE.get(str(told).strip().lower())
+        if known is None:
+            raise UsageError(f"answerable is {told!r}, which is neither", fix="write true or false")
+        return known
+    empty = answer.strip() == "[]" if isinstance(answer, str) else isinstance(answer, Sequence) and not answer
+    return False if empty else None
+
+
+def _inside(name: str, folder: Path, within: Path) -> Path:
+    """The path of a file that a row names. Raises `UsageError` for one out of the folder, by its name or by a link."""
+    path, foreign = folder / name, PureWindowsPath(name)
+    try:
+        inside = path.resolve().is_relative_to(within.resolve())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a zero byte
+        inside = False
+    if not inside or foreign.anchor or ".." in foreign.parts:
+        what = f"the file {name!r} leads out of the folder of the questions"
+        raise UsageError(what, fix=f"attach files that lie in {folder}, by their path in it")
+    return path
 
 
 def listed(value: Any) -> list[str]:
@@ -139,7 +181,7 @@ def listed(value: Any) -> list[str]:
     if isinstance(value, Mapping):
         return list(dict.fromkeys(one for key in ("value", "answer", "aliases") for one in listed(value.get(key))))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return list(dict.fromkeys(one for entry in value for one in listed(entry)))
+        return list(dict.fromkeys(one for entry in value for one in _entry(entry)))
     text = str(value).strip()
     if text.startswith("[") and text.endswith("]"):
         try:
@@ -147,3 +189,8 @@ def listed(value: Any) -> list[str]:
         except ValueError:
             pass
     return [] if text.lower() in _NOTHING else [text]
+
+
+def _entry(value: Any) -> list[str]:
+    """What stands in a list is meant, also where it says "None"."""
+    return [value.strip()] if isinstance(value, str) and value.strip() else listed(value)

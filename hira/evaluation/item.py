@@ -8,9 +8,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`answers` are taken one for another; of `every` all have to be said. Without both, nothing can be known: right is
-    who says so, and cites nothing. `category` is what results are broken down by; `meta` is what else the set holds.
-    """
+    """`answers` are taken one for another; of `every` all have to be said. Where the set says that a question is
+    `unanswerable`, right is who says so, and cites nothing. `category` is what results are broken down by; `meta` is
+    what else the set holds."""
 
     id: str
     question: str
@@ -19,9 +19,11 @@ class Item:
     category: str = ""
     files: tuple[Path, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
+    unanswerable: bool = False
 
     @property
     def answerable(self) -> bool:
+        """Whether an answer is known."""
         return bool(self.answers or self.every)
 
     @property

@@ -118,10 +118,9 @@ def load_public(name: str, *, file: Path | None = None, split: str = "", config:
         return _reports(file)
     spec = SETS[name]
     if file:
-        found, folder = rows_of(file), file.parent
-    else:
-        found, folder = _fetched(name, spec, split or spec.split, config or spec.config)
-    return items_of_rows(spec, found, folder, name)
+        return items_of_rows(spec, rows_of(file), file.parent, name)
+    found, folder, within = _fetched(name, spec, split or spec.split, config or spec.config)
+    return items_of_rows(spec, found, folder, name, within=within)
 
 
 def _reports(folder: Path | None) -> tuple[Item, ...]:
@@ -140,7 +139,10 @@ def _reports(folder: Path | None) -> tuple[Item, ...]:
     return tuple(read_rows(found, folder, REPORTS, columns))
 
 
-def items_of_rows(spec: PublicSet, found: Iterable[Mapping[str, Any]], folder: Path, name: str) -> tuple[Item, ...]:
+def items_of_rows(
+    spec: PublicSet, found: Iterable[Mapping[str, Any]], folder: Path, name: str, *, within: Path | None = None
+) -> tuple[Item, ...]:
+    """The rows as items. Their files lie in `folder`, and no link of them leads out of `within` (`read_rows`)."""
     kept = [row for row in found if spec.keep is None or spec.keep(row)]
     shaped = [{key: value for key, value in row.items() if key not in spec.drop} for row in kept]
     if spec.category:
@@ -155,13 +157,12 @@ def items_of_rows(spec: PublicSet, found: Iterable[Mapping[str, Any]], folder: P
             where=f"columns: {', '.join(sorted(present))}",
             fix="name them: --column question=NAME --column answer=NAME",
         )
-    return tuple(
-        read_rows(shaped, folder, name, {part: column for part, column in columns.items() if column in present})
-    )
+    columns = {part: column for part, column in columns.items() if column in present}
+    return tuple(read_rows(shaped, folder, name, columns, within=within))
 
 
-def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path]:
-    """The rows, and the folder in which their files lie."""
+def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path, Path]:
+    """The rows, the folder in which their files lie, and the one in which what these link to lies."""
     try:
         load_dataset = import_module("datasets").load_dataset
     except ImportError:
@@ -171,17 +172,18 @@ def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows,
     try:
         found = load_dataset(spec.hub, config or None, split=split)
         rows: Rows = [dict(row) for row in found]
-        folder = _folder(spec, rows) if spec.files else Path()
+        folder, within = _folders(spec, rows) if spec.files else (Path(), Path())
     except Exception as error:
         raise _failed(name, spec, where, error) from error
-    return rows, folder
+    return rows, folder, within
 
 
-def _folder(spec: PublicSet, rows: Rows) -> Path:
-    """Fetch the files that the rows name; the folder in which they lie."""
+def _folders(spec: PublicSet, rows: Rows) -> tuple[Path, Path]:
+    """Fetch the files that the rows name; the folder in which they lie as links, and the cache that holds them."""
     snapshot_download = import_module("huggingface_hub").snapshot_download
     named = [f"{spec.files}/{one}" for row in rows for one in listed(row.get(spec.columns["files"]))]
-    return Path(snapshot_download(spec.hub, repo_type="dataset", allow_patterns=named)) / spec.files
+    snapshot = Path(snapshot_download(spec.hub, repo_type="dataset", allow_patterns=named))
+    return snapshot / spec.files, snapshot.parents[2]  # CACHE/datasets--NAME/snapshots/REVISION
 
 
 def _failed(name: str, spec: PublicSet, where: str, error: Exception) -> Exception:

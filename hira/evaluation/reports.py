@@ -2,18 +2,14 @@
 yes or no, so `correct` is None."""
 
 import asyncio
-import json
-from collections.abc import Mapping
-from typing import Any
 
 from hira.agents.entailment import entailed
 from hira.answer import Answer
-from hira.errors import UsageError
+from hira.evaluation import needs
 from hira.evaluation.item import Item
 from hira.evaluation.record import Score
 from hira.evaluation.run import Scorer
-from hira.rewards.race import criteria_of, judged
-from hira.rewards.rubric import Rubric
+from hira.rewards.race import judged
 from hira.rewards.rubric_judge import score
 from hira.team import Team, together
 from hira.trajectory import Rollout
@@ -26,13 +22,7 @@ def race_of(team: Team) -> Scorer:
     """The target's share against the item's `reference`, by its `criteria`."""
 
     async def scored(item: Item, answer: Answer) -> Score:
-        try:
-            dimensions = criteria_of(_json(item.meta.get("criteria"), "criteria", item))
-        except (ValueError, KeyError, TypeError) as error:
-            raise _lacking("criteria", item, str(error)) from None
-        reference = item.meta.get("reference")
-        if not isinstance(reference, str) or not reference.strip():
-            raise _lacking("reference", item, "it is empty")
+        dimensions, reference = needs.race_of(item)
         found = await judged(_own(team, item), item.question, dimensions, answer.text, reference)
         if found is None:
             return Score(None, None, "race", "the judge failed")
@@ -73,10 +63,7 @@ def rubric_of(team: Team) -> Scorer:
     """The item's `rubric`, item by item, normalised to 0 to 1."""
 
     async def scored(item: Item, answer: Answer) -> Score:
-        try:
-            rubric = Rubric.of(_json(item.meta.get("rubric"), "rubric", item))
-        except ValueError as error:
-            raise _lacking("rubric", item, str(error)) from None
+        rubric = needs.rubric_of(item)
         found = await score(_own(team, item), rubric, item.question, answer.text)
         if found.normalised is None:
             return Score(None, None, "rubric", "the judge failed")
@@ -89,22 +76,3 @@ def rubric_of(team: Team) -> Scorer:
 def _own(team: Team, item: Item) -> Team:
     """A team for one judgement, so that no conversation outlives it."""
     return Team(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
-
-
-def _json(value: Any, name: str, item: Item) -> Any:
-    """A column that holds JSON, as text or already read."""
-    if value is None:
-        raise _lacking(name, item, "there is none")
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except ValueError as error:
-        raise _lacking(name, item, str(error)) from None
-
-
-def _lacking(name: str, item: Item, why: str) -> UsageError:
-    fixes: Mapping[str, str] = {
-        "rubric": "give each question a rubric: hira rubric QUERY --json writes one",
-        "reference": "give each question a report to compare with",
-        "criteria": "give each question criteria in the benchmark's shape",
-    }
-    return UsageError(f"question {item.id!r} has no {name} that can be used: {why}", fix=fixes[name])

@@ -20,6 +20,7 @@ from hira.batch import Batch, Done, Question
 from hira.errors import AccessDenied, HiraError, Stop, UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.item import Item
+from hira.evaluation.needs import check
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.events import Event, Reader, ToolEnded
 from hira.pipeline import flowing
@@ -34,7 +35,10 @@ Scorer = Callable[[Item, Answer], Awaitable[Score]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked, how, and what is made of the answers. `data` names the questions, `metric` the scorer."""
+    """What is asked, how, and what is made of the answers. `data` names the questions, `metric` the scorer.
+
+    Raises `UsageError` for a question that lacks what the metric holds answers against.
+    """
 
     data: str
     items: tuple[Item, ...]
@@ -46,6 +50,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.concurrency < 1:
             raise UsageError(f"{self.concurrency} questions at a time are none", fix="use --concurrency 1 or more")
+        check(self.metric, self.items, self.data)
 
     @property
     def total(self) -> int:

@@ -9,7 +9,7 @@ from hira.casting import budget_of, cast_of, connected
 from hira.chosen import JUDGE
 from hira.errors import UsageError
 from hira.evaluation.item import Item
-from hira.evaluation.metrics import exact_match, match, numeric
+from hira.evaluation.metrics import admitted, exact_match, match, numeric
 from hira.evaluation.record import Score
 from hira.evaluation.reports import fact_of, race_of, rubric_of
 from hira.evaluation.run import Scorer
@@ -75,6 +75,8 @@ def judged_by(name: str, team: Team) -> Scorer:
     """A judge as a scorer. Each answer has a team of its own, so that no conversation outlives its judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:
+        if not item.answerable:
+            return admitted(answer, name)
         if not answer.text:
             return Score(correct=False, value=0.0, metric=name, note="there is no answer")
         own = Team(team.cast, Rollout("", item.question, "judge"), budget=team.budget)

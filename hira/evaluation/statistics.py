@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 DRAWS = 2_000
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,10 @@ def majority(answers: Sequence[str]) -> str:
 
 
 def cohens_d(differences: Sequence[float]) -> float:
-    """The paired effect size: the mean difference over its standard deviation (n - 1). Infinite without spread."""
+    """The paired effect size: the mean difference over its standard deviation (n - 1). Infinite without spread, which
+    is also where differences differ by rounding alone."""
     centre, spread = mean(differences), deviation(differences)
-    if spread == 0:
+    if spread <= ROUNDING * abs(centre):
         return 0.0 if centre == 0 else math.copysign(math.inf, centre)
     return centre / spread
 

@@ -4,6 +4,7 @@ Each of four dimensions has weighted criteria of its own query; a judge rates bo
 is the target's share of what both earn, so that 0.5 is as good as the reference.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,8 +70,10 @@ def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
             Criterion(str(one["criterion"]), str(one.get("explanation", "")), float(one["weight"]))
             for one in criterions.get(name, ())
         )
-        if not own or sum(one.weight for one in own) <= 0:
+        if not own or not 0 < sum(one.weight for one in own) < math.inf:
             raise ValueError(f"the dimension {name!r} has no criteria with a weight")
+        if not math.isfinite(float(weight)):
+            raise ValueError(f"the dimension {name!r} has the weight {weight}")
         found.append(Dimension(str(name), float(weight), own))
     return tuple(found)
 

@@ -15,7 +15,7 @@ from hira.testing import Endpoint
 QUESTIONS = [
     {"id": "a", "question": "How high is the tower of Alta?", "answer": "31 metres", "level": "easy"},
     {"id": "b", "question": "How high is the tower of Brava?", "answer": "43 metres", "level": "easy"},
-    {"id": "c", "question": "Who painted the tower of Alta?", "level": "hard"},
+    {"id": "c", "question": "Who painted the tower of Alta?", "answer": [], "level": "hard"},
 ]
 
 
@@ -92,7 +92,10 @@ def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) 
         (["eval", "q.jsonl", "--limit", "-1"], "--limit -1 leaves no question"),
         (["eval", "q.jsonl", "--sample", "-1"], "--sample -1 leaves no question"),
         (["eval", "q.jsonl", "--concurrency", "0"], "0 questions at a time are none"),
-        (["eval", "misspelt.jsonl"], "has an answer to hold the answers against"),
+        (
+            ["eval", "misspelt.jsonl"],
+            "has no answer to hold the answers against\n  in misspelt.jsonl; its other columns: answr",
+        ),
         (["eval", "diff", "docs", "docs"], "holds no evaluation"),
         (
             ["eval", "q.jsonl", "--metric", "rubric", "--judge", "m", "--base-url", "http://127.0.0.1:9"],
@@ -106,6 +109,23 @@ def test_what_cannot_be_evaluated_is_told_in_three_lines(folder: Path, words: li
     assert said.code == 2, said
     assert says in said.err
     assert len([line for line in said.err.splitlines() if "hira" in line or line.startswith("  ")]) <= 4
+
+
+def test_what_a_metric_lacks_for_the_last_row_is_told_before_the_first_is_asked(folder: Path) -> None:
+    items = [{"title": f"t{at}", "description": f"Key Criterion: c{at}", "weight": 5} for at in range(7)]
+    rows = [{"question": "q", "rubric": items}, {"question": "r", "rubric": items[:2]}]
+    (folder / "r.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    with Endpoint(["An answer."]) as endpoint:
+        model = ("--model", "scripted", "--base-url", endpoint.base_url, "--workflow", "direct")
+        for metric, says in {
+            "rubric": "question '2' has no rubric that can be used: there are 2 items; write 7 to 20",
+            "race": "question '1' has no criteria that can be used: there is none",
+            "simpleqa": "question '1' has no answer to hold the answers against",
+        }.items():
+            said = hira(folder, "eval", "r.jsonl", *model, "--metric", metric, "--out", metric, HIRA_API_KEY="k")
+            assert (said.code, says in said.err) == (2, True), said.err
+            assert not (folder / metric).exists()
+    assert not endpoint.calls
 
 
 def judging(body: Any) -> str:
@@ -123,12 +143,14 @@ def test_a_judge_at_an_endpoint_scores_the_answers_of_offline(folder: Path) -> N
         )
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]
-    assert (row["scored"], round(row["accuracy"] * 3)) == (3, 1)
+    assert (row["scored"], round(row["accuracy"] * 3)) == (3, 2)
+    # where nothing can be known, no judge is asked about an answer that says so
+    assert len(endpoint.calls) == 2
 
 
 @pytest.mark.parametrize(
     ("flags", "limit", "scored"),
-    [(("--max-calls", "2", "--max-tokens", "4000"), "", 3), ((), "max_calls = 2", 2)],
+    [(("--max-calls", "2", "--max-tokens", "4000"), "", 3), ((), "max_calls = 1", 2)],
     ids=["of a run", "of the judge"],
 )
 def test_what_a_run_may_spend_is_not_what_the_judge_may(

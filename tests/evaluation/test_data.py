@@ -8,6 +8,8 @@ import pytest
 from hira.errors import UsageError
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.files import items_of
+from hira.evaluation.item import Item
+from hira.evaluation.needs import check
 from hira.evaluation.public import SETS, items_of_rows
 
 
@@ -72,6 +74,80 @@ def test_a_file_that_cannot_be_used_is_told_with_the_place(tmp_path: Path, name:
     with pytest.raises(UsageError, match=says) as failed:
         items_of(written(tmp_path, name, text))
     assert name in failed.value.where
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.txt", "in/../../secret.txt", "/etc/hosts", "~/.bashrc", "link.txt", "..\\secret.txt", "C:\\a.txt", "a\0b"]
+)  # fmt: skip
+def test_a_file_of_a_row_stays_in_the_folder_of_the_questions(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / "in").mkdir()
+    secret = written(tmp_path, "secret.txt", "key")
+    (folder / "link.txt").symlink_to(secret)
+    rows = [{"question": "a", "answer": "b"}, {"question": "c", "answer": "d", "file_name": name}]
+    path = written(folder, "q.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(UsageError, match=r"leads out of the folder|does not exist") as failed:
+        items_of(path)
+    assert "question 2 of" in failed.value.where
+    assert ("does not exist" in failed.value.what) == name.startswith("~")
+    row = {**ROWS["gaia"], "file_name": name}
+    with pytest.raises(UsageError, match=r"leads out of the folder|does not exist"):
+        items_of_rows(SETS["gaia"], [row], folder, "gaia")
+
+
+def test_files_of_the_hub_are_links_into_its_cache(tmp_path: Path) -> None:
+    folder = tmp_path / "datasets--gaia" / "snapshots" / "abc" / "2023" / "validation"
+    folder.mkdir(parents=True)
+    (tmp_path / "datasets--gaia" / "blobs").mkdir()
+    blob = written(tmp_path / "datasets--gaia" / "blobs", "0d1e", "The captain is Ingrid.")
+    (folder / "crew.txt").symlink_to(blob)
+    row = {**ROWS["gaia"], "file_name": "crew.txt"}
+    (item,) = items_of_rows(SETS["gaia"], [row], folder, "gaia", within=tmp_path)
+    assert item.files == (folder / "crew.txt",)
+    with pytest.raises(UsageError, match="leads out"):
+        items_of_rows(SETS["gaia"], [row], folder, "gaia", within=folder)
+
+
+@pytest.mark.parametrize(
+    ("row", "unanswerable", "answers"),
+    [
+        ({"answer": []}, True, ()),
+        ({"answer": "[]"}, True, ()),
+        ({"answer": "", "answerable": False}, True, ()),
+        ({"answer": "the captain", "answerable": "no"}, True, ()),
+        ({"answer": "the captain", "answerable": 1}, False, ("the captain",)),
+        ({"answer": ["None"]}, False, ("None",)),
+        ({"answer": 0}, False, ("0",)),
+        ({"answer": None}, False, ()),
+        ({"answer": "", "answerable": ""}, False, ()),
+        ({"gold_answer": "the captain"}, False, ()),
+    ],
+)
+def test_only_a_set_that_says_so_holds_a_question_that_nothing_answers(
+    tmp_path: Path, row: dict[str, object], unanswerable: bool, answers: tuple[str, ...]
+) -> None:
+    (item,) = items_of(written(tmp_path, "q.jsonl", json.dumps({"question": "Who?", **row})))
+    assert (item.unanswerable, item.answers) == (unanswerable, answers)
+    if unanswerable or answers:
+        check("match", [item], "q.jsonl")
+        return
+    with pytest.raises(UsageError, match="question '1' has no answer") as failed:
+        check("match", [item], "q.jsonl")
+    assert "--column answer=NAME" in failed.value.fix
+    assert ("gold_answer" in row) == ("gold_answer" in failed.value.where)
+    check("fact", [item], "q.jsonl")
+
+
+def test_an_answerable_that_is_neither_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="answerable is 'maybe'"):
+        items_of(written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "a", "answerable": "maybe"}'))
+
+
+def test_several_answers_that_all_have_to_be_said_are_no_exact_match() -> None:
+    with pytest.raises(UsageError, match="all have to be said"):
+        check("em", [Item("1", "q", every=("a", "b"))], "q.jsonl")
+    check("match", [Item("1", "q", every=("a", "b"))], "q.jsonl")
 
 
 def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> None:

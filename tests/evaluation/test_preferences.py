@@ -45,7 +45,25 @@ def test_eq_6_and_7_worked_by_hand() -> None:
     assert (found.accuracy.value, found.ties, found.unscored, found.auc) == (0.5, 1, 1, 0.625)
     # Δ = .3, .1, 0, -.2: mean .05, squares about it .0625 .0025 .0025 .0625 = .13, over 3: .04333
     assert found.d.value == pytest.approx(0.05 / 0.043333**0.5, rel=1e-4)
+    assert found.d.low is not None
+    assert found.d.high is not None
     assert found.d.low < found.d.value < found.d.high
+
+
+@pytest.mark.parametrize(
+    ("margins", "told"),
+    [
+        ([0.25, 0.25, 0.25], "| – | – | 0 of 3 |"),  # no spread: d has no value
+        ([0.3 - 0.2, 0.2 - 0.1, 0.1], "| – | – | 0 of 3 |"),  # apart by rounding alone
+        ([0.5, 0.25], "| 2.121 | 2.12 to ∞ |"),  # half of all draws have none
+        ([-0.5, -0.25], "| -2.121 | −∞ to -2.12 |"),
+        ([0.0, 0.0], "| 0.000 | 0.00 to 0.00 |"),
+    ],
+)
+def test_an_effect_size_without_bounds_is_valid_json(margins: list[float], told: str) -> None:
+    found = agreement("rubric", margins)
+    json.dumps(found.json(), allow_nan=False)
+    assert told in table([found])
 
 
 def test_a_way_without_scores_has_no_effect_size_and_nothing_scored_no_figure() -> None:

@@ -1,6 +1,7 @@
 """How well scores agree with preferences: accuracy and effect size (appendix E, eq. 6 and 7), with what they leave
 out."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,10 +10,20 @@ from hira.evaluation.statistics import Interval, bootstrap, cohens_d, wilson
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """The paired Cohen's d. `low` or `high` is None where d has no such bound, because in too many draws of the
+    bootstrap all margins are alike."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """`accuracy` is the share of pairs whose accepted report has the higher score; a tie is none. It is what the paper
     calls AUC, which it equals only without ties: `auc` counts a tie for a half. `d` is the paired Cohen's d, None for a
-    way of judging that gives no scores. `unscored` pairs are in no figure."""
+    way of judging that gives no scores, and where all margins are alike. `unscored` pairs are in no figure."""
 
     way: str
     pairs: int
@@ -20,7 +31,7 @@ class Agreement:
     ties: int
     accuracy: Interval | None
     auc: float | None
-    d: Interval | None
+    d: Effect | None
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -36,9 +47,17 @@ def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True,
     right = sum(margin > 0 for margin in known)
     if not known:
         return Agreement(way, len(margins), len(margins), 0, None, None, None)
-    effect = bootstrap(known, cohens_d, draws=draws) if scored and len(known) > 1 else None
+    effect = _effect(known, draws) if scored and len(known) > 1 else None
     auc = (right + ties / 2) / len(known)
     return Agreement(way, len(margins), len(margins) - len(known), ties, wilson(right, len(known)), auc, effect)
+
+
+def _effect(margins: Sequence[float], draws: int) -> Effect | None:
+    found = bootstrap(margins, cohens_d, draws=draws)
+    if not math.isfinite(found.value):
+        return None
+    low, high = (bound if math.isfinite(bound) else None for bound in (found.low, found.high))
+    return Effect(found.value, low, high)
 
 
 def correlation(ones: Sequence[float], others: Sequence[float]) -> float | None:
@@ -67,9 +86,13 @@ def table(found: Sequence[Agreement], told: Mapping[str, str] | None = None) -> 
             f"{100 * accuracy.value:.2f}" if accuracy else "–",
             f"{100 * accuracy.low:.1f} to {100 * accuracy.high:.1f}" if accuracy else "–",
             f"{effect.value:.3f}" if effect else "–",
-            f"{effect.low:.2f} to {effect.high:.2f}" if effect else "–",
+            f"{_bound(effect.low, '−∞')} to {_bound(effect.high, '∞')}" if effect else "–",
             f"{one.ties} of {one.pairs - one.unscored}",
             str(one.unscored),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _bound(bound: float | None, without: str) -> str:
+    return without if bound is None else f"{bound:.2f}"
