@@ -15,7 +15,9 @@ from hira.rewards.rubric import Rubric
 def check(metric: str, items: Sequence[Item], data: str) -> None:
     """Raise `UsageError` for the first question that lacks what the metric holds answers against. A metric that is not
     known here, such as one of your own, needs nothing."""
-    needed = NEEDED.get(metric, lambda _item: None)
+    needed = NEEDED.get(metric)
+    if needed is None:
+        return
     for item in items:
         try:
             needed(item)
