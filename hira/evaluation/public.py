@@ -21,7 +21,8 @@ REPORTS = "deepresearch-bench"
 @dataclass(frozen=True, slots=True)
 class PublicSet:
     """`columns` name the parts of an item; `category` makes one of a row where no column holds it; `keep` leaves rows
-    out; `files` is the folder on the hub in which attached files lie; `gated` says how to get access."""
+    out; `files` is the folder on the hub in which the attached files of a `{split}` lie; `gated` says how to get
+    access."""
 
     hub: str
     split: str
@@ -42,7 +43,9 @@ def _info(row: Mapping[str, Any], *names: str) -> str:
 
 
 def _language(row: Mapping[str, Any]) -> str:
-    return {"english": "en", "chinese": "zh"}.get(_info(row, "language"), _info(row, "language"))
+    """`lang` in the rows of WebWalkerQA, `Language` in its card."""
+    told = _info(row, "lang") or _info(row, "language")
+    return {"english": "en", "chinese": "zh"}.get(told, told)
 
 
 def _level(row: Mapping[str, Any]) -> str:
@@ -65,7 +68,7 @@ SETS: Mapping[str, PublicSet] = {
         {"question": "Question", "answer": "Final answer", "id": "task_id", "files": "file_name"},
         "2023_all",
         category=_level,
-        files="2023/validation",
+        files="2023/{split}",
         gated=_gate("gaia-benchmark/GAIA"),
         drop=("Annotator Metadata",),
     ),
@@ -124,16 +127,18 @@ def load_public(name: str, *, file: Path | None = None, split: str = "", config:
 
 
 def _reports(folder: Path | None) -> tuple[Item, ...]:
-    """DeepResearch Bench from the `data` folder of its repository: queries, criteria, and reference reports."""
+    """DeepResearch Bench from the `data` folder of its repository: queries, and by their prompts, as the benchmark
+    itself joins them, criteria and reference reports."""
     if folder is None or not (folder / "prompt_data" / "query.jsonl").is_file():
         fix = f"clone the benchmark's repository, then: hira eval {REPORTS}=deep_research_bench/data --workflow mams"
         raise UsageError(f"{REPORTS} is read from its repository's folder `data`", fix=fix)
     queries = rows_of(folder / "prompt_data" / "query.jsonl")
-    criteria = {row["id"]: row for row in rows_of(folder / "criteria_data" / "criteria.jsonl")}
-    references = {row["id"]: row for row in rows_of(folder / "test_data" / "cleaned_data" / "reference.jsonl")}
+    criteria = {row.get("prompt"): row for row in rows_of(folder / "criteria_data" / "criteria.jsonl")}
+    reports = rows_of(folder / "test_data" / "cleaned_data" / "reference.jsonl")
+    references = {row.get("prompt"): row.get("article") for row in reports}
     columns = {"question": "prompt", "id": "id", "category": "language"}
     found = [
-        {**row, "criteria": criteria.get(row["id"]), "reference": references.get(row["id"], {}).get("article")}
+        {**row, "criteria": criteria.get(row.get("prompt")), "reference": references.get(row.get("prompt"))}
         for row in queries
     ]
     return tuple(read_rows(found, folder, REPORTS, columns))
@@ -172,18 +177,19 @@ def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows,
     try:
         found = load_dataset(spec.hub, config or None, split=split)
         rows: Rows = [dict(row) for row in found]
-        folder, within = _folders(spec, rows) if spec.files else (Path(), Path())
+        folder, within = _folders(spec, rows, split) if spec.files else (Path(), Path())
     except Exception as error:
         raise _failed(name, spec, where, error) from error
     return rows, folder, within
 
 
-def _folders(spec: PublicSet, rows: Rows) -> tuple[Path, Path]:
+def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:
     """Fetch the files that the rows name; the folder in which they lie as links, and the cache that holds them."""
     snapshot_download = import_module("huggingface_hub").snapshot_download
-    named = [f"{spec.files}/{one}" for row in rows for one in listed(row.get(spec.columns["files"]))]
+    files = spec.files.format(split=split)
+    named = [f"{files}/{one}" for row in rows for one in listed(row.get(spec.columns["files"]))]
     snapshot = Path(snapshot_download(spec.hub, repo_type="dataset", allow_patterns=named))
-    return snapshot / spec.files, snapshot.parents[2]  # CACHE/datasets--NAME/snapshots/REVISION
+    return snapshot / files, snapshot.parents[2]  # CACHE/datasets--NAME/snapshots/REVISION
 
 
 def _failed(name: str, spec: PublicSet, where: str, error: Exception) -> Exception:

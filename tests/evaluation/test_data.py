@@ -1,6 +1,9 @@
 """Where questions come from, and what is said of a file that cannot be used."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,6 +112,29 @@ def test_files_of_the_hub_are_links_into_its_cache(tmp_path: Path) -> None:
         items_of_rows(SETS["gaia"], [row], folder, "gaia", within=folder)
 
 
+FOLDERS = """
+from pathlib import Path
+from hira.evaluation.public import SETS, _folders
+folder, within = _folders(SETS["gaia"], [{"file_name": "crew.txt"}], "test")
+print((folder / "crew.txt").read_text(), (folder / "crew.txt").resolve().is_relative_to(within))
+"""
+
+
+@pytest.mark.slow
+def test_files_of_gaia_lie_with_the_split_that_names_them(tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    home = tmp_path / "datasets--gaia-benchmark--GAIA"
+    for name, text in {"refs/main": "abc", "blobs/0d": "Ingrid"}.items():
+        (home / name).parent.mkdir(parents=True)
+        written(home, name, text)
+    files = home / "snapshots" / "abc" / "2023" / "test"
+    files.mkdir(parents=True)
+    (files / "crew.txt").symlink_to(home / "blobs" / "0d")
+    environ = {**os.environ, "HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    told = subprocess.run([sys.executable, "-c", FOLDERS], capture_output=True, text=True, env=environ, check=False)
+    assert told.stdout == "Ingrid True\n", told.stderr
+
+
 @pytest.mark.parametrize(
     ("row", "unanswerable", "answers"),
     [
@@ -176,7 +202,7 @@ def test_a_set_that_is_not_there_is_told_with_the_nearest_name(tmp_path: Path, n
 
 ROWS = {
     "gaia": {"task_id": "t", "Question": "q?", "Level": 2, "Final answer": "17", "file_name": "", "Annotator Metadata": {}},
-    "webwalkerqa": {"question": "q?", "answer": "17", "info": {"difficulty_level": "hard", "lang": "", "language": "Chinese"}},
+    "webwalkerqa": {"question": "q?", "answer": "17", "info": {"difficulty_level": "hard", "lang": "zh", "type": "multi_source"}, "root_url": "r"},
     "simpleqa": {"metadata": "{}", "problem": "q?", "answer": "17"},
     "hle": {"id": "t", "question": "q?", "image": "", "answer": "17", "category": "Math", "canary": "x"},
     "frames": {"Prompt": "q?", "Answer": "17", "reasoning_types": "Numerical reasoning"},
@@ -207,6 +233,7 @@ def test_sets_are_broken_down_as_the_papers_do(tmp_path: Path) -> None:
     assert category("gaia") == "level 2"
     assert category("gaia", file_name="a.png") == "level 2, with file"
     assert category("webwalkerqa") == "hard zh"
+    assert category("webwalkerqa", info={"Difficulty_Level": "Medium", "Language": "English"}) == "medium en"
     assert category("hle") == "Math"
 
 
@@ -224,8 +251,13 @@ def test_a_set_of_another_shape_says_what_it_has(tmp_path: Path) -> None:
 def test_deepresearch_bench_is_read_from_its_repository(tmp_path: Path) -> None:
     for name, row in {
         "prompt_data/query.jsonl": {"id": 1, "topic": "Finance", "language": "en", "prompt": "Compare funds."},
-        "criteria_data/criteria.jsonl": {"id": 1, "dimension_weight": {"insight": 1.0}, "criterions": {}},
-        "test_data/cleaned_data/reference.jsonl": {"id": 1, "prompt": "", "article": "Funds differ."},
+        "criteria_data/criteria.jsonl": {
+            "id": 1,
+            "prompt": "Compare funds.",
+            "dimension_weight": {"insight": 1.0},
+            "criterions": {},
+        },
+        "test_data/cleaned_data/reference.jsonl": {"prompt": "Compare funds.", "article": "Funds differ."},
     }.items():
         (tmp_path / name).parent.mkdir(parents=True)
         written(tmp_path, name, json.dumps(row) + "\n")
