@@ -4,11 +4,14 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, get_type_hints
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 from hira.errors import ToolError
 from hira.evidence import Source
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,7 @@ def tool(
     """
     if function is None:
         return lambda decorated: tool(decorated, name=name, seconds=seconds, pure=pure)
-    model = _arguments(function)
-    schema = model.model_json_schema()
-    parameters = {"type": "object", "properties": schema.get("properties", {}), "required": schema.get("required", [])}
-    if definitions := schema.get("$defs"):
-        parameters["$defs"] = definitions
+    model, parameters = _arguments(function)
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic import ValidationError
@@ -125,13 +124,63 @@ def tool(
     )
 
 
-def _arguments(function: Callable[..., Any]) -> Any:
-    from pydantic import ConfigDict, create_model
-
+def _arguments(function: Callable[..., Any]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
+    """The model that checks the arguments of a function, and their JSON schema."""
     hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {}
+    fields: list[_Field] = []
     for one in inspect.signature(function).parameters.values():
         if one.name not in hints:
             raise TypeError(f"tool {function.__name__!r}: parameter {one.name!r} needs a type")
-        fields[one.name] = (hints[one.name], ... if one.default is one.empty else one.default)
-    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+        hint, default = hints[one.name], ... if one.default is one.empty else one.default
+        fields.append(_Field(one.name, _told(hint), type(default), default, hint))
+    made = _model if all(map(_hashable, fields)) else _model.__wrapped__
+    return made(function.__name__, tuple(fields))
+
+
+@dataclass(frozen=True)
+class _Field:
+    """One parameter. Two are equal if no model could tell them apart."""
+
+    name: str
+    told: Any
+    sort: type
+    default: Any
+    hint: Any = field(compare=False)
+
+
+def _hashable(one: _Field) -> bool:
+    try:
+        hash(one)
+    except TypeError:
+        return False
+    return True
+
+
+def _told(hint: Any) -> Any:
+    """A hint as it is compared: two descriptions with the same words are one, though they are two objects."""
+    from pydantic.fields import FieldInfo
+    from pydantic_core import PydanticUndefined
+
+    if get_origin(hint) is not Annotated:
+        return hint
+    plain = [
+        repr(one)
+        if isinstance(one, FieldInfo) and one.default is PydanticUndefined and one.default_factory is None
+        else one
+        for one in hint.__metadata__
+    ]
+    return (hint.__origin__, *plain)
+
+
+@lru_cache(maxsize=64)
+def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
+    """Remembered, since the tools of each run have the same few signatures, and a class is dear to make and to drop."""
+    from pydantic import ConfigDict, create_model
+
+    told: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
+    model = create_model(name, __config__=ConfigDict(extra="forbid"), **told)
+    schema = model.model_json_schema()
+    parameters = {"type": "object", "properties": schema.get("properties", {}), "required": schema.get("required", [])}
+    if definitions := schema.get("$defs"):
+        parameters["$defs"] = definitions
+    return model, parameters
