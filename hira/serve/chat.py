@@ -55,10 +55,13 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="allow")
     model: str = Field(min_length=1)
     messages: list[Spoken] = Field(min_length=1)
-    stream: bool = False
+    stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int = 1
+    n: int | None = None
     tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
 
 
 def asked_of(body: bytes) -> Asked:
@@ -70,12 +73,21 @@ def asked_of(body: bytes) -> Asked:
         where = ".".join(map(str, first["loc"]))
         what = f"{where}: {first['msg']}" if where else first["msg"]
         raise Refused(400, what, "invalid_request_error") from None
-    if asked.n != 1:
+    _check_abilities(asked)
+    return asked
+
+
+def _check_abilities(asked: Asked) -> None:
+    """Raises `Refused` where the client counts on what it would not get."""
+    if asked.n not in (None, 1):
         raise Refused(400, "n: hira gives one answer", "invalid_request_error", "unsupported_value")
-    if asked.tools:
+    if asked.tools or asked.functions or asked.tool_choice not in (None, "auto", "none"):
         what = "tools: hira calls its own tools and none of the client's; leave them out"
         raise Refused(400, what, "invalid_request_error", "unsupported_parameter")
-    return asked
+    form = (asked.response_format or {}).get("type", "text")
+    if form != "text":
+        what = f"response_format: hira answers in plain text, with its citations, and not as {form!r}; leave it out"
+        raise Refused(400, what, "invalid_request_error", "unsupported_value")
 
 
 def question_of(asked: Asked) -> str:

@@ -70,6 +70,8 @@ def refusal(refused: Refused) -> JSONResponse:
 async def unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     what = f"{request.method} {request.url.path} is not served here"
+    if request.url.path.startswith("/v1/"):
+        what += "; there are GET /v1/models and POST /v1/chat/completions"
     return JSONResponse(error_of(what, "invalid_request_error", "not_found"), status)
 
 
