@@ -1,11 +1,13 @@
 """What is installed: the wheel and the sdist hold what hira reads at run time, the core is small, and 3.11 is enough."""
 
 import ast
+import re
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,23 @@ def test_the_wheel_answers_a_question_without_the_repository(built: Path, tmp_pa
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "31 metres" in done.stdout
+
+
+def test_the_core_brings_at_most_26_distributions_with_it() -> None:
+    requirements = pytest.importorskip("packaging.requirements")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    waiting = [requirements.Requirement(line) for line in project["dependencies"]]
+    found: set[tuple[str, str]] = set()
+    while waiting:
+        needed = waiting.pop()
+        name = re.sub(r"[-_.]+", "-", needed.name).lower()
+        for extra in {"", *needed.extras}:
+            if (name, extra) not in found:
+                found.add((name, extra))
+                lines = map(requirements.Requirement, metadata.requires(needed.name) or ())
+                waiting += [one for one in lines if one.marker is None or one.marker.evaluate({"extra": extra})]
+    core = {name for name, _ in found}
+    assert 10 < len(core) <= 26, sorted(core)
 
 
 def test_every_module_is_written_in_the_oldest_python_that_is_named() -> None:
