@@ -1,11 +1,14 @@
 """The tools of runs: what they share (an index, search services) and what each has alone (a folder, files, Python)."""
 
 import asyncio
+import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +63,7 @@ class Workbench:
     @asynccontextmanager
     async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        shown = await asyncio.to_thread(_to_be_seen, self.settings.docs, files)
+        shown, readable = await asyncio.to_thread(_laid_out, self.settings.docs, files)
         if self.index:
             attached = set(map(str, files))
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in shown)
@@ -68,15 +71,14 @@ class Workbench:
         while self.notices:
             events(Notice(self.notices.pop(0)))
         search, browse, scholar = self._found(question, events)
-        readable = tuple(path.expanduser().resolve() for path in (*self.settings.docs, *files))
-        with tempfile.TemporaryDirectory(prefix=f"hira-{run}-", ignore_cleanup_errors=True) as folder:
+        async with _work_folder(run) as folder:
             yield Toolbox(
                 search=search,
                 scholar=scholar,
                 browse=browse,
                 files=files_tool(files) if files else None,
-                python=self._python(Path(folder), readable) if self.python else None,
-                media=media_reader((*readable, Path(folder)), shown) if shown else None,
+                python=self._python(folder, readable) if self.python else None,
+                media=media_reader((*readable, folder), shown) if shown else None,
                 visible=tuple(shown),
                 extra=self.extra,
                 scoped=self.scoped,
@@ -289,11 +291,26 @@ def either(documents: Tool, web: Tool) -> Tool:
     return replace(web, run=run, description=description, seconds=max(web.seconds, documents.seconds))
 
 
-def _to_be_seen(docs: Sequence[Path], files: Sequence[Path]) -> dict[str, Path]:
-    """What there is to be seen and heard, by its name: attached files, then what lies among the documents."""
+@asynccontextmanager
+async def _work_folder(run: str) -> AsyncIterator[Path]:
+    """The place of a folder that nobody else knows of. Who needs it makes it, in a thread; few runs do, and a disk that
+    is busy holds up whoever makes or removes a folder."""
+    folder = Path(tempfile.gettempdir(), f"hira-{run}-{secrets.token_hex(8)}")
+    try:
+        yield folder
+    finally:
+        if folder.exists():  # noqa: ASYNC240 - a look costs less than a thread
+            removal = partial(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, removal))
+
+
+def _laid_out(docs: Sequence[Path], files: Sequence[Path]) -> tuple[dict[str, Path], tuple[Path, ...]]:
+    """What there is to be seen and heard, by its name: attached files, then what lies among the documents; and where
+    all that may be read lies."""
     found = walk(docs)
     named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
-    return {name: path for name, path in named.items() if can_be_sent(name)}
+    shown = {name: path for name, path in named.items() if can_be_sent(name)}
+    return shown, tuple(path.expanduser().resolve() for path in (*docs, *files))
 
 
 def _unseen(paths: Sequence[Path]) -> UsageError:

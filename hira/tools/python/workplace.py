@@ -35,7 +35,8 @@ class Workplace:
 
     def make(self) -> None:
         """Make the folder, private to the user, and learn what lies in it. A call that was cancelled is undone."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         self.folder.chmod(0o700)
         (self.folder / _SCRATCH[0]).mkdir(mode=0o700, exist_ok=True)
         there = self.folder.stat()
