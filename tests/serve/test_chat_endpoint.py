@@ -40,8 +40,20 @@ def open_server(docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield server
 
 
-def client_of(server: Served, key: str = "any") -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0)
+OPENED: list[openai.OpenAI] = []
+
+
+@pytest.fixture(autouse=True)
+def _closing_clients() -> Iterator[None]:
+    """A client that is left open would be collected, with a warning, in the middle of another test."""
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+def client_of(server: Served, key: str = "any", **more: Any) -> openai.OpenAI:
+    OPENED.append(openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0, **more))
+    return OPENED[-1]
 
 
 def asked(client: openai.OpenAI, question: str = QUESTION, model: str = "hira", **more: Any) -> Any:
@@ -185,7 +197,7 @@ def test_when_the_client_goes_away_its_run_ends_and_can_be_gone_on_with(docs: Pa
         )
         with served(settings) as server:
             for streamed in (False, True):
-                client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="x", max_retries=0, timeout=0.7)
+                client = client_of(server, "x", timeout=0.7)
                 with pytest.raises(
                     (openai.APITimeoutError, httpx.TimeoutException)
                 ):  # 2.x tells the latter of a stream

@@ -1,0 +1,80 @@
+"""What hira is to work with: read once, at the edge, from flags, environment and files, each value with its origin.
+
+    flags > environment > profile > ./hira.toml > $XDG_CONFIG_HOME/hira/hira.toml > defaults
+
+A profile is a file of the same form that a training run writes (`--profile RUN`): its model, adapters and workflow.
+
+A model is not chosen here: `model == ""` asks `hira.casting` for a server of this machine, then for `offline`.
+
+    model = "qwen3-32b"
+    base_url = "http://127.0.0.1:8000/v1"
+    docs = ["papers"]
+
+    [roles.planner]
+    model = "gpt-5"
+    base_url = "https://api.openai.com/v1"
+
+    [prices."qwen3-32b"]
+    input = 0.1
+    output = 0.4
+
+    [workflows.mars]
+    turns = 5
+
+    [search_keys]
+    serper = "…"
+
+    [mcp.files]
+    command = "npx"
+    args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
+"""
+
+from hira.settings.fields import (
+    FILE,
+    JOURNAL,
+    LITELLM,
+    OFF,
+    PROFILE,
+    SEARCH_KEYS,
+    SERVED,
+    SHORTEST_SECRET,
+    Continuation,
+    Dialect,
+    Extractor,
+    KeySettings,
+    McpSettings,
+    Part,
+    PriceSettings,
+    RoleSettings,
+    Sandbox,
+    Settings,
+    did_you_mean,
+    nearest,
+)
+from hira.settings.loading import load
+from hira.settings.trust import MCP_CONSENT
+
+__all__ = [
+    "FILE",
+    "JOURNAL",
+    "LITELLM",
+    "MCP_CONSENT",
+    "OFF",
+    "PROFILE",
+    "SEARCH_KEYS",
+    "SERVED",
+    "SHORTEST_SECRET",
+    "Continuation",
+    "Dialect",
+    "Extractor",
+    "KeySettings",
+    "McpSettings",
+    "Part",
+    "PriceSettings",
+    "RoleSettings",
+    "Sandbox",
+    "Settings",
+    "did_you_mean",
+    "load",
+    "nearest",
+]
