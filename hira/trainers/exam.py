@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
+from hira.evaluation.statistics import cohens_d
 from hira.rewards.reward import Reward, Score
 from hira.team import Team, together
 from hira.trainers.measures import Means
@@ -72,10 +74,16 @@ def right(score: Score) -> float | None:
 
 
 def told(scores: Sequence[Score], name: str) -> dict[str, float | None]:
-    """The mean of how right they were as `NAME`, and of each part as `NAME/PART`, over the scores that have it."""
+    """The mean of how right they were as `NAME`, and of each part as `NAME/PART`, over the scores that have it.
+
+    Where scores have a `margin`, that of a preferred report over another, `NAME/d` is its effect size: the paired
+    Cohen's d (rubrics paper, eq. 7), None without spread.
+    """
     means = Means()
     for score in scores:
         means.add(name, right(score))
         for part, value in score.parts.items():
             means.add(f"{name}/{part}", value)
-    return {name: None, **means.values}
+    margins = [score.parts["margin"] for score in scores if "margin" in score.parts]
+    effect = {f"{name}/d": d if isfinite(d := cohens_d(margins)) else None} if len(margins) > 1 else {}
+    return {name: None, **means.values, **effect}

@@ -16,6 +16,9 @@ from hira.trainers.installed import check_installed
 if TYPE_CHECKING:
     from hira.trainers.demo.run import Demo
 
+UNSEEN = {"ask": ("--quiet", "--journal", "off")}
+"""Flags by which a command tells nothing but its answer and keeps no record, where it has any."""
+
 
 def demo(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
@@ -43,7 +46,7 @@ def _asked(made: "Demo", shell: Shell) -> int:
     asked = made.recipe.asked(made.seed)
     for one in asked:
         shell.tell(f"\n$ {_typed(one.command)} --profile {made.folder}")
-        hira.cli.main([*one.command, "--profile", str(made.folder), "--quiet", "--journal", "off"], shell)
+        hira.cli.main([*one.command, "--profile", str(made.folder), *UNSEEN.get(one.command[0], ())], shell)
         if one.known:
             shell.tell(f"  ({one.known})")
     shell.tell(f"\nThe page of the run is {made.folder / 'dashboard.html'}; model and adapter are beside it.")

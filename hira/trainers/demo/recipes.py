@@ -3,8 +3,9 @@
 from hira.errors import UsageError
 from hira.trainers.demo.matpo.recipe import MATPO
 from hira.trainers.demo.recipe import DemoRecipe
+from hira.trainers.demo.rubric.recipe import RUBRIC
 
-DEMOS: dict[str, DemoRecipe] = {one.name: one for one in (MATPO,)}
+DEMOS: dict[str, DemoRecipe] = {one.name: one for one in (MATPO, RUBRIC)}
 
 
 def named(name: str) -> DemoRecipe:

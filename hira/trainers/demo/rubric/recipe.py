@@ -1,0 +1,100 @@
+"""`hira-train demo --recipe rubric`: a model learns to write the rubrics by which people's preferences can be told.
+
+The recipe is that of the rubrics paper (section 3.3): several rubrics for each query are compared with one another by
+R = R_pref + R_llm / 4 + R_fmt. Both judges are programs (`hira.trainers.demo.rubric.judge`): no language model that can
+judge runs on a CPU beside this one. Queries and reports are made up; prompts, JSON, scores and GRPO are the real ones.
+
+Expected, stated before any whole run, of held-out queries at temperature 1 after 40 updates: valid rubrics ≥ 90 %;
+of all pairs at least 20 points more in the right order, a rubric that is not valid counting as wrong; of those with a
+valid rubric at least 5 points more; the judge's mark up by 0.5 of 4 or more; a larger Cohen's d.
+"""
+
+from dataclasses import dataclass, replace
+
+from hira.rewards.hybrid import BEST
+from hira.rewards.reward import Reward, Score
+from hira.team import Part
+from hira.trainers.configuration import RewardPart
+from hira.trainers.demo.recipe import Asked, DemoRecipe, Sizes
+from hira.trainers.demo.rubric import world
+from hira.trainers.demo.rubric.judge import Judge
+from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, SHAPE, WORKFLOW, renamed, settings_of, taught
+from hira.trainers.recipes.recipe import Judges
+from hira.trainers.recipes.rubric import RECIPE, hybrid
+from hira.trainers.rollouts import Problem
+from hira.trajectory import Rollout
+
+JUDGE_SCALE = 0.25
+ASKED = 2
+
+
+def problems(seed: int) -> list[Problem]:
+    return world.made(seed).problems(PAIRS, held_out=False)
+
+
+def held_out(seed: int) -> list[Problem]:
+    return world.made(seed).problems(HELD_OUT, held_out=True)
+
+
+def reward() -> Reward:
+    """The recipe's own, R = R_pref + R_llm / 4 + R_fmt."""
+    return Shares(hybrid(Judges(RewardPart(judge_scale=JUDGE_SCALE), Part(Judge()))))
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A hybrid reward that also tells its parts as shares: `valid` is R_fmt + 1, `liked` is R_llm / 4, and `ordered`
+    whether R_pref is 1, of valid rubrics only; `accuracy` is that of all."""
+
+    inner: Reward
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        score = await self.inner(rollout, references)
+        told = dict(score.parts)
+        if "format" in told:
+            told["valid"] = 1 + told["format"]
+        if "quality" in told:
+            told["liked"] = told["quality"] / BEST
+        if told.get("valid") and "accuracy" in told:
+            told["ordered"] = told["accuracy"]
+        return replace(score, parts=told)
+
+
+def asked(seed: int) -> list[Asked]:
+    """Queries of readers about machines that nobody asked about in training."""
+    here, found = world.made(seed), []
+    for one in held_out(seed)[:: HELD_OUT * 5][:ASKED]:
+        reader, machine, _ = one.id.split("-")
+        cares = sorted(here.cares(reader, machine).items(), key=lambda care: -care[1])
+        known = ", ".join(f"{name} {much}" for name, much in cares if much > 0)
+        found.append(Asked(("rubric", one.question), f"what people care for here: {known}"))
+    return found
+
+
+RUBRIC = DemoRecipe(
+    name="rubric",
+    about="GRPO of a rubric generator",
+    recipe=RECIPE,
+    workflow=WORKFLOW,
+    settings=settings_of,
+    taught=taught,
+    varied=renamed,
+    problems=problems,
+    held_out=held_out,
+    reward=reward,
+    asked=asked,
+    shape=SHAPE,
+    sizes=Sizes(lessons=3, learning=150, updates=40, rate=5e-3),
+    small=Sizes(lessons=1, learning=60, batch=16, updates=2, questions=4, attempts=4, exam=1),
+    examined="held-out pairs in the right order",
+    curves={
+        "pairs in the right order (R_pref is 1)": "reward/accuracy",
+        "the judge's mark (R_llm, of 4)": "reward/liked",
+        "valid rubrics (R_fmt is 0)": "reward/valid",
+    },
+    figures={
+        "valid rubrics, temperature 1": ("sampled/valid",),
+        "held-out pairs in the right order, of valid rubrics, temperature 1": ("sampled/ordered",),
+        "the judge's mark, of 4, temperature 1": ("sampled/liked",),
+    },
+)
