@@ -138,6 +138,22 @@ class Policy(Protocol):
     async def aclose(self) -> None: ...
 
 
+@runtime_checkable
+class Counts(Protocol):
+    """A policy that can tell how many tokens a text is to its model, without asking anybody over a network. It may take
+    a while: it is asked in a thread."""
+
+    def count(self, text: str) -> int: ...
+
+
+def counting(policy: Policy) -> Counts | None:
+    """The policy, or the one that it stands before, if it can count."""
+    inner: object = policy
+    while inner is not None and not isinstance(inner, Counts):
+        inner = getattr(inner, "policy", None)
+    return inner
+
+
 def cut_at_stop(completion: Completion, stops: tuple[str, ...]) -> Completion:
     """End the text before the first stop string that it holds, whatever the server did with it."""
     found = [(at, stop) for stop in stops if (at := completion.text.find(stop)) >= 0]

@@ -3,23 +3,26 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from hira.tokens import clip, count
+from hira.tokens import Counter, clip, count
 
 T = TypeVar("T", bound=str)
 JOINT = 1
 """Tokens that stand between one text and the next."""
 
 
-def pack(texts: Sequence[T], capacity: int, shorten: Callable[[T, int], T]) -> list[list[T]]:
+def pack(
+    texts: Sequence[T], capacity: int, shorten: Callable[[T, int, Counter], T], counted: Counter = count
+) -> list[list[T]]:
     """The texts in bins of at most `capacity` tokens each, by first fit decreasing; deterministic.
 
     A text that is longer is cut by `shorten`, to so many tokens, and has a bin of its own. Bins stand in the order in
-    which they were opened, their texts in the order in which they were given.
+    which they were opened, their texts in the order in which they were given. Tokens are what is `counted`.
     """
-    sizes = [count(text) + JOINT for text in texts]
+    sizes = [counted(text) + JOINT for text in texts]
     bins = first_fit_decreasing(sizes, capacity)
     return [
-        [texts[at] if sizes[at] <= capacity else shorten(texts[at], capacity - JOINT) for at in one] for one in bins
+        [texts[at] if sizes[at] <= capacity else shorten(texts[at], capacity - JOINT, counted) for at in one]
+        for one in bins
     ]
 
 
@@ -43,11 +46,11 @@ def first_fit_decreasing(sizes: Sequence[int], capacity: int) -> list[list[int]]
     return [[at] for at in alone] + [sorted(one) for one in bins]
 
 
-def beginning(text: str, limit: int) -> str:
+def beginning(text: str, limit: int, counted: Counter = count) -> str:
     """The beginning of a text, of no more than `limit` tokens."""
     aim = limit
     while aim > 0:
-        if count(short := clip(text, aim)) <= limit:
+        if counted(short := clip(text, aim, counted=counted)) <= limit:
             return short
         aim = min(aim - 1, aim * 9 // 10)
     return ""

@@ -63,5 +63,9 @@ class LivePolicy:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         return await self.of(role_of(request.conversation)).complete(request, watch)
 
+    def count(self, text: str) -> int:
+        """Tokens of a text, by the one tokenizer of all roles."""
+        return next(iter(self._policies.values())).count(text)
+
     async def aclose(self) -> None:
         await self.engine.aclose()

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,9 +18,12 @@ from hira.dialects import DIALECTS, Call
 from hira.errors import EndpointError, ToolError, UsageError
 from hira.events import SubtaskDone, SubtaskIssued
 from hira.evidence import OUTPUT, Source
+from hira.journal import Journal
+from hira.policies.fitting import fitting
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
 from hira.policy import Completion, Request, Sampling, Watch
+from hira.replay import replay
 from hira.team import Part, Team
 from hira.testing import FakeWeb, ScriptedPolicy, calling
 from hira.testing.faults import FAULTS
@@ -31,6 +34,7 @@ from hira.tools.browse import browse_tool
 from hira.tools.documents import Index, search_documents
 from hira.tools.fetch import Fetcher, identification
 from hira.tools.search import open_backend, open_client, search_tool
+from hira.trace import read
 from hira.workflows import rollout
 from hira.workflows.bound import Sizes
 from hira.workflows.mars import MARS
@@ -543,6 +547,49 @@ async def test_a_run_that_was_killed_while_bins_were_read_asks_only_for_those_th
         await again.work()
     assert [request.conversation for request in mended.requests] == [*asked[1:], "system2"]
     assert len(again.answer.rollout.trajectories) == 1 + bins
+
+
+class Counting(ScriptedPolicy):
+    """A model to which every character is a token."""
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+
+async def test_bins_are_counted_with_the_tokens_of_system_1s_model() -> None:
+    lengths = {"a-0": 20, "a-1": 400, "a-2": 700}
+    search, browse = library(found=3, words=lengths.__getitem__)
+    script: Any = {"system2": [wanted("a"), ANSWER], "system1": notes}
+    by_characters, by_estimate = Counting(script), ScriptedPolicy(script)
+    for policy in (by_characters, by_estimate):
+        # policies are wrapped where they are opened
+        cast = {"*": Part(fitting(policy))}
+        await rollout(MARS(window=4_000), QUESTION, Team(cast, tools=Toolbox(search=search, browse=browse)))
+    short, long = ([one.messages[0].text for one in of(each, "system1")] for each in (by_characters, by_estimate))
+    assert len(long) == 1
+    assert len(short) == 3
+    assert all(len(prompt) <= 4_000 for prompt in short)
+    assert max(map(len, short)) > 3_600  # and the long page is cut no shorter than it has to be, or little
+
+
+async def test_a_replay_needs_no_model_to_know_the_bins(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for at in range(6):
+        text = f"Tower number {at} of Varn is {at}1 m high. " + "It has many windows and doors. " * (20 + 20 * at)
+        (tmp_path / "docs" / f"tower{at}.txt").write_text(text, encoding="utf-8")
+    path = tmp_path / "journal.sqlite"
+    settings = Settings(model="offline", docs=(tmp_path / "docs",), journal=path, dialect="native")
+    policy = Counting({"system2": [wanted("height of the towers of Varn"), ANSWER], "system1": notes})
+    async with Hira(settings=settings, policies={"*": policy}, workflow=MARS(window=2_000)) as hira:
+        answer = await hira.ask(QUESTION)
+    bins = [request.messages[0].text for request in of(policy, "system1")]
+    assert len(bins) > 1
+    assert any(" […]" in prompt for prompt in bins)
+    with closing(Journal(path)) as journal:
+        again = await replay(journal, answer.rollout.run, MARS(window=2_000))
+        assert again.same, again.ends
+        seen = read(journal, answer.rollout.run)
+    assert {one.name for one in seen.tools} == {"search"}  # packing is recorded as calls are, and is none
 
 
 async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() -> None:

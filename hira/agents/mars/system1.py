@@ -1,11 +1,11 @@
 """System 1 of MARS: goes through all that searches brought, in bins and in parallel, for System 2's purpose (eq. 2)."""
 
-import asyncio
 from collections.abc import Sequence
 
-from hira.agents.loop import PASSAGE, check_spoken
+from hira.agents.loop import check_spoken
+from hira.agents.mars.bins import binned
 from hira.agents.mars.system2 import Request, bounded
-from hira.agents.packing import beginning, pack
+from hira.agents.packing import beginning
 from hira.agents.retrieval import Retrieved
 from hira.dialects.answer import spoken
 from hira.errors import EndpointError, Stop
@@ -14,7 +14,7 @@ from hira.evidence import Sources, cited, drop_unknown, unmarked
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
 from hira.team import Team, together
-from hira.tokens import clip, count
+from hira.tokens import clip
 from hira.trajectory import Finding, Subtask
 from hira.untrusted import said
 
@@ -34,8 +34,8 @@ async def distil(
 
     Every document stands in exactly one prompt of at most `window` tokens, and all of these are asked at once.
     """
-    room = max(1, window - count(_prompt(question, request, (), window)))
-    bins = await asyncio.to_thread(pack, found.documents, room, shortened)
+    frame = _prompt(question, request, (), window)
+    bins = await binned(found.documents, frame, window, team, under=str(turn))
     prompts = [_prompt(question, request, documents, window) for documents in bins]
     names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
     reading = [_read(*one, team, reply) for one in zip(names, prompts, bins, strict=True)]
@@ -74,21 +74,6 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: T
     own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
     text, _ = drop_unknown(spoken(completion), own)
     return text or _beginnings(documents, EMPTY.fill())
-
-
-def shortened(document: Filled, limit: int) -> Filled:
-    """The beginning of a document in its frame, of at most `limit` tokens in all as far as the frame allows it."""
-    text = str(document.values["text"])
-    aim = limit - count(_framed(document, ""))
-    while aim > 0:
-        if count(short := _framed(document, beginning(text, aim))) <= limit:
-            return short
-        aim = min(aim - 1, aim * 9 // 10)
-    return _framed(document, "")
-
-
-def _framed(document: Filled, text: str) -> Filled:
-    return PASSAGE.fill(**{**document.values, "text": text})
 
 
 def _beginnings(documents: Sequence[Filled], why: str) -> Filled:

@@ -68,6 +68,12 @@ class OpenedLocally:
             self._policy = await asyncio.to_thread(self._base.policy, self.model, self._adapter)
         return await self._policy.complete(request, watch)
 
+    def count(self, text: str) -> int:
+        """Tokens of a text, by the model's own tokenizer. Blocks while the weights are read."""
+        if self._policy is None:
+            self._policy = self._base.policy(self.model, self._adapter)
+        return self._policy.count(text)
+
     async def aclose(self) -> None:
         """Let go of the weights; they are read again if the policy is used again."""
         self._policy = None

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import lru_cache
 
 from hira.dialects.written import calls_in, thought_in
 from hira.errors import ContextOverflow, EndpointError
@@ -14,6 +15,8 @@ from hira.policy import Completion, Request, Tokens, Usage, Watch
 
 LONGEST_REPLY = 8192
 SECONDS = 900.0
+REMEMBERED = 512
+"""Texts whose numbers of tokens are kept."""
 
 
 class LocalPolicy:
@@ -42,6 +45,7 @@ class LocalPolicy:
         self._seconds = seconds
         self._versioned = versioned
         self._where = f"model {model!r}"
+        self._counted = lru_cache(REMEMBERED)(lambda text: len(template.encode(text)))
 
     @property
     def model(self) -> str:
@@ -63,6 +67,11 @@ class LocalPolicy:
         if streamed:
             streamed.end(completion)
         return completion
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, by the model's own tokenizer. The last texts are remembered: a page that was found again is
+        not counted again."""
+        return self._counted(text)
 
     async def aclose(self) -> None:
         await self.engine.aclose()

@@ -8,20 +8,25 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 pytest.importorskip("peft")
 
 from tiny_hf import PLAIN, tiny_model, tiny_tokenizer, with_adapters  # noqa: E402
 
 from hira import Hira  # noqa: E402
-from hira.casting import cast_of, connected  # noqa: E402
+from hira.casting import cast_of  # noqa: E402
+from hira.connecting import connected  # noqa: E402
 from hira.errors import HiraError, OutOfBudget, UsageError  # noqa: E402
 from hira.events import Notice  # noqa: E402
 from hira.messages import user  # noqa: E402
 from hira.policies import open_policy  # noqa: E402
+from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.loading import OpenedLocally  # noqa: E402
-from hira.policy import Completion, Request, Sampling  # noqa: E402
+from hira.policies.local.template import Template  # noqa: E402
+from hira.policy import Completion, Request, Sampling, counting  # noqa: E402
 from hira.settings import RoleSettings, Settings  # noqa: E402
+from hira.tokens import count  # noqa: E402
+from hira.trainers.live import LivePolicy  # noqa: E402
 
 torch.set_num_threads(1)
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
@@ -72,6 +77,23 @@ async def test_roles_with_one_base_share_its_weights_and_keep_their_adapters(sav
     }
     bases = {id(policy.policy._base) for policy in own if isinstance(policy.policy, OpenedLocally)}  # type: ignore[attr-defined]
     assert (len(own), len(bases)) == (3, 1)
+
+
+async def test_a_model_of_this_process_counts_by_its_own_tokenizer(saved: Path) -> None:
+    policy = open_policy(f"hf:{saved}/base", adapter=f"{saved}/planner")
+    own = counting(policy)
+    assert own is not None
+    tokenizer = transformers.AutoTokenizer.from_pretrained(saved / "base")
+    text = "Who built the tower of Varn?"
+    assert own.count(text) == len(tokenizer(text)["input_ids"]) > 2 * count(text)
+    await policy.complete(ASKED)
+    assert own.count("Who?") == 4
+    await policy.aclose()
+    engine = BatchingEngine(tiny_model(tiny_tokenizer()), Template(tiny_tokenizer()))
+    live = LivePolicy("policy", tiny_tokenizer(), engine, {"planner": "p", "worker": "w"})
+    assert live.count("Who?") == 4  # in training as in a run, so that prompts are the same
+    await live.aclose()
+    assert counting(open_policy("offline")) is None
 
 
 async def test_a_question_is_answered_in_this_process(saved: Path) -> None:
