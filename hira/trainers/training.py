@@ -53,12 +53,14 @@ class Making:
 @dataclass(frozen=True, slots=True)
 class Examining:
     """An exam on the `problems` every so many steps, 0 for one before and one after; `attempts` at each question at
-    temperature 1, and one at temperature 0. `reward` scores it, that of the training unless there is one."""
+    temperature 1, and one at temperature 0. `workflow` is run and `reward` scores it, those
+    of the training unless there are others."""
 
     problems: Sequence[Problem] = ()
     every: int = 0
     attempts: int = 4
     reward: Reward | None = None
+    workflow: Workflow | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class Training:
         for name, attempts, temperature in (("sampled", wanted.attempts, 1.0), ("greedy", 1, 0.0)):
             exam = Exam(
                 teams_of(team),
-                self.workflow,
+                wanted.workflow or self.workflow,
                 problems,
                 wanted.reward or self.reward,
                 attempts,

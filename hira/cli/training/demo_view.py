@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -66,8 +66,8 @@ class View:
         lines = [""]
         for label, shares in self.curves.items():
             lines += [f"{label}, by update:", *chart(shares), ""]
-        for label, name in self.recipe.figures.items():
-            lines.append(f"{label}: {_share(first.get(name))} -> {_share(last.get(name))}")
+        for label, names in self.recipe.figures.items():
+            lines.append(f"{label}: {_figure(first, names)} -> {_figure(last, names)}")
         gained = {name: f"{_share(first[name])} -> {_share(last[name])}" for name in ("sampled", "greedy")}
         took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
         what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
@@ -101,6 +101,18 @@ class View:
         assert self.live is not None  # noqa: S101 - only a terminal is drawn on
         drawn = [line for shares in list(self.curves.values())[:1] for line in chart(shares)]
         self.live.update(Text("\n".join([*drawn, f"[{self.seconds:4.0f} s] {self.last}"])))
+
+
+def _figure(told: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The mean of these as a share, or as a number where they are effect sizes."""
+    value = _mean(told, names)
+    effect = all(name.endswith("/d") for name in names)
+    return f"{value:.2f}" if effect and value is not None else _share(value)
+
+
+def _mean(told: Mapping[str, Any], names: Sequence[str]) -> float | None:
+    known = [told[name] for name in names if told.get(name) is not None]
+    return sum(known) / len(known) if len(known) == len(names) else None
 
 
 def _share(value: float | None) -> str:

@@ -15,6 +15,7 @@ from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
 from hira.trainers.stages import Stages
 from hira.workflows import BuiltIn
+from hira.workflows.workflow import Workflow
 
 if TYPE_CHECKING:
     from hira.trainers.sft import Changed
@@ -68,10 +69,11 @@ class DemoRecipe:
 
     `settings` are those of runs in a folder, in which `taught` first writes what they need, plays the teacher's
     lessons of a seed (so many a question) and learns a tokenizer; `varied` makes other lessons of one. `problems` are
-    those of training, `held_out` those of exams, by seed. `reward` pays and, unless there is an `exam`, examines:
-    `examined` says what the accuracy of its scores is. `asked` are commands for the end, by seed. `workflow` runs with
-    `options` unlike its defaults, which the profile keeps. `curves` names metrics of updates that are drawn, `figures`
-    those of exams that are told before and after: `sampled/PART` and `greedy/PART` of its scores.
+    those of training, `held_out` those of exams, by seed. `reward` pays. It also examines what the workflow answers,
+    unless there is an `exam` or, in the workflow's place, `examining`; `examined` says what the accuracy is.
+    `asked` are commands for the end, by seed. `workflow` runs with `options` unlike its defaults, which the profile
+    keeps. `curves` names metrics of updates that are drawn; `figures` those of exams that are told before and after,
+    `sampled/PART` and `greedy/PART` of its scores: the mean, where they are several.
     """
 
     name: str
@@ -85,6 +87,7 @@ class DemoRecipe:
     reward: Callable[[], Reward]
     asked: Callable[[int], Sequence[Asked]]
     exam: Callable[[], Reward] | None = None
+    examining: Workflow | None = None
     varied: "Callable[[Any], Changed] | None" = None
     options: Mapping[str, bool | int] = field(default_factory=dict)
     credit: Credit | None = None
@@ -94,4 +97,4 @@ class DemoRecipe:
     small: Sizes = MINIATURE
     examined: str = "held-out questions right"
     curves: Mapping[str, str] = field(default_factory=lambda: {"right answers in training": "reward/accuracy"})
-    figures: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

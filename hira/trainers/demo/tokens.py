@@ -24,6 +24,8 @@ _ID = r"(?<=\[)/?s\d+(?=\])"
 IDS = 12
 YEARS = tuple(map(str, range(2024, 2048)))
 DAYS = tuple(f"-{number:02}" for number in range(1, 32))
+READ = (*(f"{slash}s{number}" for number in range(1, IDS + 1) for slash in ("", "/")), *YEARS, *DAYS)
+"""Ids of sources, and dates: names to a workflow that reads documents."""
 
 
 def phrases(conversations: Iterable[Sequence[Message]], names: Sequence[str], inserted: Sequence[str]) -> list[str]:
@@ -47,7 +49,7 @@ def phrases(conversations: Iterable[Sequence[Message]], names: Sequence[str], in
 
 
 def tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> Any:
-    """A tokenizer of transformers over letters, names, ids of sources and these pieces. Nothing is lost."""
+    """A tokenizer of transformers over letters, names and these pieces. Nothing is lost."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -57,9 +59,8 @@ def tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> Any:
     inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     inner.decoder = decoders.Fuse()
     inner.add_special_tokens([PAD, BEGIN, END])
-    sources = [f"{slash}s{number}" for number in range(1, IDS + 1) for slash in ("", "/")]
     roles = ["system\n", "user\n", "assistant\n"]
-    known = dict.fromkeys([*roles, *names, *sources, *YEARS, *DAYS, *pieces])
+    known = dict.fromkeys([*roles, *names, *pieces])
     inner.add_tokens([AddedToken(one, normalized=False) for one in known])
     made = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=inner,

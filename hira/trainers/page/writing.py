@@ -31,6 +31,11 @@ _PLOTS: tuple[tuple[str, str, bool], ...] = (
     ("Log-probability, sampler against trainer", "sampler_drift", False),
 )
 _WHOLE: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("Verifiers: errors found", ("verifier1/recall", "verifier2/recall"), True),
+    ("Verifiers: false alarms", ("verifier1/false_alarms", "verifier2/false_alarms"), True),
+    ("Verifiers: right on solutions as they come", ("verifier1/natural", "verifier2/natural"), True),
+    ("Correctors: wrong made right", ("corrector1/fixed", "corrector2/fixed"), True),
+    ("Correctors: right made wrong", ("corrector1/harmed", "corrector2/harmed"), True),
     ("Groups without signal", ("dead_groups",), True),
     ("Rollouts that failed", ("agent_failed", "infra_failed", "unscored"), True),
     ("Rows", ("rows", "row_breaks", "rows_dropped"), False),
@@ -88,6 +93,9 @@ def _plots(
     roles = sorted({name.removesuffix("/length") for one in metrics for name in one if name.endswith("/length")})
     right = {"temperature 1": _curve(exams, "sampled"), "greedy": _curve(exams, "greedy")}
     found = [curves("Held-out questions right", right, share=True)]
+    parts = sorted({name for one in exams for name in one if name.startswith("sampled/")})
+    alone = {name.removeprefix("sampled/"): _curve(exams, name) for name in parts if name != "sampled/accuracy"}
+    found.append(curves("Held-out questions, parts of the exam", alone))
     found.append(curves("Right answers in training", {"all": _curve(metrics, "reward/accuracy")}, share=True))
     for title, name, share in _PLOTS:
         own = {role: _curve(metrics, f"{role}/{name}") for role in roles}
@@ -100,9 +108,14 @@ def _plots(
              for name in ("reward/format/planner", "reward/format/workers")}  # fmt: skip
     found.append(curves("Calls that could be read", forms, share=True))
     for title, names, share in _WHOLE:
-        found.append(curves(title, {name.replace("_", " "): _curve(metrics, name) for name in names}, share=share))
+        found.append(curves(title, {_told(name): _curve(metrics, name) for name in names}, share=share))
     found.append(curves("Loss of the cold start", {"loss": _curve(taught, "loss")}))
     return found
+
+
+def _told(name: str) -> str:
+    """A metric's name as a line is called: that of the role, where it is one's own."""
+    return name.partition("/")[0].replace("_", " ")
 
 
 def _curve(found: Sequence[Mapping[str, Any]], name: str) -> Curve:

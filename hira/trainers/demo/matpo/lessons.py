@@ -12,7 +12,7 @@ from hira.trainers.demo.matpo.world import KINDS
 from hira.trainers.demo.model import SHAPE
 from hira.trainers.demo.playing import played
 from hira.trainers.demo.recipe import Taught
-from hira.trainers.demo.tokens import phrases, tokenizer
+from hira.trainers.demo.tokens import READ, phrases, tokenizer
 from hira.trainers.lessons import lessons_of, spoken
 from hira.trainers.rollouts import Problem
 from hira.trajectory import Rollout
@@ -55,7 +55,7 @@ def learned(rollouts: Sequence[Rollout], told: str = "") -> Taught:
     conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
     inserted = {record.question for record in rollouts}
     inserted |= {finding.subtask.text for record in rollouts for finding in record.findings}
-    made = tokenizer(phrases(conversations, names, sorted(inserted)), names, SHAPE.window)
+    made = tokenizer(phrases(conversations, names, sorted(inserted)), [*names, *READ], SHAPE.window)
     template = Template(made)
     rows = [row for record in rollouts for row in lessons_of(record, template)]
     return Taught(made, rows, f"{told}: {len(rows)} conversations, {len(made)} tokens")
