@@ -8,24 +8,22 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
 from hira.budget import Budget, Limits
 from hira.chosen import check_roles, made_workflow
+from hira.connecting import OFFLINE, Places, connected, nearby, placed_for
 from hira.dialects import DIALECTS, NATIVE, TAGS
-from hira.errors import AccessDenied, EndpointError, UsageError
+from hira.errors import UsageError
 from hira.events import Event, Events, Notice, Reader, TurnEnded, record
 from hira.journal import Journal, Log
-from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL, open_policy
-from hira.policies.fallback import Fallback, names_of, place_of
+from hira.policies import LOCAL_PORTS
+from hira.policies.fallback import Fallback, names_of
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
-from hira.redaction import without_userinfo
-from hira.settings import FILE, LITELLM, OFF, Continuation, RoleSettings, Settings
+from hira.settings import OFF, RoleSettings, Settings
 from hira.team import Approve, Part, Team
 from hira.tools import Tool
 from hira.tools.documents.walk import is_text
@@ -38,14 +36,10 @@ from hira.workflows import WORKFLOWS, Workflow
 if TYPE_CHECKING:
     from hira.telemetry.live import Telemetry
 
-OFFLINE = "offline"
 HANDED = "handed"
 """Stands in a run's recorded settings for what its program handed over as objects."""
-WANTS_KEY = frozenset({401, 403})
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
-_LISTED = 5
-_NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,184 +279,6 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
-    """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
-    server found on this machine, else `offline`. Of several models for a role the first one decides."""
-    _check_base_urls(settings)
-    _check_adapters(settings)
-    settings = await _placed(settings, ports)
-    _check_keys(settings)
-    return settings
-
-
-def _check_base_urls(settings: Settings) -> None:
-    """Raise `UsageError` for a base URL with the path of a request at its end."""
-    urls = {settings.origin("base_url"): settings.base_url}
-    urls |= {f"role {role}": own.base_url for role, own in settings.roles.items()}
-    for origin, url in urls.items():
-        bare = url.rstrip("/")
-        for path in ("/chat/completions", "/completions", "/models", "/responses"):
-            if bare.endswith(path):
-                what = f"the base URL {without_userinfo(url)!r} ends in {path}, which hira adds itself"
-                fix = f"write {without_userinfo(bare.removesuffix(path))}"
-                raise UsageError(what, where=f"set by {origin}", fix=fix)
-
-
-def _check_adapters(settings: Settings) -> None:
-    """Raise `UsageError` for an adapter of a model that is not in this process."""
-    general = bool(settings.adapter)
-    for role, own in {"": RoleSettings(), **settings.roles}.items():
-        here = any(name.startswith(IN_PROCESS) for name in names_of(own.model or settings.model))
-        general = general and not here
-        if own.adapter and not here:
-            raise UsageError(f"role {role!r} has an adapter and no model of this process", fix=_NAME_A_BASE)
-    if general:
-        raise UsageError("an adapter goes with a model of this process", fix=_NAME_A_BASE)
-
-
-def _check_keys(settings: Settings) -> None:
-    """Raise `AccessDenied` for a role whose model would be asked at OpenAI without a key."""
-    for role, own in settings.roles.items():
-        for name in names_of(own.model):
-            place = _place(name, role, own, settings)
-            if not (place.base_url or place.secret or _elsewhere(place.model)):
-                what = f"there is no key for model {name!r} of role {role!r}"
-                where = f"at {OPENAI_URL}, no key, and no local server was found"
-                raise AccessDenied(what, where=where, fix="set OPENAI_API_KEY, or name an endpoint with --base-url")
-
-
-def _elsewhere(model: str) -> bool:
-    """Whether a model is asked at no endpoint that hira has to know."""
-    return model == OFFLINE or model.startswith((LITELLM, IN_PROCESS))
-
-
-async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
-    key = settings.api_key.get_secret_value()
-    first = next(iter(names_of(settings.model)), "")
-    if _elsewhere(first) or place_of(first)[1]:
-        return settings
-    if settings.base_url or key:
-        return settings if settings.model else await _only_model(settings, key)
-    from hira.policies.probe import find_local  # loads httpx
-
-    local = await find_local(ports) if ports else []
-    found = [one for one in local if one.models]
-    if settings.model:
-        served = next((one for one in found if first in one.models), None)
-        if served is None:
-            raise _no_key(settings)
-        return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
-    if not found:
-        chosen = settings.changed({"model": OFFLINE}, "no endpoint, key or local server was found")
-        return chosen.told({}, [f"a server at {one.base_url} wants a key: set HIRA_API_KEY, and name it with --base-url"
-                                for one in local if one.status in WANTS_KEY])  # fmt: skip
-    server = found[0]
-    model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
-    origin = f"{server.server or 'a server'} found on this machine"
-    return settings.changed({"model": model, "base_url": server.base_url}, origin)
-
-
-async def _only_model(settings: Settings, key: str) -> Settings:
-    """An endpoint without a model's name: its model, if it has one; else a choice that is the user's."""
-    from hira.policies.probe import probe  # loads httpx
-
-    base_url = settings.base_url or OPENAI_URL
-    found = await probe(base_url, key)
-    where = f"at {without_userinfo(base_url)}, {_key_told(settings)}"
-    if found.ok and len(found.models) == 1:
-        origin = f"the only model at {without_userinfo(found.base_url)}"
-        return settings.changed({"model": found.models[0], "base_url": found.base_url}, origin)
-    if found.ok:
-        shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
-        has = f"{where}, which has {shown or 'none'}"
-        raise UsageError("no model is named", where=has, fix="choose one with --model NAME or HIRA_MODEL")
-    refused = found.status in WANTS_KEY
-    fix = "check the key" if refused else "name the model (--model) and check the base URL"
-    raise (AccessDenied if refused else EndpointError)(
-        f"no model is named and the endpoint lists none: {found.error}", where=where, fix=fix, status=found.status
-    )
-
-
-def _no_key(settings: Settings) -> AccessDenied:
-    return AccessDenied(
-        f"there is no key for model {settings.model!r}",
-        where=f"at {OPENAI_URL}, model from {settings.origin('model')}, no key, and no local server has it",
-        fix="set OPENAI_API_KEY, or name another endpoint with --base-url",
-    )
-
-
-def _key_told(settings: Settings) -> str:
-    return f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
-
-
-class _Place(NamedTuple):
-    """A model, where it is asked, with which key, and where that came from."""
-
-    model: str
-    base_url: str
-    secret: str
-    key_origin: str
-    adapter: str = ""
-
-
-class _Places(NamedTuple):
-    """Whom a role asks, in order of preference, and how it is continued."""
-
-    places: tuple[_Place, ...]
-    continuation: Continuation
-
-    def opened(self) -> Policy:
-        """The policy; with several models, one that falls back."""
-        way = "none" if self.continuation == "turns" else self.continuation
-        policies = [
-            open_policy(
-                place.model,
-                base_url=place.base_url,
-                api_key=place.secret,
-                key_origin=place.key_origin,
-                continuation=way,
-                patient=place is self.places[-1],
-                adapter=place.adapter,
-            )
-            for place in self.places
-        ]
-        return policies[0] if len(policies) == 1 else Fallback(tuple(policies))
-
-
-def _place(name: str, role: str, own: RoleSettings, settings: Settings) -> _Place:
-    """Where one model of a role is asked, and with which key: one that was given for that place, or none.
-
-    A model at an address of its own is given no key; a role with a base URL of its own none but its own, because the
-    general one was meant for the general endpoint. A model of litellm has its provider's place and keys, unless others
-    were given for it.
-    """
-    if name.startswith(IN_PROCESS):
-        return _Place(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
-    model, elsewhere = place_of(name)
-    if elsewhere:
-        return _Place(model, elsewhere, "", "")
-    base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
-    origin = f"role {role}" if key else settings.origin("api_key")
-    if model.startswith(LITELLM) and not own.base_url and not _meant_for(model, "base_url", settings):
-        base_url = ""
-    general = own.base_url in ("", settings.base_url)
-    if not key and general and (not model.startswith(LITELLM) or _meant_for(model, "api_key", settings)):
-        key = settings.api_key.get_secret_value()
-    return _Place(model, base_url, key, origin if key else "")
-
-
-def _meant_for(model: str, setting: str, settings: Settings) -> bool:
-    """Whether the general key or base URL was given for this model of litellm: for hira and for that provider.
-
-    What other programs read too was given for OpenAI's API, and what stands in a file for the model of that file.
-    """
-    first = next(iter(names_of(settings.model)), "")
-    if first.split("/")[:2] != model.split("/")[:2]:
-        return False
-    origin = settings.origin(setting)
-    return origin == settings.origin("model") or not (origin.startswith("OPENAI_") or origin.endswith(FILE))
-
-
 def cast_of(
     settings: Settings,
     policies: Mapping[str, Policy],
@@ -475,13 +291,13 @@ def cast_of(
     for what is served from this machine or its network. `dialect` is the workflow's own, where none is set.
     """
     given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
-    opened: dict[_Places, Policy] = {}
+    opened: dict[Places, Policy] = {}
 
     def part(role: str, own: RoleSettings) -> Part:
         continuation = own.continuation or settings.continuation
         model = own.model or settings.model
         names = names_of(model) or [model]
-        asked = _Places(tuple(_place(name, role, own, settings) for name in names), continuation)
+        asked = Places(tuple(placed_for(name, role, own, settings) for name in names), continuation)
         policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
         if policy is None:
             if asked not in opened:
@@ -501,15 +317,6 @@ def cast_of(
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())
-
-
-def nearby(base_url: str) -> bool:
-    """Whether an endpoint is on this machine or in its network, by its address."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return not ip_address(host).is_global
-    except ValueError:
-        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
 
 
 def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:

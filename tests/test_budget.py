@@ -13,7 +13,8 @@ from hira.agents.coordinator import Coordinator
 from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.budget import ANSWER, ROOM, Budget, Limits, Wanted, size
-from hira.casting import budget_of, cast_of, nearby
+from hira.casting import budget_of, cast_of
+from hira.connecting import nearby
 from hira.errors import OutOfBudget, RoleSpent
 from hira.memory import DualMemory
 from hira.messages import Media, ToolCall, assistant, user

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from hira import Hira, casting
-from hira.casting import cast_of, connected, crew
+from hira import Hira
+from hira.casting import cast_of, crew
+from hira.connecting import connected, placed_for
 from hira.errors import AccessDenied, ToolError, UsageError
 from hira.events import Event, Notice
 from hira.messages import user
@@ -111,7 +112,7 @@ def placed(settings: Settings) -> dict[str, tuple[str, str]]:
     """Base URL and key that each role's model would be opened with."""
     cast = {"*": RoleSettings(), **settings.roles}
     names = {role: own.model or settings.model for role, own in cast.items()}
-    return {role: casting._place(names[role], role, own, settings)[1:3] for role, own in cast.items()}
+    return {role: placed_for(names[role], role, own, settings)[1:3] for role, own in cast.items()}
 
 
 def test_what_was_given_for_openai_goes_to_no_model_of_litellm(tmp_path: Path) -> None:

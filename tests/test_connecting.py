@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hira.casting import connected
+from hira.connecting import connected
 from hira.errors import AccessDenied, UsageError
 from hira.settings import Settings
 

@@ -18,6 +18,7 @@ LAYERS: list[set[str]] = [
         "settings",
         "workbench",
         "casting",
+        "connecting",
         "chosen",
         "page_policy",
         "answer",

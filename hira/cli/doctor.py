@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import hira
-from hira.casting import OFFLINE, connected
 from hira.chosen import made_workflow
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
+from hira.connecting import OFFLINE, connected
 from hira.errors import HiraError, UsageError
 from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities

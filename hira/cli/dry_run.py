@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hira.casting import OFFLINE, cast_of
+from hira.casting import cast_of
 from hira.chosen import check_roles, made_workflow
 from hira.cli import OK
 from hira.cli.shell import Shell
+from hira.connecting import OFFLINE
 from hira.errors import UsageError
 from hira.policy import Usage
 from hira.prices import litellm_table

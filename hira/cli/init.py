@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.api import Hira
-from hira.casting import OFFLINE
 from hira.cli import OK, code_of, explain
 from hira.cli.shell import Shell
+from hira.connecting import OFFLINE
 from hira.errors import HiraError, UsageError
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import Probe, find_local

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hira.casting import OFFLINE, cast_of, connected
+from hira.casting import cast_of
 from hira.cli import OK, PARTIAL, explain
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
+from hira.connecting import OFFLINE, connected
 from hira.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.events import Event, Events, Notice
 from hira.rewards.rubric import Rubric, Scores

@@ -6,13 +6,14 @@ import json
 from dataclasses import replace
 
 from hira.agents.entailment import entailed
-from hira.casting import cast_of, connected
+from hira.casting import cast_of
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.output import named
 from hira.cli.parser import flags
 from hira.cli.progress import brief
 from hira.cli.recorded import opened
 from hira.cli.shell import Shell
+from hira.connecting import connected
 from hira.evidence import Citation, Verdict, accepted
 from hira.settings import Settings, load
 from hira.team import Team

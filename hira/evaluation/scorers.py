@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from hira.answer import Answer
-from hira.casting import budget_of, cast_of, connected
+from hira.casting import budget_of, cast_of
 from hira.chosen import JUDGE
+from hira.connecting import connected
 from hira.errors import UsageError
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import admitted, exact_match, match, numeric

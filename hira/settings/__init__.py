@@ -4,7 +4,7 @@
 
 A profile is a file of the same form that a training run writes (`--profile RUN`): its model, adapters and workflow.
 
-A model is not chosen here: `model == ""` asks `hira.casting` for a server of this machine, then for `offline`.
+A model is not chosen here: `model == ""` asks `hira.connecting` for a server of this machine, then for `offline`.
 
     model = "qwen3-32b"
     base_url = "http://127.0.0.1:8000/v1"
