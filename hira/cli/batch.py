@@ -14,6 +14,7 @@ from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.answers import Answers
 from hira.cli.ask import CODES, announced, interruptible
 from hira.cli.batch_progress import Bar, Lines, Progress
+from hira.cli.pauses import short_pauses
 from hira.cli.questions import questions_of
 from hira.cli.shell import Shell
 from hira.errors import UsageError
@@ -74,7 +75,7 @@ async def _asked(
                     many = Batch(hira, questions, concurrency=most, begins=begins)
                     if line := announced(await hira.opened()):
                         progress.say(line)
-                with interruptible(many, working, progress.say):
+                with interruptible(many, working, progress.say), short_pauses():
                     async for done in many.each():
                         answers.keep(done)
                         progress.done(done)

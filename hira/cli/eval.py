@@ -11,6 +11,7 @@ from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.ask import interruptible
 from hira.cli.eval_progress import Lines, Table, Tally
 from hira.cli.parser import flags
+from hira.cli.pauses import short_pauses
 from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.evaluation import report
@@ -92,7 +93,7 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
             if tally.before:
                 progress.say(f"{tally.before} of {plan.total} questions are finished in {folder} already")
             try:
-                with interruptible(evaluation, working, progress.say):
+                with interruptible(evaluation, working, progress.say), short_pauses():
                     async for record in evaluation.each():
                         progress.done(record)
             except asyncio.CancelledError:

@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from hira.cli import OK
 from hira.cli.ask import announced
 from hira.cli.parser import flags
+from hira.cli.pauses import short_pauses
 from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.settings import KeySettings, load
@@ -47,7 +48,8 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
                 shell.remark(f"{host} can be reached from other machines; what is sent there is not encrypted")
             shell.remark(f"a page to watch runs: {address}/")
             shell.remark(f"an OpenAI-compatible endpoint: {address}/v1, models: {', '.join(app.state.models)}")
-            await server.serve(sockets=[listening])
+            with short_pauses():
+                await server.serve(sockets=[listening])
 
     try:
         asyncio.run(served())

@@ -1,0 +1,21 @@
+"""What is left out of collections of garbage, and only for as long as questions are asked."""
+
+import gc
+
+from hira.cli.pauses import short_pauses
+
+
+def test_what_is_loaded_is_left_out_of_collections_and_counted_again_afterwards() -> None:
+    before = gc.get_freeze_count()
+    with short_pauses():
+        assert gc.get_freeze_count() > before + 1000
+    assert gc.get_freeze_count() == 0
+
+
+def test_garbage_of_the_meantime_is_still_collected() -> None:
+    with short_pauses():
+        gc.collect()
+        circle: list[object] = []
+        circle.append(circle)
+        del circle
+        assert gc.collect() > 0
