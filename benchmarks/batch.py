@@ -3,22 +3,27 @@
     python benchmarks/batch.py [--questions 1000] [--concurrency 64] [--write]
 
 The questions are asked of local documents through the whole HiRA workflow, with the journal, in a process of its own;
-resident memory is taken after a fifth of them and at the end. The loop's lag is how late a task that sleeps 10 ms
-wakes up. `offline` computes inside the loop, which an endpoint does not: its lag is the longest that a question's own
-computing takes. The evaluation is `hira eval`'s: scored, recorded line by line, summarised at the end.
+resident memory is taken after a fifth and three fifths of them and at the end. What the lags are is told in lag.py.
+`offline` computes inside the loop, which an endpoint does not. The evaluation is `hira eval`'s: scored, recorded line
+by line, summarised at the end. As in `hira ask --batch` and `hira eval`, what is loaded before the first question is
+left out of garbage collections.
 """
 
 import argparse
 import asyncio
+import json
 import platform
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterable
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+
+from lag import METHOD, lagging
 
 from hira import Hira, Settings
+from hira.cli.pauses import short_pauses
 from hira.evaluation import report
 from hira.evaluation.cells import grid
 from hira.evaluation.item import Item
@@ -28,19 +33,10 @@ from hira.evaluation.run import Evaluation, Plan
 HERE = Path(__file__).parent
 DOCUMENTS = HERE / "data" / "offline" / "documents"
 RESULTS = HERE / "results" / "batch.md"
-TICK = 0.01
 QUESTION = "How long is the river number {}, and who measured it?"
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """`early` and `late` are MB resident after a fifth of the questions and after all; lags are milliseconds."""
-
-    seconds: float
-    early: float
-    late: float
-    lag: float
-    longest: float
+Rows = list[tuple[str, str]]
 
 
 def resident() -> float:
@@ -49,14 +45,7 @@ def resident() -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-async def lags(found: list[float]) -> None:
-    while True:
-        before = time.perf_counter()
-        await asyncio.sleep(TICK)
-        found.append((time.perf_counter() - before - TICK) * 1000)
-
-
-async def batched(many: int, concurrency: int) -> Figures:
+async def batched(many: int, concurrency: int) -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(model="offline", docs=(DOCUMENTS,), journal=Path(folder) / "journal.sqlite")
         async with Hira(settings=settings) as hira:
@@ -65,7 +54,7 @@ async def batched(many: int, concurrency: int) -> Figures:
             return await watched(hira.batch(questions, concurrency=concurrency), many)
 
 
-async def evaluated(many: int, concurrency: int) -> Figures:
+async def evaluated(many: int, concurrency: int) -> Rows:
     items = tuple(Item(str(at), QUESTION.format(at), (str(at),)) for at in range(many))
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(model="offline", docs=(DOCUMENTS,))
@@ -76,19 +65,29 @@ async def evaluated(many: int, concurrency: int) -> Figures:
         return figures
 
 
-async def watched(finished: AsyncIterable[object], many: int) -> Figures:
+async def watched(finished: AsyncIterable[object], many: int) -> Rows:
     """The figures of what gives one object for each question that is finished."""
-    found: list[float] = []
-    early, done = 0.0, 0
-    ticking = asyncio.create_task(lags(found))
-    began = time.perf_counter()
-    async for _ in finished:
-        done += 1
-        if done == many // 5:
-            early = resident()
-    seconds = time.perf_counter() - began
-    ticking.cancel()
-    return Figures(seconds, early, resident(), median(found), max(found))
+    memory: list[tuple[str, str]] = []
+    done = 0
+    with short_pauses():
+        async with lagging() as lags:
+            began = time.perf_counter()
+            async for _ in finished:
+                done += 1
+                if done in (many // 5, many * 3 // 5, many):
+                    memory.append((f"resident after {done}", f"{resident():.0f} MB"))
+            seconds = time.perf_counter() - began
+    return [("questions a second", f"{many / seconds:.1f}"), *memory, *lags.rows]
+
+
+KINDS = {"batch": batched, "evaluation": evaluated}
+
+
+def in_a_process(kind: str, questions: int, concurrency: int) -> Rows:
+    """Each in a process of its own, since memory that was taken once is seldom given back."""
+    command = [sys.executable, __file__, "--kind", kind, "--questions", str(questions)]
+    told = subprocess.run([*command, "--concurrency", str(concurrency)], check=True, stdout=subprocess.PIPE).stdout
+    return [(name, value) for name, value in json.loads(told)]
 
 
 def main() -> None:
@@ -96,23 +95,19 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--write", action="store_true", help="write the figures to benchmarks/results/batch.md")
+    parser.add_argument("--kind", choices=KINDS, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    both = [asyncio.run(work(args.questions, args.concurrency)) for work in (batched, evaluated)]
-    fifth = args.questions // 5
-    rows = [
-        ("questions a second", [f"{args.questions / one.seconds:.1f}" for one in both]),
-        (f"resident after {fifth}", [f"{one.early:.0f} MB" for one in both]),
-        (f"resident after {args.questions}", [f"{one.late:.0f} MB" for one in both]),
-        ("lag of the loop, median", [f"{one.lag:.1f} ms" for one in both]),
-        ("lag of the loop, longest", [f"{one.longest:.0f} ms" for one in both]),
-    ]
-    lines = [f"| {name} | {' | '.join(values)} |" for name, values in rows]
-    shown = "\n".join(["| | batch | evaluation |", "|---|---|---|", *lines])
+    if args.kind:
+        print(json.dumps(asyncio.run(KINDS[args.kind](args.questions, args.concurrency))))
+        return
+    both = [in_a_process(kind, args.questions, args.concurrency) for kind in KINDS]
+    rows = [(name, first, second) for (name, first), (_, second) in zip(*both, strict=True)]
+    shown = "\n".join(["| | batch | evaluation |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)])
     print(shown)
     if args.write:
         made = f"`python benchmarks/batch.py --write`, Python {platform.python_version()} on {platform.system()}"
         what = f"{args.questions} questions, {args.concurrency} at a time, `offline`, with the journal"
-        RESULTS.write_text(f"# A batch\n\n{made}: {what}.\n\n{shown}\n", encoding="utf-8")
+        RESULTS.write_text(f"# A batch\n\n{made}: {what}. {METHOD}\n\n{shown}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
