@@ -31,9 +31,9 @@ from hira import cli
 from hira.agents.coordinator import RECALLED
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import reason
-from hira.agents.experts.simple_search import PAGES as PAGES_OPENED
 from hira.agents.experts.simple_search import QUERIES
 from hira.agents.loop import REPEATS
+from hira.agents.retrieval import PAGES as PAGES_OPENED
 from hira.chosen import options_of
 from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell

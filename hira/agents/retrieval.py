@@ -1,4 +1,8 @@
-"""Looking things up: what several queries bring, each page or passage as a document of its own."""
+"""Looking things up: a search, and the pages behind hits that are mere snippets.
+
+`look_up` hands on what the tools show, the parts of a page near to the query; `retrieve` the whole of every page, each
+as a document of its own.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +13,18 @@ from hira.messages import Filled
 from hira.team import Conversation, together
 from hira.tools import Passage, Tool
 from hira.untrusted import clean
+
+PAGES = 5
+"""Pages that are read for a query."""
+
+
+async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[Seen]:
+    """What a query brings: the pages behind the first hits that are mere snippets, and then what the search told."""
+    search = conversation.team.tools.search
+    assert search is not None  # noqa: S101 - the needs of whoever calls this say so
+    found = await use(conversation, search, {"query": query})
+    pages = await _opened(conversation, _snippets(found.observation.passages)[:most], query)
+    return [*pages.values(), found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +49,32 @@ async def retrieve(
     """
     seen = await together([use(conversation, search, {"query": query}) for query in queries])
     found = [passage for one in seen for passage in one.observation.passages[:most]]
-    places = list(dict.fromkeys(one.source.location for one in found if one.source.kind == "hit"))
-    opened = await together([_page(conversation, place, intent) for place in places])
-    pages = {place: page for place, page in zip(places, opened, strict=True) if page}
+    pages = await _opened(conversation, _snippets(found), intent)
     documents = dict.fromkeys(_document(conversation, passage, pages) for passage in found)
     return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(one.ok for one in seen))
 
 
-async def _page(conversation: Conversation, place: str, intent: str) -> Filled | None:
-    """All the text of a page, None if it cannot be read."""
+def _snippets(found: Sequence[Passage]) -> list[str]:
+    """Where the pages are of which only snippets were found."""
+    return list(dict.fromkeys(one.source.location for one in found if one.source.kind == "hit"))
+
+
+async def _opened(conversation: Conversation, places: Sequence[str], intent: str) -> dict[str, Seen]:
+    """The pages that can be read, by their places, opened side by side."""
     browse = conversation.team.tools.browse
     if browse is None:
-        return None
-    seen = await use(conversation, browse, {"url": place, "intent": intent})
-    if not seen.ok or not seen.observation.passages:
-        return None
-    source = seen.observation.passages[0].source
-    return framed(conversation.team.read(source), source.text)
+        return {}
+    pages = await together([use(conversation, browse, {"url": place, "intent": intent}) for place in places])
+    return {place: page for place, page in zip(places, pages, strict=True) if page.ok}
 
 
-def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Filled]) -> Filled:
+def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Seen]) -> Filled:
+    """All the text of the page behind a snippet; the passage itself where it is none, or the page has no text."""
     page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
-    return page or framed(conversation.team.read(passage.source), passage.text)
+    if page is None or not page.observation.passages:
+        return framed(conversation.team.read(passage.source), passage.text)
+    source = page.observation.passages[0].source
+    return framed(conversation.team.read(source), source.text)
 
 
 def _note(seen: Seen) -> str:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import CALLS, Expert
-from hira.agents.experts.simple_search import PAGES, QUERIES
+from hira.agents.experts.simple_search import QUERIES
 from hira.agents.loop import REPEATS
+from hira.agents.retrieval import PAGES
 from hira.policy import Usage
 
 ASKED_TWICE = 2

@@ -8,8 +8,8 @@ answer (section 2.1).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hira.agents.experts.simple_search import PAGES
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
+from hira.agents.retrieval import PAGES
 from hira.errors import UsageError
 from hira.events import Notice
 from hira.policy import Usage

@@ -1,8 +1,8 @@
 """Search-o1: a chain of reasoning that searches where it is uncertain, and reason-in-documents, which condenses what
 a search brought against the reasoning so far before any of it is inserted (Search-o1, sections 3.2 and 3.3)."""
 
-from hira.agents.experts.simple_search import retrieve
 from hira.agents.loop import Loop, check_spoken
+from hira.agents.retrieval import look_up
 from hira.dialects import Call
 from hira.dialects.answer import spoken
 from hira.errors import EndpointError, Stop
@@ -24,7 +24,7 @@ async def searched(loop: Loop, call: Call, question: str) -> str:
     """What a search brings, condensed for the reasoning so far. If nobody can condense it, it is passed on as it is."""
     conversation = loop.conversation
     query = str(call.arguments["query"])
-    seen = await retrieve(conversation, query, PAGES)
+    seen = await look_up(conversation, query, PAGES)
     documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
     if not any(one.observation.passages for one in seen):
         if not any(one.ok for one in seen):

@@ -1,24 +1,21 @@
 """Simple search (HiRA, appendix): plan at most three queries, retrieve once, answer with citations."""
 
-from collections.abc import Sequence
-
 from pydantic import BaseModel
 
 from hira.agents.expert import Account, Task
-from hira.agents.loop import Seen, check_spoken, use
+from hira.agents.loop import check_spoken
 from hira.agents.record import record
+from hira.agents.retrieval import look_up
 from hira.dialects.answer import spoken
 from hira.errors import DialectError, EndpointError, Stop
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
 from hira.team import Conversation, Team, together
-from hira.tools import Tool
 from hira.untrusted import said
 
 PLAN = Prompt(__file__, "simple_search_plan")
 ANSWER = Prompt(__file__, "simple_search_answer")
 QUERIES = 3
-PAGES = 5
 
 
 class Plan(BaseModel):
@@ -38,7 +35,7 @@ class SimpleSearch:
     async def work(self, task: Task, team: Team) -> Account:
         conversation = team.conversation(self.name, task.id)
         queries = await self._plan(conversation, task)
-        seen = await together([retrieve(conversation, query) for query in queries])
+        seen = await together([look_up(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
         conversation.say(user(ANSWER.fill(documents=documents, task=said(task.text), known=task.known)))
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
@@ -59,19 +56,3 @@ class SimpleSearch:
         except DialectError:
             return [task.text]
         return list(dict.fromkeys(query.strip() for query in plan.queries if query.strip()))[:QUERIES] or [task.text]
-
-
-async def retrieve(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[Seen]:
-    """What a query brings: passages as they are, and the pages behind the first hits that are mere snippets."""
-    tools = conversation.team.tools
-    assert tools.search is not None  # noqa: S101 - the needs of whoever calls this say so
-    hits = await use(conversation, tools.search, {"query": query})
-    snippets = [one.source.location for one in hits.observation.passages if one.source.kind == "hit"][:most]
-    if tools.browse is None or not snippets:
-        return [hits]
-    pages = await together([_open(conversation, tools.browse, url, query) for url in snippets])
-    return [*(page for page in pages if page.ok), hits] if any(page.ok for page in pages) else [hits]
-
-
-async def _open(conversation: Conversation, browse: Tool, url: str, query: str) -> Seen:
-    return await use(conversation, browse, {"url": url, "intent": query})

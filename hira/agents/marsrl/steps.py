@@ -6,8 +6,8 @@ refined: the same role with the same prompt, told apart by the names of their co
 
 from dataclasses import dataclass
 
-from hira.agents.experts.simple_search import retrieve
 from hira.agents.loop import Seen, check_spoken, use
+from hira.agents.retrieval import look_up
 from hira.conversation import Conversation
 from hira.dialects.answer import final, spoken
 from hira.dialects.verdict import verdict
@@ -65,7 +65,7 @@ async def pose(question: str, team: Team, *, search: bool = True) -> Problem:
     if files:
         seen += await together([use(conversation, files, {"path": str(path)}) for path in team.files])
     if search and team.tools.search:
-        seen += await retrieve(conversation, " ".join(question.split())[:LONGEST])
+        seen += await look_up(conversation, " ".join(question.split())[:LONGEST])
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
     return Problem(question, DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING)
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hira.agents.baselines.alone import REASONER, answered, needed
-from hira.agents.experts.simple_search import ANSWER, retrieve
+from hira.agents.experts.simple_search import ANSWER
 from hira.agents.loop import Loop
+from hira.agents.retrieval import look_up
 from hira.messages import Filled, user
 from hira.policy import Usage
 from hira.team import Team
@@ -29,7 +30,7 @@ class Rag:
         needed(team.tools.search, "a search")
         loop = Loop(team.conversation(REASONER), [], limit=1, final=True)
         query = " ".join(question.split())[:LONGEST]
-        seen = await retrieve(loop.conversation, query, self.pages)
+        seen = await look_up(loop.conversation, query, self.pages)
         documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
         loop.conversation.say(user(ANSWER.fill(documents=documents, task=said(question), known=Filled(""))))
         return await answered(loop, question)
