@@ -151,9 +151,10 @@ class Journal:
         ended = stop(entry.error.partition("\n")[0]) if stop else None
         return Log(entry.id, None, *self._known(entry.id), ended=ended, began=entry.began)
 
-    def runs(self, limit: int = 50) -> list[Entry]:
-        """The newest runs, newest first."""
-        return [_entry(row) for row in self._rows("select * from runs order by began desc limit ?", (limit,))]
+    def runs(self, limit: int = 50, named: str = "") -> list[Entry]:
+        """The newest runs, newest first, of those whose id holds `named`."""
+        query = "select * from runs where ? = '' or instr(id, ?) > 0 order by began desc limit ?"
+        return [_entry(row) for row in self._rows(query, (named, named, limit))]
 
     def entry(self, run: str) -> Entry:
         """The run with this id, or the only one whose id begins so. `last` is the newest."""

@@ -1,20 +1,24 @@
 """A policy call as the journal stores it: the request by what is new in it, the completion whole."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from hira.messages import ToolCall
-from hira.policy import Completion, Request, Tokens, Usage
-
-_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+from hira.policy import Completion, Request, Sampling, Tokens, Usage
 
 
 def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
     """What is stored of a request that shares its first `kept` messages with its conversation's previous one."""
     added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]
-    told = {name: getattr(request.sampling, name) for name in _SAMPLING}
-    sampling = {name: value for name, value in told.items() if value is not None}
-    return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
+    return {"model": model, "kept": kept, "added": added, "sampling": _set(request.sampling), "stop": request.stop}
+
+
+@lru_cache(maxsize=64)
+def _set(sampling: Sampling) -> Mapping[str, Any]:
+    """What is set of it; roles sample the same way at every call."""
+    return {name: value for name, value in asdict(sampling).items() if value is not None}
 
 
 def described(completion: Completion) -> dict[str, Any]:

@@ -4,14 +4,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from hira.messages import Message
 from hira.policy import Request
 
+MOST_BEGINNINGS = 64
+"""Beginnings of digests that are kept for conversations to come."""
 
-@dataclass(slots=True)
-class _Read:
+
+class _Read(NamedTuple):
     about: tuple[Any, ...]
     messages: tuple[Message, ...]
     total: "hashlib.blake2b"
@@ -19,9 +21,14 @@ class _Read:
 
 @dataclass(slots=True)
 class Digests:
-    """Digests of the requests of one run; each conversation's last one is remembered, because the next begins so."""
+    """Digests of the requests of one run; each conversation's last one is remembered, because the next begins so.
+
+    How a digest begins, before any message, is remembered as well, with what it was made of: roles ask again and again
+    for the same, by the same objects.
+    """
 
     _last: dict[str, _Read] = field(default_factory=dict)
+    _begun: dict[tuple[Any, ...], tuple[tuple[Any, ...], "hashlib.blake2b"]] = field(default_factory=dict)
 
     def of(self, model: str, request: Request) -> tuple[str, int]:
         """The request's digest, and how many messages it shares with its conversation's previous one."""
@@ -31,12 +38,22 @@ class Digests:
         if earlier and kept == len(earlier.messages) and earlier.about == about:
             total, begin = earlier.total.copy(), kept
         else:
-            total, begin = hashlib.blake2b(digest_size=16), 0
-            total.update(repr(about).encode("utf-8", "surrogatepass"))
+            total, begin = self._beginning(about), 0
         for message in request.messages[begin:]:
             total.update(repr(message.wire).encode("utf-8", "surrogatepass"))
         self._last[request.conversation] = _Read(about, request.messages, total)
         return total.hexdigest(), kept
+
+    def _beginning(self, about: tuple[Any, ...]) -> "hashlib.blake2b":
+        model, stop, sampling, tools, schema, continues = about
+        same = (model, stop, continues, id(sampling), id(schema), *map(id, tools))
+        known = self._begun.get(same)
+        if known:
+            return known[1].copy()
+        total = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=16)
+        if len(self._begun) < MOST_BEGINNINGS:
+            self._begun[same] = about, total.copy()  # with what it names, so that no other object gets those ids
+        return total
 
     def last(self, conversation: str) -> _Read | None:
         return self._last.get(conversation)
@@ -55,8 +72,12 @@ def digest_of(model: str, request: Request) -> str:
 
 
 def _shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
-    shared = zip(earlier, now, strict=False)
-    return next((at for at, (a, b) in enumerate(shared) if a is not b), min(len(earlier), len(now)))
+    at = 0
+    for a, b in zip(earlier, now, strict=False):
+        if a is not b:
+            break
+        at += 1
+    return at
 
 
 def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:

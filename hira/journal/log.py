@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from hira import errors
 from hira.errors import EndpointError, HiraError, Stop
@@ -51,8 +51,7 @@ class Call:
         return self.began + (self.seconds or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A call to be made: in which conversation, what (`digest`), of whom (`name`); `told` makes what is stored of it.
 
     A call with an `effect` is recorded as started, too. One that may be made `anywhere` brings the same wherever in
@@ -186,8 +185,8 @@ class Log:
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
-        took = time.time() - began
-        self._writer.write([*self._flushed(), ("calls", (*row, packed(result), began, took))])
+        now = time.time()
+        self._writer.write([*self._flushed(), ("calls", (*row, packed(result), began, now - began))])
 
     def read(self, location: str, source: str) -> None:
         """Keep which id a source was given, so that a resumed run gives it the same."""

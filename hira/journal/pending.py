@@ -30,16 +30,9 @@ def framed(statements: Sequence[Statement], number: int) -> bytes:
 
     A list in the values stands for so many bytes.
     """
-    told: list[tuple[str, list[Any]]] = []
-    blobs: list[bytes] = []
-    for name, values in statements:
-        kept = list(values)
-        for at, one in enumerate(values):
-            if type(one) is bytes:
-                kept[at] = [len(one)]
-                blobs.append(one)
-        told.append((name, kept))
-    body = b"\n".join((packed(told), b"".join(blobs)))
+    told = [(name, [[len(one)] if type(one) is bytes else one for one in values]) for name, values in statements]
+    blobs = [one for _, values in statements for one in values if type(one) is bytes]
+    body = b"".join((packed(told), b"\n", *blobs))
     return _HEAD.pack(len(body), zlib.crc32(body), number) + body
 
 

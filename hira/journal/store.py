@@ -15,7 +15,7 @@ from hira.journal.values import stored
 
 BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
-GATHERED = 0.2
+GATHERED = 0.5
 """Seconds for which what is written is gathered for one commit, unless somebody waits for it."""
 
 VERSION = 2
@@ -68,7 +68,7 @@ values
     "for good": "pragma secure_delete = on",
 }
 WIDTHS = {"calls": 10, "sources": 3, "events": 3}
-TOGETHER = (32, 8, 1)
+TOGETHER = (32, 16, 8, 4, 2, 1)
 """Rows that one statement inserts: each statement lets the other threads of Python run first."""
 
 
@@ -106,7 +106,8 @@ class Writer:
                 self.trouble = f"the journal {self._path} can no longer be written: {error.strerror or error}"
                 return
             self._batch += statements
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def put(self, statements: Sequence[Statement]) -> None:
         """Have the statements done soon; the end of this process may prevent it."""
