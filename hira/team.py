@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -96,15 +96,19 @@ class Team:
     def part(self, role: str) -> Part:
         return self.cast.get(role) or self.cast["*"]
 
-    def conversation(self, role: str, under: str = "") -> Conversation:
-        """A new, empty conversation of the role; `under` names the subtask it serves, so that names never race."""
+    def conversation(self, role: str, under: str = "", *, reply: int | None = None) -> Conversation:
+        """A new, empty conversation of the role; `under` names the subtask it serves, so that names never race. A
+        `reply` has at most so many tokens; None leaves it as the role is cast."""
         stem = name = f"{under}/{role}" if under else role
         again = 1
         while name in self.rollout.trajectories:
             again += 1
             name = f"{stem}.{again}"
         trajectory = self.rollout.trajectories[name] = Trajectory(name, role)
-        return Conversation(self, trajectory, self.part(role))
+        part = self.part(role)
+        if reply is not None:
+            part = replace(part, sampling=replace(part.sampling, max_tokens=reply))
+        return Conversation(self, trajectory, part)
 
     def read(self, source: Source) -> Source:
         """Enter a source into the run's record and return it with its id."""

@@ -25,6 +25,7 @@ from hira.trainers.seeding import seed_of
 from hira.trainers.transcript import transcript
 from hira.trainers.update import Collected
 from hira.trajectory import Rollout
+from hira.workflows.marsrl import MarsRL
 
 
 @dataclass(slots=True)
@@ -32,11 +33,12 @@ class Posing:
     """The problem with what is found for it, made once for all steps."""
 
     search: bool
+    reply: int | None = None
     made: steps.Problem | None = None
     name: str = "marsrl"
 
     async def run(self, question: str, team: Team) -> str:
-        self.made = await steps.pose(question, team, search=self.search)
+        self.made = await steps.pose(question, team, search=self.search, reply=self.reply)
         return question
 
 
@@ -87,7 +89,7 @@ async def _unpaid(rollout: Rollout, references: tuple[str, ...]) -> Score:
 @dataclass(slots=True)
 class Agentic:
     """Makes the groups of problems. `rollouts` says of which, how many members a group has (`attempts`), and how each
-    output is made; its reward is the accuracy of solutions and its workflow is not used.
+    output is made; its reward is the accuracy of solutions, and of its workflow only the length of replies is used.
 
     `picks` outputs of a step go on, chosen by the `strategy`. Only steps of `roles` are trained, None for all: no step
     is sampled after their last. `search` shows all roles what is found for the question. `lost` are problems that could
@@ -118,7 +120,8 @@ class Agentic:
 
     async def begin(self, problem: Problem, update: int) -> "Stage | None":
         """The Solver's step; None, and kept in `lost`, if the problem cannot even be posed."""
-        posing = Posing(self.search)
+        workflow = self.rollouts.workflow
+        posing = Posing(self.search, workflow.reply if isinstance(workflow, MarsRL) else None)
         played = await replace(self.rollouts, workflow=posing, reward=_unpaid).play(problem, update, 0)
         if posing.made is None:
             self.lost.append(played)

@@ -22,13 +22,15 @@ from hira.workflows.bound import Sizes
 class MarsRL:
     """A solution is accepted after `passes` reviews in a row without an error (section 3.1: one; the published code
     asks for four). There are at most `rounds` reviews, and `tries` of the Solver if its solution is cut off (published
-    code). `search` shows all roles what was found for the question, where there is something to search; the paper
-    reasons without documents."""
+    code). `reply` bounds the tokens of a reply of any role; it is left to the endpoint unless it is set, since not
+    every one takes the paper's 64k (section 4.1). `search` shows all roles what was found for the question, where there
+    is something to search; the paper reasons without documents."""
 
     passes: int = 1
     rounds: int = 10
     tries: int = 3
     search: bool = True
+    reply: int | None = None
     name: str = "marsrl"
 
     def __post_init__(self) -> None:
@@ -41,7 +43,7 @@ class MarsRL:
         return frozenset({"solver", "verifier", "corrector"})
 
     async def run(self, question: str, team: Team) -> str:
-        problem = await pose(question, team, search=self.search)
+        problem = await pose(question, team, search=self.search, reply=self.reply)
         solution = await self._solved(problem, team)
         judged: dict[Solution, int] = {}
         step, passed = 1, 0

@@ -62,6 +62,14 @@ async def test_a_solution_without_errors_ends_it_at_once() -> None:
     assert (record.answer, names(policy)) == ("99", ["1/solver", "2/verifier1/verifier"])
 
 
+async def test_the_length_of_replies_is_bounded_for_every_role_where_it_is_set() -> None:
+    """Section 4.1: 64k tokens."""
+    for reply in (None, 65_536):
+        people, policy = team([SOLVED], [WRONG, RIGHT], [BEST])
+        await rollout(MarsRL(reply=reply), QUESTION, people)
+        assert [request.sampling.max_tokens for request in policy.requests] == [reply] * 4
+
+
 async def test_what_each_role_is_shown_and_what_not() -> None:
     people, policy = team([SOLVED], [WRONG, "All fine now.\n\nVerdict: correct"], [f"<think>hidden</think>{BEST}"])
     await rollout(MarsRL(), QUESTION, people)

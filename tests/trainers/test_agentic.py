@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from hira.trainers.rollouts import Deadlines, Problem, Rollouts
 from hira.trainers.rows import Row
 from hira.trainers.sampling import Strategy, picks
 from hira.trajectory import Rollout
+from hira.workflows.marsrl import MarsRL
 
 Say = Callable[[str, int], str | Exception]
 RIGHT, WRONG = r"\boxed{4}", r"\boxed{5}"
@@ -146,6 +148,15 @@ async def test_five_steps_of_which_each_takes_two_outputs_of_the_one_before() ->
         "verifier2", "verifier2", "corrector2", "corrector2",
     ]  # fmt: skip
     assert all(len(group.outputs) == 4 for group in groups)
+
+
+async def test_replies_are_as_long_as_the_workflow_that_is_trained_allows() -> None:
+    made = agentic(half)
+    made.rollouts = replace(made.rollouts, workflow=MarsRL(reply=9_000))
+    (group, *_) = await through(made)
+    assert group.outputs[0].played.record is not None
+    (trajectory,) = group.outputs[0].played.record.trajectories.values()
+    assert trajectory.turns[0].request.sampling.max_tokens == 9_000
 
 
 async def test_members_of_a_group_were_given_the_same_ids_and_have_a_conversation_of_their_step() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hira.agents.loop import check_spoken
 from hira.agents.mars.bins import binned
-from hira.agents.mars.system2 import Request, bounded
+from hira.agents.mars.system2 import Request
 from hira.agents.packing import beginning
 from hira.agents.retrieval import Retrieved
 from hira.dialects.answer import spoken
@@ -61,7 +61,7 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: T
 
     Where it cannot, System 2 is told why, and how the documents begin.
     """
-    conversation = bounded(team.conversation("system1", under), reply)
+    conversation = team.conversation("system1", under, reply=reply)
     conversation.say(user(prompt))
     try:
         completion = await conversation.turn()

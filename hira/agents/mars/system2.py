@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from hira.agents.expert import attached
 from hira.agents.loop import Loop, Step
 from hira.agents.packing import beginning
-from hira.conversation import Conversation
 from hira.dialects import Call
 from hira.dialects.answer import boxed, final, tagged
 from hira.errors import ToolError, UsageError
@@ -72,7 +71,7 @@ def requesting(search: Tool, most: int) -> Tool:
 
 def begin(question: str, team: Team, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
     """The loop of System 2, told the question: the context c₀."""
-    conversation = bounded(team.conversation("system2"), reply)
+    conversation = team.conversation("system2", reply=reply)
     loop = Loop(conversation, tools, limit=turns, final=True)
     prompt = SYSTEM2.fill(
         today=team.rollout.today,
@@ -83,14 +82,6 @@ def begin(question: str, team: Team, tools: list[Tool], turns: int, reply: int |
     )
     conversation.say(user(prompt))
     return loop
-
-
-def bounded(conversation: Conversation, reply: int | None) -> Conversation:
-    """The conversation with replies of at most so many tokens, if that is bounded at all (Table 5)."""
-    if reply is not None:
-        sampling = replace(conversation.part.sampling, max_tokens=reply)
-        conversation.part = replace(conversation.part, sampling=sampling)
-    return conversation
 
 
 async def think(loop: Loop) -> Step:

@@ -28,10 +28,12 @@ NOTHING = Filled("")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What all three roles are given: the question, and as a paragraph what was found for it, empty if nothing was."""
+    """What all three roles are given: the question, and as a paragraph what was found for it, empty if nothing was.
+    `reply` is how many tokens each of them may write at most, None for what the endpoint allows."""
 
     question: str
     documents: Filled = NOTHING
+    reply: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Review:
     report: str
 
 
-async def pose(question: str, team: Team, *, search: bool = True) -> Problem:
+async def pose(question: str, team: Team, *, search: bool = True, reply: int | None = None) -> Problem:
     """The problem with the attached files and, if `search` is wanted and there is something to search, what one search
     for the question brings. No role reasons with tools."""
     # nobody speaks in this conversation, so it is in no record
@@ -67,19 +69,21 @@ async def pose(question: str, team: Team, *, search: bool = True) -> Problem:
     if search and team.tools.search:
         seen += await look_up(conversation, " ".join(question.split())[:LONGEST])
     found = dict.fromkeys(one.text for one in seen if one.observation.passages)
-    return Problem(question, DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING)
+    documents = DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING
+    return Problem(question, documents, reply)
 
 
 async def solve(problem: Problem, team: Team, step: int = 1) -> Solution:
     """The Solver's solution."""
-    conversation = team.conversation("solver", f"{step}")
+    conversation = team.conversation("solver", f"{step}", reply=problem.reply)
     prompt = SOLVER.fill(question=said(problem.question), documents=problem.documents)
     return _solution(await _said(conversation, prompt), conversation, refined=False)
 
 
 async def verify(problem: Problem, solution: Solution, team: Team, step: int) -> Review:
     """Verifier1's review of the Solver's solution, Verifier2's of a refined one."""
-    conversation = team.conversation("verifier", f"{step}/verifier{2 if solution.refined else 1}")
+    name = f"{step}/verifier{2 if solution.refined else 1}"
+    conversation = team.conversation("verifier", name, reply=problem.reply)
     prompt = VERIFIER.fill(question=said(problem.question), documents=problem.documents, solution=said(solution.text))
     completion = await _said(conversation, prompt)
     return Review(verdict(completion), spoken(completion))
@@ -87,7 +91,8 @@ async def verify(problem: Problem, solution: Solution, team: Team, step: int) ->
 
 async def correct(problem: Problem, solution: Solution, review: Review, team: Team, step: int) -> Solution:
     """Corrector1's refinement of the Solver's solution, Corrector2's of a refined one, by the whole report."""
-    conversation = team.conversation("corrector", f"{step}/corrector{2 if solution.refined else 1}")
+    name = f"{step}/corrector{2 if solution.refined else 1}"
+    conversation = team.conversation("corrector", name, reply=problem.reply)
     prompt = CORRECTOR.fill(
         question=said(problem.question),
         documents=problem.documents,
