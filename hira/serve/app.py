@@ -92,7 +92,7 @@ async def completions(door: Door, request: Request) -> Response:
     made = chat.now()
     if asked.stream:
         counted = bool(asked.stream_options and asked.stream_options.include_usage)
-        stream = _streamed(watched, asked.model, made, counted=counted)
+        stream = _streamed(door, watched, asked.model, made, counted=counted)
         return _Told(watched, stream)
     async with while_connected(watched):
         assert watched.task is not None  # noqa: S101 - begin() has made it
@@ -106,7 +106,9 @@ async def completions(door: Door, request: Request) -> Response:
     if watched.failure:
         raise refused_by(watched.failure)
     reasoning = "".join(map(chat.thought, watched.events))
-    return JSONResponse(chat.completion(watched.run.answer, asked.model, reasoning, made))
+    answer = watched.run.answer
+    told = chat.completion(answer, door.outside(answer.text), asked.model, reasoning, made)
+    return JSONResponse(door.outside(told))
 
 
 async def _gone(request: Request) -> None:
@@ -127,7 +129,7 @@ class _Told(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _streamed(watched: Watched, model: str, made: int, *, counted: bool) -> AsyncIterator[bytes]:
+async def _streamed(door: Door, watched: Watched, model: str, made: int, *, counted: bool) -> AsyncIterator[bytes]:
     """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
     run = watched.id
     yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
@@ -135,16 +137,17 @@ async def _streamed(watched: Watched, model: str, made: int, *, counted: bool) -
         if event is None:
             yield b": still at work\n\n"
         elif told := chat.thought(event):
-            yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": told}))
+            yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(told)}))
     if watched.failure:
         refused = refused_by(watched.failure)
         yield chat.sse(chat.error_of(refused.message, refused.kind, refused.code))
     else:
         answer = watched.run.answer
-        for piece in chat.pieces(answer.text):
+        text = door.outside(answer.text)
+        for piece in chat.pieces(text):
             yield chat.sse(chat.chunk(run, model, made, {"content": piece}))
-        ending = chat.chunk(run, model, made, {"annotations": chat.annotations(answer)}, chat.finish(answer))
-        yield chat.sse({**ending, "hira": chat.about(answer)})
+        ending = chat.chunk(run, model, made, {"annotations": chat.annotations(answer, text)}, chat.finish(answer))
+        yield chat.sse(door.outside({**ending, "hira": chat.about(answer)}))
         if counted:
             yield chat.sse(chat.last_chunk(answer, model, made))
     yield chat.sse("[DONE]")

@@ -30,9 +30,11 @@ from hira.evidence import CITED
 from hira.policy import Usage
 from hira.prompts import Prompt
 from hira.serve.keys import Refused
+from hira.serve.outside import without_folders
 
 HISTORY = Prompt(__file__, "serve_history")
 _SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
+_PLAIN = re.compile(r"\w[\w .()+-]{0,80}\.\w{1,16}")
 _DATA = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
 
 
@@ -135,14 +137,17 @@ def _written(part: Mapping[str, Any], path: Path) -> Path | None:
     if found is None:
         what = f"messages: content of the type {kind!r} has to hold its data, as a data: URI"
         raise Refused(400, what, "invalid_request_error")
-    suffix = Path(str(told.get("filename") or "")).suffix or mimetypes.guess_extension(found[1]) or ".bin"
+    name = str(told.get("filename") or "")
+    suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
+    if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
+        path = path.with_name(Path(name).stem)
     return _saved(found[2], path, suffix)
 
 
 def _saved(data: str, path: Path, suffix: str) -> Path:
     if not _SUFFIX.fullmatch(suffix):
         raise Refused(400, f"messages: {suffix[:20]!r} is no format of a file", "invalid_request_error")
-    path = path.with_suffix(suffix)
+    path = path.with_name(path.name + suffix)
     try:
         path.write_bytes(base64.b64decode(data, validate=True))
     except (binascii.Error, ValueError):
@@ -150,12 +155,12 @@ def _saved(data: str, path: Path, suffix: str) -> Path:
     return path
 
 
-def completion(answer: Answer, model: str, reasoning: str, made: int) -> dict[str, Any]:
-    """The whole answer as one chat completion."""
-    message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+def completion(answer: Answer, text: str, model: str, reasoning: str, made: int) -> dict[str, Any]:
+    """The whole answer as one chat completion, with its text as it is told."""
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     if reasoning:
         message["reasoning_content"] = reasoning
-    message["annotations"] = annotations(answer)
+    message["annotations"] = annotations(answer, text)
     return {
         "id": f"chatcmpl-{answer.rollout.run}",
         "object": "chat.completion",
@@ -207,10 +212,10 @@ def about(answer: Answer) -> dict[str, Any]:
     }
 
 
-def annotations(answer: Answer) -> list[dict[str, Any]]:
-    """Where the text cites which source, by characters; files of this machine have a file URL."""
+def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
+    """Where the text, as it is told, cites which source, by characters; documents have a file URL by their name."""
     found = []
-    for mark in CITED.finditer(answer.text):
+    for mark in CITED.finditer(text):
         for one in re.findall(r"s\d+", mark[1]):
             source = answer.rollout.sources.read.get(one)
             if source:
@@ -256,10 +261,11 @@ def refused_by(error: HiraError | Refused) -> Refused:
     if isinstance(error, Refused):
         return error
     if isinstance(error, UsageError):
-        return Refused(400, f"{error.what}. {error.fix}".strip(". "), "invalid_request_error")
+        what = without_folders(f"{error.what}. {error.fix}".strip(". "))
+        return Refused(400, what, "invalid_request_error")
     if isinstance(error, AccessDenied):
         return Refused(502, "the model behind this server refused its key", "api_error", "upstream_denied")
-    return Refused(502, error.what, "api_error")
+    return Refused(502, without_folders(error.what), "api_error")
 
 
 def trouble(answer: Answer) -> str:

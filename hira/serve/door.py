@@ -13,6 +13,7 @@ from hira.errors import HiraError
 from hira.events import Event
 from hira.serve.chat import error_of, refused_by
 from hira.serve.keys import Client, Clients, Refused
+from hira.serve.outside import Outside, log
 from hira.serve.runs import Runs, Watched
 from hira.settings import Settings
 
@@ -32,6 +33,10 @@ class Door:
     clients: Clients
     hosts: frozenset[str] | None = LOCAL
     folder: Path = field(default_factory=Path)
+    outside: Outside = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.outside = Outside(self.settings, self.folder)
 
     def client(self, request: Request) -> Client:
         """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes
@@ -57,7 +62,8 @@ def guarded(door: Door, handler: Handler) -> Callable[[Request], Awaitable[Respo
         except HiraError as error:
             return refusal(refused_by(error))
         except Exception as error:  # noqa: BLE001 - a fault of hira's own
-            what = f"a fault in hira: {type(error).__name__}: {error}"
+            log.exception("a fault in hira at %s %s", request.method, request.url.path)
+            what = f"a fault in hira ({type(error).__name__}); the log of this server tells more"
             return refusal(Refused(500, what, "server_error"))
 
     return answered

@@ -37,8 +37,13 @@ class Client:
     running: int = 0
     _free: asyncio.Condition = field(default_factory=asyncio.Condition)
 
+    @property
+    def mark(self) -> str:
+        """What every name of a run of this client holds; empty for one who sees all."""
+        return f"-{self.tag}-" if self.tag else ""
+
     def owns(self, run: str) -> bool:
-        return not self.tag or f"-{self.tag}-" in run
+        return self.mark in run
 
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:

@@ -15,6 +15,7 @@ from hira.errors import HiraError, Interrupted
 from hira.events import Event, RunEnded, record
 from hira.serve.approving import Desk
 from hira.serve.keys import Client, Refused
+from hira.serve.outside import log
 
 KEPT = 200
 """Ended runs that are kept in memory for those who still watch; older ones are in the journal."""
@@ -132,7 +133,8 @@ class Runs:
         except (HiraError, Refused) as error:
             watched.failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server
-            watched.failure = HiraError(f"a fault in hira: {type(error).__name__}: {error}")
+            log.exception("a fault in hira in the run %s", watched.id)
+            watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); the log of this server tells more")
 
     def of(self, client: Client, run: str) -> Watched:
         """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""

@@ -19,6 +19,7 @@ from hira.serve.approving import SHAPE, Desk
 from hira.serve.chat import refused_by, sse, trouble
 from hira.serve.door import Door, beating, body_of
 from hira.serve.keys import Client, Refused
+from hira.serve.outside import without_folders
 from hira.serve.runs import Watched, shown
 
 LISTED = 200
@@ -45,8 +46,8 @@ async def listed(door: Door, request: Request) -> Response:
     client = door.client(request)
     found = {name: one.told() for name, one in door.runs.known.items() if client.owns(name)}
     journal = _common(door).journal
-    for entry in await asyncio.to_thread(journal.runs, LISTED) if journal else ():
-        if client.owns(entry.id) and entry.question:
+    for entry in await asyncio.to_thread(journal.runs, LISTED, client.mark) if journal else ():
+        if entry.question:
             found.setdefault(entry.id, _line(entry))
     return JSONResponse({"runs": sorted(found.values(), key=lambda one: one["began"], reverse=True)})
 
@@ -64,12 +65,13 @@ async def one_run(door: Door, request: Request) -> Response:
     if name not in door.runs.known:
         entry, journal = await _recorded(door, client, name)
         past = await replay(journal, entry.id)
-        return JSONResponse({**_line(entry), "error": entry.error.partition("\n")[0], **_told(past.answer)})
+        error = without_folders(entry.error.partition("\n")[0])
+        return JSONResponse(door.outside({**_line(entry), "error": error, **_told(past.answer)}))
     watched = door.runs.of(client, name)
     if watched.failure:
         return JSONResponse({**watched.told(), "answer": None, "error": refused_by(watched.failure).message})
     answered = _told(watched.run.answer) if watched.ended else {"answer": None}
-    return JSONResponse({**watched.told(), "error": "", **answered})
+    return JSONResponse(door.outside({**watched.told(), "error": "", **answered}))
 
 
 def _told(answer: Answer) -> dict[str, Any]:
@@ -84,22 +86,24 @@ async def events(door: Door, request: Request) -> Response:
     first = request.query_params.get("from", "0")
     start = int(first) if first.isdecimal() and len(first) < 10 else 0
     if name in door.runs.known:
-        stream = _live(door.runs.of(client, name), start)
+        stream = _live(door, door.runs.of(client, name), start)
     else:
         entry, journal = await _recorded(door, client, name)
-        stream = _past(await asyncio.to_thread(journal.events, entry.id), start, _line(entry))
+        stream = _past(door, await asyncio.to_thread(journal.events, entry.id), start, _line(entry))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
 
 
-async def _live(watched: Watched, start: int) -> AsyncIterator[bytes]:
+async def _live(door: Door, watched: Watched, start: int) -> AsyncIterator[bytes]:
     async for event in beating(watched, start):
-        yield b": still at work\n\n" if event is None else sse(shown(event))
+        yield b": still at work\n\n" if event is None else sse(door.outside(shown(event)))
     yield sse({"event": "Ended", **watched.told()})
 
 
-async def _past(recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]) -> AsyncIterator[bytes]:
+async def _past(
+    door: Door, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
+) -> AsyncIterator[bytes]:
     for event in recorded[start:]:
-        yield sse(event)
+        yield sse(door.outside(event))
     yield sse({"event": "Ended", **line})
 
 
