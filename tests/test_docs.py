@@ -2,8 +2,8 @@
 
 A fence's first line says how it is taken: `python` blocks of a page run one after another in one namespace, with
 `await` where they like; a `text` block right behind one is what it prints (`…` stands for anything); lines of `bash`
-blocks that begin with `hira ` are run and must end with 0, or with N where the fence says `exit=N`; a `toml` block is a
-hira.toml; `file=NAME` writes the block into the working folder first. `no-run` leaves a block out, and so does
+blocks that begin with `hira ` are run and must end with 0, or with N where the fence says `exit=N`, and a block `text
+prints` right behind is what they write to standard output; a `toml` block is a hira.toml; `file=NAME` writes the block into the working folder first. `no-run` leaves a block out, and so does
 `needs=python` on a machine on which nothing would hold Python code back.
 """
 
@@ -178,19 +178,24 @@ async def _awaited(work: Awaitable[Any]) -> None:
     await work
 
 
-def commands(page: Path) -> Iterator[tuple[Block, str]]:
-    for block in blocks(page):
-        if block.kind == "bash" and block.runs:
-            for line in block.body.splitlines():
-                yield from ((block, part) for part in line.split(" && ") if part.startswith("hira "))
+def commands(block: Block) -> Iterator[str]:
+    for line in block.body.splitlines():
+        yield from (part for part in line.split(" && ") if part.startswith("hira "))
 
 
 @every_page
-def test_the_commands_of_a_page_end_as_it_says(page: Path, place: Path) -> None:
+def test_the_commands_of_a_page_end_and_print_as_it_says(page: Path, place: Path) -> None:
     lay_out(page, place)
-    for block, line in commands(page):
-        code, _, told = hira(place, *shlex.split(line, comments=True)[1:])
-        assert code == int(block.mark("exit") or 0), f"{page.name}:{block.line}: {line}\n{told}"
+    printed = ""
+    for block in blocks(page):
+        if block.kind == "bash" and block.runs:
+            printed = ""
+            for line in commands(block):
+                code, out, told = hira(place, *shlex.split(line, comments=True)[1:])
+                assert code == int(block.mark("exit") or 0), f"{page.name}:{block.line}: {line}\n{told}"
+                printed += out
+        elif "prints" in block.marks:
+            assert shown(block.body, printed), f"{page.name}:{block.line} shows otherwise than:\n{printed}"
 
 
 def test_few_python_blocks_are_left_out() -> None:
