@@ -5,7 +5,9 @@ template turn by turn, so that what is learned is what the run-time prompt will 
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from hira.trainers.rows import Row
 from hira.trajectory import Rollout, Trajectory
 
 Tools = tuple[Mapping[str, Any], ...]
+FAILED = frozenset({"failed", "interrupted", "running"})
 
 
 def lessons_of(rollout: Rollout, template: Template, roles: Collection[str] | None = None) -> list[Row]:
@@ -38,9 +41,21 @@ def spoken(trajectory: Trajectory) -> tuple[Message, ...]:
     return (*last.request.messages, assistant(said, last.completion.calls))
 
 
-def read_lessons(path: Path, template: Template, roles: Collection[str] | None = None) -> list[Row]:
-    """The rows of a file that `hira runs export` wrote."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a file of conversations holds: the rows to learn, and how many conversations were left out, by why."""
+
+    rows: tuple[Row, ...]
+    left: Mapping[str, int]
+
+
+def read_lessons(path: Path, template: Template, roles: Collection[str] | None = None, workflow: str = "") -> Read:
+    """The rows of a file that `hira runs export` wrote, or of lines that have no more than `messages`.
+
+    Left out are conversations of roles that are not among `roles`, those of another `workflow`, and runs that failed.
+    """
     rows: list[Row] = []
+    left: Counter[str] = Counter()
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
@@ -49,17 +64,56 @@ def read_lessons(path: Path, template: Template, roles: Collection[str] | None =
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             one = json.loads(line)
-            messages = tuple(map(_message, one["messages"]))
-        except (ValueError, KeyError, TypeError) as error:
+            told = [(tuple(map(_message, messages)), since) for messages, since in _threads(one)]
+        except (ValueError, KeyError, TypeError, IndexError) as error:
             fix = "every line is one JSON object with `messages`, as hira runs export writes it"
             raise UsageError(f"line {number} is no conversation: {error}", where=str(path), fix=fix) from None
         role = str(one.get("role", ""))
-        if roles is None or role in roles:
-            tools = tuple(one.get("tools") or ())
-            rows += rows_in(
-                messages, template, role=role, conversation=str(one.get("conversation", number)), tools=tools
-            )
-    return rows
+        if why := _unwanted(one, role, roles, workflow):
+            left[why] += 1
+            continue
+        name, tools = str(one.get("conversation", number)), tuple(one.get("tools") or ())
+        for messages, since in told:
+            rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
+    return Read(tuple(rows), left)
+
+
+def _unwanted(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:
+    """Why a conversation is left out, "" if it is not. One that does not tell its workflow or state is taken."""
+    if workflow and one.get("workflow", workflow) != workflow:
+        return f"of the workflow {one['workflow']!r}"
+    if roles is not None and role not in roles:
+        return f"of the role {role!r}"
+    return "of a run that failed" if one.get("status") in FAILED else ""
+
+
+def _threads(one: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]]:
+    """The messages that the model was given and wrote, its last reply included; from which on they are to be learned.
+
+    An exported conversation tells its turns: a turn that does not go on from all that was said before begins a thread
+    of its own, which shares its first messages with the one before.
+    """
+    if not one.get("turns"):
+        return [(list(one["messages"]), 0)]
+    threads: list[tuple[list[Mapping[str, Any]], int]] = []
+    asked: list[Mapping[str, Any]] = []
+    since, said = 0, None
+    for turn in one["turns"]:
+        if said is not None and turn["kept"] < len(asked):
+            threads.append((_replied(asked, said), since))
+            since = turn["kept"]
+        asked, said = [*asked[: turn["kept"]], *turn["added"]], turn["completion"]
+    return [*threads, (_replied(asked, said or {}), since)]
+
+
+def _replied(asked: Sequence[Mapping[str, Any]], said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The request and the reply to it, which goes on in the last message where that is the model's own already."""
+    begun = str(asked[-1].get("content") or "") if asked[-1]["role"] == "assistant" else ""
+    before = asked[:-1] if asked[-1]["role"] == "assistant" else asked
+    calls = [{"id": one["id"], "function": {"name": one["name"], "arguments": one["arguments"]}}
+             for one in said.get("calls") or ()]  # fmt: skip
+    text = f"{begun}{said.get('text') or ''}{said.get('stop') or ''}"
+    return [*before, {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
 
 
 def rows_in(
@@ -70,11 +124,13 @@ def rows_in(
     conversation: str = "",
     question: str = "",
     tools: Tools = (),
+    since: int = 0,
 ) -> list[Row]:
-    """The rows of one conversation: one, unless the chat template rewrites what was said before."""
+    """The rows of one conversation: one, unless the chat template rewrites what was said before. What was said before
+    the message `since` is read only."""
     rows: list[_Open] = []
     for at, message in enumerate(messages):
-        if message.role != "assistant":
+        if message.role != "assistant" or at < since:
             continue
         before = template.prompt(Request(tuple(messages[:at]), tools=tools))
         if not rows or not before.startswith(rows[-1].text):
@@ -128,7 +184,3 @@ def _message(wire: Mapping[str, Any]) -> Message:
     if not isinstance(content, str):
         raise TypeError("a message with media")
     return Message(wire["role"], content, calls=calls, call_id=str(wire.get("tool_call_id", "")))
-
-
-def tokens_in(rows: Iterable[Row]) -> int:
-    return sum(row.length for row in rows)

@@ -7,11 +7,12 @@ from pathlib import Path
 from hira.cli import BUG, OK
 from hira.cli.shell import Shell
 from hira.cli.training.configured import configured
-from hira.errors import UsageError
+from hira.errors import HiraError, UsageError
 from hira.trainers import assembling
 from hira.trainers.doctor import examined, worst
 from hira.trainers.doctor.seen import Finding, Seen, as_json, read
 from hira.trainers.doctor.template import notices
+from hira.trainers.recipes import RECIPES
 
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "–      "}
 
@@ -49,4 +50,11 @@ def seen_by(args: argparse.Namespace, shell: Shell) -> Seen:
 
 
 def with_data(seen: Seen, shell: Shell) -> Seen:
-    return replace(seen, notices=notices(seen.configuration, shell.folder))
+    """With what the run was made of, as far as it is still there: a run may be looked at on another machine."""
+    configuration = seen.configuration
+    try:
+        found = assembling.problems_of(configuration.data, shell.folder, "train", RECIPES[configuration.recipe].data)
+        problems = len(found)
+    except HiraError:
+        problems = None
+    return replace(seen, problems=problems, notices=notices(configuration, shell.folder))

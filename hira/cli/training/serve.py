@@ -1,8 +1,8 @@
 """`hira-train serve`: the command that serves a run's adapters, printed or run."""
 
 import argparse
+import os
 import shutil
-import subprocess
 
 from hira.cli import OK
 from hira.cli.shell import Shell
@@ -15,12 +15,18 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     if not args.start:
         shell.say(spelled(words))
         shell.tell(
-            f"hira-train: then ask with: hira ask --profile {args.run} --base-url http://127.0.0.1:{args.port}/v1"
+            f"hira-train: then ask with: hira ask … --profile {args.run} --base-url http://127.0.0.1:{args.port}/v1"
         )
         return OK
-    program = shutil.which(words[0])
+    program = shutil.which(words[0], path=shell.environ.get("PATH", ""))
     if program is None:
-        fix = "pip install vllm on the machine with the GPU, or run the printed command there"
-        raise UsageError("vllm is not installed", fix=fix)
+        raise UsageError(
+            "vllm is not installed",
+            where="it serves adapters as models of their own",
+            fix="pip install vllm on the machine with the GPU and run the printed command there; answers of the whole "
+            f"workflow are served from this process, without vLLM, by: hira serve --profile {args.run}",
+        )
     shell.tell(f"hira-train: {spelled(words)}")
-    return subprocess.run([program, *words[1:]], check=False).returncode  # noqa: S603 - the command that was printed
+    # vLLM takes this process's place, so that whoever ends it ends the server
+    os.execve(program, [program, *words[1:]], dict(shell.environ))  # noqa: S606 - the command that was printed
+    return OK

@@ -1,0 +1,234 @@
+"""The commands of `hira-train` one after another, as a user gives them, with a small model that knows the workflow."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+from hira.trainers import records  # noqa: E402
+
+if TYPE_CHECKING:
+    from small_place import Place
+
+torch.set_num_threads(1)
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+ASKED = "Which river flows through Birkholm?"
+RIVER = "Lorn"
+
+
+def test_plan_counts_what_training_then_trains(first_run: "Place") -> None:
+    assert first_run.train("plan", "run.toml", "--json") == 0, first_run.err
+    told = json.loads(first_run.out)
+    base = load_file(first_run.folder / "model" / "model.safetensors")
+    adapter = load_file(first_run.folder / "runs" / "first" / "adapters" / "default" / "adapter_model.safetensors")
+    norms = sum(one.numel() for name, one in base.items() if "q_norm" in name or "k_norm" in name)
+    assert told["parameters"]["base"] == sum(one.numel() for one in base.values()) - norms
+    assert told["parameters"]["trained"] == sum(one.numel() for one in adapter.values())
+
+
+def test_the_doctor_sees_the_configuration_before_a_run_and_the_run_after_it(first_run: "Place") -> None:
+    assert first_run.train("doctor", "run.toml", "--json") == 0, first_run.err
+    before = {one["rule"]: one for one in json.loads(first_run.out)}
+    assert before["questions"]["told"] == "4 questions, 2 an update"
+    assert before["masks"]["verdict"] == before["steps"]["verdict"] == "unseen"
+    assert first_run.train("doctor", "runs/first", "--json") == 0, first_run.out
+    after = {one["rule"]: one for one in json.loads(first_run.out)}
+    assert after["questions"] == before["questions"]
+    assert after["steps"]["told"] == "1 to 2, each once"
+    looked_at = ("masks", "groups", "size of advantages", "adapters", "drift", "base weights", "finite numbers")
+    assert {name: after[name]["verdict"] for name in looked_at} == dict.fromkeys(looked_at, "ok")
+
+
+def test_the_doctor_ends_with_1_where_a_step_is_missing(first_run: "Place", tmp_path: Path) -> None:
+    place = first_run.copy(tmp_path)
+    metrics = place.folder / "runs" / "first" / records.METRICS
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[1:]))
+    assert place.train("doctor", "runs/first") == 1
+    assert re.search(r"^FAULT +steps: ", place.out, re.MULTILINE)
+
+
+def test_eval_asks_in_the_way_that_was_trained(first_run: "Place") -> None:
+    assert first_run.train("eval", "runs/first", "held_out.jsonl", "--docs", "documents") == 0, first_run.err
+    folder = first_run.folder / "eval" / "held_out-first"
+    (record,) = records.read(folder / "records.jsonl")
+    assert set(record["roles"]) == {"planner", "worker"}, "the workflow of the run, and both of its roles"
+    assert record["tools"].keys() == {"search", "browse"}
+    assert "flows through Arnby" in record["answer"]
+    assert "/runs/first/adapters/default" in (folder / "manifest.json").read_text()
+    first_run.train("eval", "runs/first", "held_out.jsonl", "--docs", "documents", "--workflow=direct", "--out", "e2")
+    (other,) = records.read(first_run.folder / "e2" / "records.jsonl")
+    assert "direct" in other["cell"]
+
+
+def test_a_cold_start_by_rejection_keeps_the_rollouts_that_earned_enough(place: "Place") -> None:
+    given = ("sft", "run.toml", "sft.updates=2", "sft.steps=4", "sft.batch=4", "sft.least=0.5", "out=runs/own")
+    assert place.train(*given) == 0, place.err
+    counts = [tuple(map(int, one)) for one in re.findall(r"(\d+) of (\d+) rollouts earned 0.5 or more", place.err)]
+    assert len(counts) == 2
+    assert all(every == 6 for _, every in counts)
+    kept = sum(many for many, _ in counts)
+    assert 0 < kept < 12, "some are right and some are not, or this shows nothing"
+    learned = int(re.search(r"adapter 'default': (\d+) conversations", place.err)[1])  # type: ignore[index]
+    assert learned >= 2 * kept, "each has a planner and a worker at least"
+    adapter = place.folder / "runs" / "own" / "adapters" / "default"
+    moved = {name: one for name, one in load_file(adapter / "adapter_model.safetensors").items() if "lora_B" in name}
+    assert all(one.any() for one in moved.values())
+    assert place.train(*given[:-1], "sft.least=1", "reward.match=exact", "out=runs/none") == 1
+    assert "no rollout earned enough" in place.err
+    assert "lower sft.least" in place.err
+
+
+def test_a_cold_start_by_exported_runs_learns_the_last_replies_too(place: "Place") -> None:
+    file = place.folder / "conversations.jsonl"
+    told = [json.loads(line) for line in file.read_text().splitlines()]
+    for one in (one for one in told if one["role"] == "planner"):
+        last = one["turns"][-1]["completion"]
+        assert last["text"] not in json.dumps(one["messages"])
+        last["text"] = re.sub(r"boxed{.*}", r"boxed{It rests on Birkholm}", last["text"])
+    file.write_text("".join(json.dumps(one) + "\n" for one in told))
+    given = ("sft", "run.toml", "sft.conversations=conversations.jsonl", "sft.steps=30", "sft.lr=0.03", "sft.batch=4")
+    assert place.train(*given, "out=runs/cold") == 0, place.err
+    start = place.out.split("model.start.default=")[1].strip()
+    place.environ = {"HIRA_TEMPERATURE": "0"}
+    place.hira("ask", ASKED, "--profile", "runs/cold", "--docs", "documents", "--json")
+    assert json.loads(place.out)["answer"] == "It rests on Birkholm"
+    assert place.train("grpo", "run.toml", f"model.start.default={start}", "train.steps=1", "out=runs/after") == 0
+    began = load_file(Path(start) / "adapter_model.safetensors")
+    after = load_file(place.folder / "runs" / "after" / "adapters" / "default" / "adapter_model.safetensors")
+    apart = max(float((after[name] - one).abs().max()) for name, one in began.items())
+    assert 0 < apart <= 1.1e-3, "one step of Adam from where the cold start ended"
+
+
+def test_conversations_of_other_workflows_and_of_failed_runs_are_left_out(place: "Place") -> None:
+    lines = [json.loads(line) for line in (place.folder / "conversations.jsonl").read_text().splitlines()]
+    lines[0]["workflow"], lines[1]["status"], lines[2]["role"] = "react", "failed", "judge"
+    (place.folder / "some.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert place.train("sft", "run.toml", "sft.conversations=some.jsonl", "sft.steps=1", "out=runs/some") == 0
+    for why in ("of the workflow 'react'", "of a run that failed", "of the role 'judge'"):
+        assert f"1 conversations {why} are left out" in place.err
+    assert f"{len(lines) - 3} conversations," in place.err
+
+
+def test_what_was_trained_answers_and_its_adapter_speaks(first_run: "Place", tmp_path: Path) -> None:
+    place = first_run.copy(tmp_path)
+    place.environ = {"HIRA_TEMPERATURE": "0"}
+    asked = ("ask", ASKED, "--profile", "runs/first", "--docs", "documents", "--json", "--quiet")
+    assert place.hira(*asked) == 0, place.out + place.err
+    answer = json.loads(place.out)
+    assert RIVER in answer["answer"]
+    assert [one["verdict"] for one in answer["citations"]] == ["supported"]
+    file = place.folder / "runs" / "first" / "adapters" / "default" / "adapter_model.safetensors"
+    save_file({name: one * float("nan") for name, one in load_file(file).items()}, file)
+    assert place.hira(*asked) == 3
+    assert "the model's probabilities are no numbers" in place.err
+
+
+# --- serving what was trained
+
+
+@contextmanager
+def started(place: "Place", *command: str, path: str = "") -> Iterator[subprocess.Popen[str]]:
+    environ = {"PATH": path or os.environ["PATH"], "HOME": str(place.folder), "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          cwd=place.folder, env=environ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def said(process: subprocess.Popen[str], wanted: str) -> re.Match[str]:
+    """The first line with that; what was said instead, if there is none."""
+    lines: list[str] = []
+    for line in process.stdout or ():
+        lines.append(line)
+        if found := re.search(wanted, line):
+            return found
+    raise AssertionError("".join(lines))
+
+
+def test_hira_serves_the_workflow_of_a_run_without_vllm(first_run: "Place") -> None:
+    command = ("hira", "serve", "--profile", "runs/first", "--docs", "documents", "--port", "0")
+    with started(first_run, *command) as process:
+        address = said(process, r"endpoint: (http://\S+/v1)")[1]
+        body = {"model": "matpo", "messages": [{"role": "user", "content": ASKED}], "temperature": 0}
+        reply = httpx.post(f"{address}/chat/completions", json=body, timeout=300, trust_env=False).json()
+    assert RIVER in reply["choices"][0]["message"]["content"], reply
+
+
+def test_without_vllm_serve_says_what_serves_instead(first_run: "Place") -> None:
+    assert first_run.train("serve", "runs/first", "--start") == 2
+    assert "vllm is not installed" in first_run.err
+    assert "hira serve --profile runs/first" in first_run.err
+    assert len(first_run.err.splitlines()) <= 3
+
+
+VLLM = """#!{python}
+import argparse, json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+flags = argparse.ArgumentParser()
+flags.add_argument("command")
+flags.add_argument("base")
+for name in ("served-model-name", "tokenizer", "max-loras", "max-lora-rank", "port"):
+    flags.add_argument("--" + name, required=True)
+flags.add_argument("--enable-lora", action="store_true")
+flags.add_argument("--lora-modules", nargs="+")
+args = flags.parse_args()
+served = [args.served_model_name, *(one.partition("=")[0] for one in args.lora_modules)]
+
+class Server(BaseHTTPRequestHandler):
+    def log_message(self, *_): pass
+    def reply(self, told):
+        sent = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+    def do_GET(self):
+        self.reply({{"object": "list", "data": [{{"id": one, "object": "model"}} for one in served]}})
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert asked["model"] in served, asked["model"]
+        text = "The adapter " + asked["model"] + " was asked."
+        choice = {{"index": 0, "message": {{"role": "assistant", "content": text}}, "finish_reason": "stop"}}
+        usage = {{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
+        self.reply({{"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"],
+                    "choices": [choice], "usage": usage}})
+
+server = HTTPServer(("127.0.0.1", int(args.port)), Server)
+print("listening", server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+def test_serve_starts_what_it_prints_and_the_roles_reach_their_adapter_there(
+    first_run: "Place", tmp_path: Path
+) -> None:
+    program = tmp_path / "vllm"
+    program.write_text(VLLM.format(python=sys.executable))
+    program.chmod(0o755)
+    command = ("hira.cli.training", "serve", "runs/first", "--start", "--port", "0")
+    with started(first_run, *command, path=str(tmp_path)) as process:
+        port = said(process, r"listening (\d+)")[1]
+        address = f"http://127.0.0.1:{port}/v1"
+        first_run.hira("ask", ASKED, "--profile", "runs/first", "--docs", "documents", "--base-url", address, "--json")
+        answer = json.loads(first_run.out)
+        assert answer["answer"] == "The adapter default was asked."
+        assert answer["workflow"] == "matpo"
+        process.terminate()
+        assert process.wait(timeout=60) != 0, "the server itself was ended, nothing is left behind"

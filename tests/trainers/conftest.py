@@ -1,0 +1,32 @@
+"""What tests of training share: a folder as a user has it, made once."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from small_place import Place
+
+
+@pytest.fixture(scope="session")
+def first_place(tmp_path_factory: pytest.TempPathFactory) -> "Place":
+    pytest.importorskip("torch")
+    pytest.importorskip("trl")
+    from small_place import made
+
+    return made(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="session")
+def first_run(first_place: "Place", tmp_path_factory: pytest.TempPathFactory) -> "Place":
+    """The folder after `hira-train grpo run.toml`."""
+    place = first_place.copy(tmp_path_factory.mktemp("trained"))
+    assert place.train("grpo", "run.toml") == 0, place.err
+    return place
+
+
+@pytest.fixture
+def place(first_place: "Place", tmp_path: Path) -> "Place":
+    """A copy of the folder, for one test."""
+    return first_place.copy(tmp_path)

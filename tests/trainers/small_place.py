@@ -1,0 +1,166 @@
+"""A folder as a user has it: documents, questions, exported runs, a small model that has learned the workflow's manners.
+
+The runs are real ones of the `offline` policy, exported by `hira runs export`; the tokenizer takes each line of their
+prompts as one token, so that a model of a hundred thousand parameters can read them within seconds on a CPU.
+"""
+
+import io
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from hira.cli import main as hira_main
+from hira.cli.shell import Shell
+from hira.cli.training import main as train_main
+from hira.policies.local.template import Template
+from hira.trainers.lessons import read_lessons
+from hira.trainers.sft import Lessons, Teaching
+
+RIVERS = {"Arnby": "Vell", "Birkholm": "Lorn", "Calden": "Tarn", "Dunmore": "Ruhl"}
+WINDOW = 1024
+TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+RUN = """
+recipe = "matpo"
+out = "runs/first"
+
+[model]
+name = "model"
+bits = 32
+rank = 4
+
+[data]
+train = "questions.jsonl"
+held_out = "held_out.jsonl"
+
+[settings]
+docs = ["documents"]
+sandbox = "off"
+
+[workflow]
+max_subtasks = 2
+worker_calls = 2
+
+[rollouts]
+questions = 2
+attempts = 3
+window = 1024
+
+[train]
+steps = 2
+lr = 1e-3
+save_every = 1
+"""
+
+
+def question(town: str) -> str:
+    return f"Which river flows through {town}?"
+
+
+class Place:
+    """Commands as a user gives them in the folder. `environ` has no key and no endpoint."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environ: Mapping[str, str] = {}
+        self.out, self.err = "", ""
+
+    def hira(self, *arguments: str) -> int:
+        return self._given(hira_main, arguments)
+
+    def train(self, *arguments: str) -> int:
+        return self._given(train_main, arguments)
+
+    def _given(self, command: Any, arguments: Sequence[str]) -> int:
+        out, err = io.StringIO(), io.StringIO()
+        code: int = command(list(arguments), Shell(io.StringIO(), out, err, self.environ, self.folder, self.folder))
+        self.out, self.err = out.getvalue(), err.getvalue()
+        return code
+
+    def copy(self, folder: Path) -> "Place":
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Place(folder)
+
+
+def made(folder: Path) -> Place:
+    """The folder with everything in it, by the commands that docs/training.md names."""
+    place = Place(folder)
+    (folder / "documents").mkdir(parents=True)
+    for town, river in RIVERS.items():
+        (folder / "documents" / f"{town.lower()}.md").write_text(
+            f"# {town}\n\nThe river {river} flows through {town}.\n"
+        )
+    asked = [json.dumps({"question": question(town), "answer": river}) for town, river in RIVERS.items()]
+    (folder / "questions.jsonl").write_text("\n".join(asked) + "\n")
+    (folder / "held_out.jsonl").write_text(asked[0] + "\n")
+    (folder / "run.toml").write_text(RUN)
+    (folder / "hira.toml").write_text("[workflows.matpo]\nmax_subtasks = 2\nworker_calls = 2\n")
+    for town in RIVERS:
+        given = ("--workflow", "matpo", "--model", "offline", "--docs", "documents", "--quiet")
+        assert place.hira("ask", question(town), *given) == 0, place.err
+    assert place.hira("runs", "export", "-o", "conversations.jsonl") == 0, place.err
+    (folder / "hira.toml").unlink()
+    tokenizer = _tokenizer(folder / "conversations.jsonl")
+    model = _learned(tokenizer, folder)
+    model.save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    return place
+
+
+def _tokenizer(conversations: Path) -> PreTrainedTokenizerFast:
+    """Letters; the lines of prompts that name no place, and the words of all that is said."""
+    names = re.compile("|".join([*RIVERS, *(town.lower() for town in RIVERS), *RIVERS.values()]))
+    pieces: dict[str, None] = {}
+    for line in conversations.read_text(encoding="utf-8").splitlines():
+        for turn in json.loads(line)["turns"]:
+            texts = [(one["content"], one["role"] == "assistant") for one in turn["added"]]
+            for text, own in [*texts, (turn["completion"]["text"], True)]:
+                for one in re.findall(r"[^\n]*\n+|[^\n]+", text):
+                    whole = not own and not names.search(one) and not re.search(r"\d{4}-\d\d-\d\d", one)
+                    parts = [one] if whole else [part for found in re.findall(r"\w+|\W+", one) for part in [found]]
+                    pieces.update(dict.fromkeys(parts))
+    letters = dict.fromkeys([*map(chr, range(32, 127)), "\n", *sorted({sign for one in pieces for sign in one})])
+    vocabulary = {one: at for at, one in enumerate(["<|pad|>", "<|im_start|>", "<|im_end|>", "<|?|>", *letters])}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<|?|>"))
+    inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    inner.decoder = decoders.Fuse()
+    inner.add_special_tokens(["<|pad|>", "<|im_start|>", "<|im_end|>"])
+    inner.add_tokens([AddedToken(one, normalized=False) for one in pieces if len(one) > 1])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token="<|im_end|>", pad_token="<|pad|>", unk_token="<|?|>", model_max_length=WINDOW
+    )
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def _learned(tokenizer: Any, folder: Path) -> Any:
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=32,
+        max_position_embeddings=WINDOW,
+        initializer_range=0.06,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    base = Qwen3ForCausalLM(config)
+    rows = read_lessons(folder / "conversations.jsonl", Template(tokenizer)).rows
+    lessons = Lessons(steps=100, batch=4, learning_rate=0.01, matrices=0.04, save_every=0)
+    Teaching(base, tokenizer, rows, lessons, folder / "taught").train()
+    return base
