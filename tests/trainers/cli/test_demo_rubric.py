@@ -156,7 +156,7 @@ def test_the_reward_tells_its_parts_as_shares() -> None:
     assert good.parts["valid"] == 1
     assert good.parts["liked"] == good.parts["quality"] / 4 == 1.0
     assert good.parts["ordered"] == good.parts["accuracy"]
-    assert good.value == pytest.approx(good.parts["preference"] + 1.0)  # a quarter of 4, and R_fmt 0
+    assert good.value == pytest.approx(good.parts["preference"] + 4.0)  # R_fmt is 0
     assert (bad.value, bad.parts["valid"], bad.parts["accuracy"]) == (-2.0, 0.0, 0.0)
     assert "ordered" not in bad.parts
 

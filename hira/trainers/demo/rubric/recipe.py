@@ -1,10 +1,10 @@
 """`hira-train demo --recipe rubric`: a model learns to write the rubrics by which people's preferences can be told.
 
 The recipe is that of the rubrics paper (section 3.3): several rubrics for each query are compared with one another by
-R = R_pref + R_llm / 4 + R_fmt. Both judges are programs (`hira.trainers.demo.rubric.judge`): no language model that can
+R = R_pref + R_llm + R_fmt. Both judges are programs (`hira.trainers.demo.rubric.judge`): no language model that can
 judge runs on a CPU beside this one. Queries and reports are made up; prompts, JSON, scores and GRPO are the real ones.
 
-Expected, stated before any whole run, of held-out queries at temperature 1 after 40 updates: valid rubrics ≥ 90 %;
+Expected, stated before the first run with these settings, of held-out queries at temperature 1: valid rubrics ≥ 90 %;
 of all pairs at least 20 points more in the right order, a rubric that is not valid counting as wrong; of those with a
 valid rubric at least 5 points more; the judge's mark up by 0.5 of 4 or more; a larger Cohen's d.
 """
@@ -24,7 +24,6 @@ from hira.trainers.recipes.rubric import RECIPE, hybrid
 from hira.trainers.rollouts import Problem
 from hira.trajectory import Rollout
 
-JUDGE_SCALE = 0.25
 ASKED = 2
 
 
@@ -37,8 +36,8 @@ def held_out(seed: int) -> list[Problem]:
 
 
 def reward() -> Reward:
-    """The recipe's own, R = R_pref + R_llm / 4 + R_fmt."""
-    return Shares(hybrid(Judges(RewardPart(judge_scale=JUDGE_SCALE), Part(Judge()))))
+    """The recipe's own, with the paper's weights."""
+    return Shares(hybrid(Judges(RewardPart(), Part(Judge()))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ RUBRIC = DemoRecipe(
     reward=reward,
     asked=asked,
     shape=SHAPE,
-    sizes=Sizes(lessons=3, learning=150, updates=40, rate=5e-3),
+    sizes=Sizes(lessons=3, learning=150, updates=80, rate=3e-3),
     small=Sizes(lessons=1, learning=60, batch=16, updates=2, questions=4, attempts=4, exam=1),
     examined="held-out pairs in the right order",
     curves={
@@ -96,5 +95,7 @@ RUBRIC = DemoRecipe(
         "valid rubrics, temperature 1": ("sampled/valid",),
         "held-out pairs in the right order, of valid rubrics, temperature 1": ("sampled/ordered",),
         "the judge's mark, of 4, temperature 1": ("sampled/liked",),
+        "paired Cohen's d, temperature 1": ("sampled/d",),
+        "paired Cohen's d, greedy": ("greedy/d",),
     },
 )

@@ -6,7 +6,7 @@ readers about some kinds are held out: what they call for is known from other qu
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import exp
@@ -36,9 +36,10 @@ OF_MACHINE = (4, 3)
 """How much two aspects matter, or matter more, of a kind of machine; which they are is drawn for each world."""
 OF_FLAW = 3
 LEVELS = ((0.0, 0.4), (0.5, 0.25), (1.0, 0.35))
-"""How far a report treats an aspect (not at all, in passing, with a figure), and how often."""
+"""How far a report treats an aspect (not at all, in passing, by a figure), and how often. Both reports of a pair are of
+one length: what differs is which aspects they treat."""
 FLAWED = 0.25
-DOUBT = 1.0
+DOUBT = 0.5
 """How noisy preferences are: the scale of a logistic distribution, in the unit of the cares."""
 
 
@@ -100,7 +101,8 @@ class World:
         ]
 
     def _pair(self, id_: str, name: str, reader: str, machine: str, chance: random.Random) -> Problem:
-        one, other = (_report(f"The {machine} {name}", chance) for _ in range(2))
+        levels = chance.choices(*zip(*LEVELS, strict=True), k=len(ASPECTS))
+        one, other = (_report(f"The {machine} {name}", levels, chance) for _ in range(2))
         apart = self.worth(one, reader, machine) - self.worth(other, reader, machine)
         likely = 1 / (1 + exp(-apart / DOUBT))
         accepted, rejected = (one, other) if chance.random() < likely else (other, one)
@@ -119,9 +121,8 @@ def made(seed: int) -> World:
     return World(seed, machines)
 
 
-def _report(subject: str, chance: random.Random) -> Report:
-    levels, often = zip(*LEVELS, strict=True)
-    treats = dict(zip(ASPECTS, chance.choices(levels, often, k=len(ASPECTS)), strict=True))
+def _report(subject: str, levels: Sequence[float], chance: random.Random) -> Report:
+    """A report of that many figures and passing words, about whichever aspects, in any order."""
     order = chance.sample(ASPECTS, len(ASPECTS))
     flaws = frozenset(one for one in FLAWS if chance.random() < FLAWED)
-    return Report(subject, {one: treats[one] for one in order}, flaws)
+    return Report(subject, dict(zip(order, chance.sample(levels, len(levels)), strict=True)), flaws)
