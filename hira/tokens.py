@@ -16,6 +16,8 @@ from typing import Any
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W0-9A-Za-z_]+|\s+|[^\w\s]+|_+")
 _VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _NEWEST = "o200k_base"
+_BYTES = 4
+"""Of a character in UTF-8, at most."""
 _SAME_FILE = {"o200k_harmony": _NEWEST}
 Counter = Callable[[str], int]
 
@@ -80,8 +82,15 @@ def _encoded(encoding: Any, text: str) -> int:
     return len(encoding.encode(text, disallowed_special=()))
 
 
+def fits(text: str, limit: int) -> bool:
+    """Whether a text has at most so many tokens. No token is less than a byte, so short texts are not counted."""
+    return len(text) * _BYTES <= limit or count(text) <= limit
+
+
 def clip(text: str, limit: int, *, middle: bool = False, counted: Counter = count) -> str:
     """At most about `limit` tokens of the text: its beginning, or beginning and end with the `middle` cut out."""
+    if len(text) * _BYTES <= limit:
+        return text
     total = counted(text)
     if total <= limit:
         return text

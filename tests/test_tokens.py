@@ -1,9 +1,15 @@
-"""Tokens are counted without the network."""
+"""Tokens: counted without the network, by the vocabulary that a model's name tells where there is one."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hira.tokens import clip, count, counter, fits, vocabulary_of
 
 PROGRAM = """
 import sys
@@ -23,3 +29,36 @@ def test_a_vocabulary_that_is_not_there_is_never_fetched(tmp_path: Path) -> None
     environ = {**os.environ, "TIKTOKEN_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environ, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "vocabulary"),
+    [
+        ("gpt-5-mini", "o200k_base"),
+        ("litellm/azure/gpt-4o-2024-08-06", "o200k_base"),
+        ("gpt-4, gpt-5", "cl100k_base"),
+        ("openai/gpt-oss-20b", "o200k_harmony"),
+        ("Qwen/Qwen3-32B", ""),
+        ("offline", ""),
+        ("", ""),
+    ],
+)
+def test_openais_models_are_counted_by_their_own_vocabulary(model: str, vocabulary: str) -> None:
+    assert vocabulary_of(model) == vocabulary
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-4", "Qwen/Qwen3-32B", ""])
+def test_every_model_is_counted_also_where_no_vocabulary_lies_on_the_machine(model: str) -> None:
+    text = "The tower of Varn is 31 m high. " * 20
+    assert 0.7 * count(text) <= counter(model)(text) <= 1.3 * count(text)
+
+
+def test_a_text_is_clipped_by_the_tokens_that_are_counted() -> None:
+    assert clip("a" * 100, 40, counted=len) == "a" * 40 + " […]"
+    assert clip("a" * 40, 40, counted=len) == "a" * 40
+
+
+@given(st.text(max_size=300), st.integers(0, 200))
+def test_what_fits_is_what_the_count_says_also_where_it_is_not_counted(text: str, limit: int) -> None:
+    assert fits(text, limit) == (count(text) <= limit)
+    assert (clip(text, limit) == text) or not fits(text, limit)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hira.agents.loop import framed
 from hira.evidence import Source
 from hira.messages import Filled
-from hira.tokens import count
+from hira.tokens import count, fits
 from hira.untrusted import clean
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -133,7 +133,7 @@ _CUTS: tuple[Cut, ...] = (_lines, _between(_SENTENCE), _between(_WORD))
 
 def _pieces(text: str, limit: int, cuts: Sequence[Cut]) -> Iterator[str]:
     """The text, or what the first of the cuts makes of it that is too long; at last halves."""
-    if count(text) <= limit or len(text) == 1:
+    if fits(text, limit) or len(text) == 1:
         yield text
     elif cuts:
         for piece in cuts[0](text):
