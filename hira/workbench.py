@@ -1,19 +1,16 @@
 """The tools of runs: what they share (an index, search services) and what each has alone (a folder, files, Python)."""
 
 import asyncio
-import secrets
-import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hira.errors import ToolError, UsageError
 from hira.events import Events, Notice
+from hira.place import Place, looked_at, work_folder
 from hira.settings import SEARCH_KEYS, Settings, did_you_mean
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, listed, search_documents
@@ -59,27 +56,29 @@ class Workbench:
     _texts: bool = True
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read_at: float | None = None
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _place: Place = field(default_factory=Place)
 
     @asynccontextmanager
     async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        shown, readable = await asyncio.to_thread(_laid_out, self.settings.docs, files)
+        place = await self._looked_at(files)
         if self.index:
             attached = set(map(str, files))
-            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in shown)
+            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in place.shown)
             await self._read(self.index, events, seen=seen)
         while self.notices:
             events(Notice(self.notices.pop(0)))
         search, browse, scholar = self._found(question, events)
-        async with _work_folder(run) as folder:
+        async with work_folder(run) as folder:
             yield Toolbox(
                 search=search,
                 scholar=scholar,
                 browse=browse,
                 files=files_tool(files) if files else None,
-                python=self._python(folder, readable) if self.python else None,
-                media=media_reader((*readable, folder), shown) if shown else None,
-                visible=tuple(shown),
+                python=self._python(folder, place.readable) if self.python else None,
+                media=media_reader((*place.readable, folder), place.shown) if place.shown else None,
+                visible=tuple(place.shown),
                 extra=self.extra,
                 scoped=self.scoped,
             )
@@ -93,6 +92,14 @@ class Workbench:
 
     async def aclose(self) -> None:
         await self.stack.aclose()
+
+    async def _looked_at(self, files: Sequence[Path]) -> Place:
+        """What lies around a run; what is among the documents is looked up once for runs that begin together."""
+        async with self._looking:
+            if time.monotonic() - self._place.at >= FRESH:
+                self._place = await asyncio.to_thread(looked_at, self.settings.docs)
+            docs = self._place
+        return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
 
     async def _read(self, index: Index, events: Events, *, seen: bool) -> None:
         """Bring the index up to date, once for runs that begin together; what could not be read is told once.
@@ -289,28 +296,6 @@ def either(documents: Tool, web: Tool) -> Tool:
 
     description = "Open a local document by its path, or a web page by its URL. " + web.description
     return replace(web, run=run, description=description, seconds=max(web.seconds, documents.seconds))
-
-
-@asynccontextmanager
-async def _work_folder(run: str) -> AsyncIterator[Path]:
-    """The place of a folder that nobody else knows of. Who needs it makes it, in a thread; few runs do, and a disk that
-    is busy holds up whoever makes or removes a folder."""
-    folder = Path(tempfile.gettempdir(), f"hira-{run}-{secrets.token_hex(8)}")
-    try:
-        yield folder
-    finally:
-        if folder.exists():  # noqa: ASYNC240 - a look costs less than a thread
-            removal = partial(shutil.rmtree, folder, ignore_errors=True)
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, removal))
-
-
-def _laid_out(docs: Sequence[Path], files: Sequence[Path]) -> tuple[dict[str, Path], tuple[Path, ...]]:
-    """What there is to be seen and heard, by its name: attached files, then what lies among the documents; and where
-    all that may be read lies."""
-    found = walk(docs)
-    named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
-    shown = {name: path for name, path in named.items() if can_be_sent(name)}
-    return shown, tuple(path.expanduser().resolve() for path in (*docs, *files))
 
 
 def _unseen(paths: Sequence[Path]) -> UsageError:

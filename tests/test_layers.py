@@ -17,6 +17,7 @@ LAYERS: list[set[str]] = [
     {
         "settings",
         "workbench",
+        "place",
         "casting",
         "connecting",
         "chosen",

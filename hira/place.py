@@ -1,0 +1,52 @@
+"""Where a run works, and what lies around it."""
+
+import asyncio
+import math
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from hira.tools.documents.walk import walk
+from hira.tools.media import can_be_sent
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What there is to be seen and heard, by its name, and where all that may be read lies, as it was found `at`."""
+
+    shown: Mapping[str, Path] = field(default_factory=dict)
+    readable: tuple[Path, ...] = ()
+    at: float = -math.inf
+
+    def beside(self, attached: "Place") -> "Place":
+        """This and what is attached to a run, which is named first."""
+        return Place({**attached.shown, **self.shown}, (*self.readable, *attached.readable), self.at)
+
+
+def looked_at(docs: Sequence[Path], files: Sequence[Path] = ()) -> Place:
+    """What lies among the documents, and these files. Blocking."""
+    found = walk(docs)
+    named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
+    shown = {name: path for name, path in named.items() if can_be_sent(name)}
+    return Place(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
+
+
+@asynccontextmanager
+async def work_folder(run: str) -> AsyncIterator[Path]:
+    """The place of a folder that nobody else knows of; what is there when the context is left is removed.
+
+    Who needs the folder makes it, in a thread: few runs do, and a busy disk holds up whoever makes or removes one.
+    """
+    folder = Path(tempfile.gettempdir(), f"hira-{run}-{secrets.token_hex(8)}")
+    try:
+        yield folder
+    finally:
+        if folder.exists():  # noqa: ASYNC240 - a look costs less than a thread
+            removal = partial(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, removal))
