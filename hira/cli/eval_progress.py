@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -15,24 +16,44 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 
+@dataclass(slots=True)
+class Count:
+    """What came of the questions of one cell so far. Records are not kept: there may be many, and it is told often."""
+
+    done: int = 0
+    scored: int = 0
+    right: int = 0
+    failed: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def add(self, record: Record) -> None:
+        self.done += 1
+        self.scored += record.score.correct is not None
+        self.right += bool(record.score.correct)
+        self.failed += record.status == "failed"
+        self.tokens += record.tokens
+        self.cost += record.cost or 0.0
+
+
 class Tally:
     """Counts by cell. What was there before counts as done, and not for the rate."""
 
     def __init__(self, cells: Sequence[Cell], items: int, before: Sequence[Record]) -> None:
         self.cells = cells
         self.items = items
-        self.records: dict[str, list[Record]] = {cell.name: [] for cell in cells}
+        self.counts = {cell.name: Count() for cell in cells}
         self.before = len(before)
         self.began = time.monotonic()
         for record in before:
-            self.records[record.cell].append(record)
+            self.done(record)
 
     def done(self, record: Record) -> None:
-        self.records[record.cell].append(record)
+        self.counts[record.cell].add(record)
 
     @property
     def finished(self) -> int:
-        return sum(map(len, self.records.values()))
+        return sum(count.done for count in self.counts.values())
 
     @property
     def total(self) -> int:
@@ -41,22 +62,21 @@ class Tally:
     @property
     def state(self) -> str:
         """Such as `120 of 600 · 41 % right · 2.1 a second · $0.31 · about 4 min left`."""
-        every = [record for records in self.records.values() for record in records]
         seconds, new = max(1e-9, time.monotonic() - self.began), self.finished - self.before
         rate = new / seconds
-        parts = [f"{self.finished} of {self.total}", right(every)]
+        parts = [f"{self.finished} of {self.total}", right(*self.counts.values())]
         parts += [f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute"] if new else []
-        cost = sum(record.cost or 0.0 for record in every)
+        cost = sum(count.cost for count in self.counts.values())
         parts += [f"${cost:.4f}"] if cost else []
         if new and self.finished < self.total:
             parts.append(f"about {spell((self.total - self.finished) / rate)} left")
         return " · ".join(part for part in parts if part)
 
 
-def right(records: Sequence[Record]) -> str:
+def right(*counts: Count) -> str:
     """The share of right answers so far, empty if nothing is scored."""
-    scored = [record.score.correct for record in records if record.score.correct is not None]
-    return f"{100 * sum(scored) / len(scored):.0f} % right" if scored else ""
+    scored = sum(count.scored for count in counts)
+    return f"{100 * sum(count.right for count in counts) / scored:.0f} % right" if scored else ""
 
 
 class Lines:
@@ -100,12 +120,10 @@ class Table(Lines):
         for name in ("", "done", "right", "tokens", "cost", "failed"):
             drawn.add_column(name, justify="left" if not name else "right")
         for cell in self.tally.cells:
-            own = self.tally.records[cell.name]
-            cost = sum(record.cost or 0.0 for record in own)
-            tokens = sum(record.tokens for record in own) // max(1, len(own))
-            failed = sum(record.status == "failed" for record in own)
-            shown = (f"{len(own)}/{self.tally.items}", right(own), f"{tokens:,}", f"${cost:.4f}" if cost else "")
-            drawn.add_row(Text(visible(cell.name)), *shown, str(failed or ""))
+            own = self.tally.counts[cell.name]
+            tokens, cost = own.tokens // max(1, own.done), f"${own.cost:.4f}" if own.cost else ""
+            shown = (f"{own.done}/{self.tally.items}", right(own), f"{tokens:,}", cost)
+            drawn.add_row(Text(visible(cell.name)), *shown, str(own.failed or ""))
         return Group(drawn, Text(self.tally.state))
 
     def __enter__(self) -> Self:

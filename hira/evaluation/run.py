@@ -4,6 +4,7 @@ A folder holds all of an evaluation: `plan.json` says what is asked, `records.js
 is finished, `journal.sqlite` what the others have already paid for.
 """
 
+import asyncio
 import hashlib
 import json
 import time
@@ -141,18 +142,23 @@ class Evaluation:
         if known is None:
             (folder / PLAN).write_text(json.dumps(shown, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
-        wanted = {Task(cell, item).key for cell in plan.cells for item in plan.items}
-        self.records = [one for one in read(folder / RECORDS) if (one.cell, one.id) in wanted]
+        self._done = {(one.cell, one.id) for one in self.records}
+        self._recorded: frozenset[str] | None = None
         self._many: dict[str, Batch | Spread] = {}
         self._watching: dict[str, Watched] = {}
         self._stopped = False
 
     @property
+    def records(self) -> list[Record]:
+        """What is finished, read from the folder: of a long evaluation it is too much to be kept in memory as well."""
+        cells, ids = {cell.name for cell in self.plan.cells}, {item.id for item in self.plan.items}
+        return [one for one in read(self.folder / RECORDS) if one.cell in cells and one.id in ids]
+
+    @property
     def left(self) -> list[Task]:
         """What is not finished yet. Cells go side by side, so that an early look shows all of them."""
-        done = {(one.cell, one.id) for one in self.records}
         tasks = (Task(cell, item) for item in self.plan.items for cell in self.plan.cells)
-        return [task for task in tasks if task.key not in done]
+        return [task for task in tasks if task.key not in self._done]
 
     def stop(self) -> None:
         """Begin no other question; those in flight are answered from what is known, and asked again another time."""
@@ -169,7 +175,7 @@ class Evaluation:
                     if record is not None:
                         file.write(record.line + "\n")
                         file.flush()
-                        self.records.append(record)
+                        self._done.add((record.cell, record.id))
                         yield record
 
     async def _here(self) -> AsyncGenerator[Record | None, None]:
@@ -179,10 +185,17 @@ class Evaluation:
                 hira = await stack.enter_async_context(Hira(settings=self._settings(cell)))
                 await hira.opened()  # what is wrong with the settings is told before anything is asked
                 self._many[cell.name] = Batch(hira, (), begins=self._begins)
+                if self._recorded is None:  # all cells have one journal
+                    self._recorded = await self._begun(hira)
             tasks = (task for task in self.left if not self._stopped)
             async with aclosing(flowing(tasks, self.plan.concurrency, self._asked)) as finished:
                 async for record in finished:
                     yield record
+
+    async def _begun(self, hira: Hira) -> frozenset[str]:
+        """The runs that an earlier process has begun; only these are looked up when their questions are asked."""
+        journal = (await hira.opened()).journal
+        return frozenset(entry.id for entry in await asyncio.to_thread(journal.runs, -1)) if journal else frozenset()
 
     async def _spread(self) -> AsyncGenerator[Record | None, None]:
         """One cell after the other, each on the cluster. Calls of tools are not counted there."""
@@ -203,16 +216,17 @@ class Evaluation:
 
     def _question(self, task: Task) -> Question:
         run = task.run(self._name)
-        return Question(task.item.question, task.item.id, task.item.files, run=run, begin_as=run)
+        begun = run if self._recorded is None or run in self._recorded else ""
+        return Question(task.item.question, task.item.id, task.item.files, run=begun, begin_as=run)
 
     async def _asked(self, task: Task) -> Record | None:
         question = self._question(task)
-        watched = self._watching[question.run] = Watched()
+        watched = self._watching[question.begin_as] = Watched()
         began = time.monotonic()
         batch = self._many[task.cell.name]
         assert isinstance(batch, Batch)  # noqa: S101 - _here() has made it
         done = await batch.answer(question)
-        del self._watching[question.run]
+        del self._watching[question.begin_as]
         return await self._scored(task, done, watched, time.monotonic() - began)
 
     async def _scored(self, task: Task, done: Done, watched: Watched, seconds: float) -> Record | None:
