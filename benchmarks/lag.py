@@ -70,7 +70,7 @@ async def lagging() -> AsyncIterator[Lags]:
         yield found
     finally:
         ticking.cancel()
-        told, _ = await beside.communicate()
+        told, _ = await beside.communicate(b"")  # the end of its input
         found.bare.extend(json.loads(told))
 
 
