@@ -26,7 +26,8 @@ DAY = 1_767_225_600.0  # 2026-01-01: rollouts of every day have the same prompts
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """How much is done. `lessons` are rollouts of the teacher a question, `learning` steps of supervised training on
-    rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each."""
+    rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each. An exam
+    takes every `thin`-th question that is held out, `exam` times."""
 
     lessons: int = 3
     learning: int = 180
@@ -39,6 +40,7 @@ class Sizes:
     rate: float = 1.5e-3
     rank: int = 8
     exam: int = 4
+    thin: int = 1
     every: int = 0
 
 

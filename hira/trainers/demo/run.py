@@ -94,7 +94,11 @@ class Demo:
             folder=self.folder,
             making=Making(own.questions, own.attempts, what.recipe.roles, day=DAY),
             examining=Examining(
-                what.held_out(self.seed), own.every, own.exam, what.exam() if what.exam else None, what.examining
+                what.held_out(self.seed)[:: own.thin],
+                own.every,
+                own.exam,
+                what.exam() if what.exam else None,
+                what.examining,
             ),
             stages=what.stages,
             tell=self.tell,

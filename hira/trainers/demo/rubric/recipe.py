@@ -84,7 +84,7 @@ RUBRIC = DemoRecipe(
     asked=asked,
     shape=SHAPE,
     sizes=Sizes(lessons=3, learning=150, updates=80, rate=3e-3),
-    small=Sizes(lessons=1, learning=60, batch=16, updates=2, questions=4, attempts=4, exam=1),
+    small=Sizes(lessons=1, learning=55, batch=12, updates=2, questions=2, attempts=4, exam=1, thin=4),
     examined="held-out pairs in the right order",
     curves={
         "pairs in the right order (R_pref is 1)": "reward/accuracy",
