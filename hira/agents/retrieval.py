@@ -23,8 +23,9 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
     search = conversation.team.tools.search
     assert search is not None  # noqa: S101 - the needs of whoever calls this say so
     found = await use(conversation, search, {"query": query})
-    pages = await _opened(conversation, _snippets(found.observation.passages)[:most], query)
-    return [*pages.values(), found]
+    places = _snippets(found.observation.passages)[:most]
+    pages = await together([_opened(conversation, place, query) for place in places])
+    return [*(page for page in pages if page), found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,9 @@ async def retrieve(
     """
     seen = await together([use(conversation, search, {"query": query}) for query in queries])
     found = [passage for one in seen for passage in one.observation.passages[:most]]
-    pages = await _opened(conversation, _snippets(found), intent)
+    places = _snippets(found)
+    opened = await together([_page(conversation, place, intent) for place in places])
+    pages = {place: page for place, page in zip(places, opened, strict=True) if page}
     documents = dict.fromkeys(_document(conversation, passage, pages) for passage in found)
     return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(one.ok for one in seen))
 
@@ -59,22 +62,25 @@ def _snippets(found: Sequence[Passage]) -> list[str]:
     return list(dict.fromkeys(one.source.location for one in found if one.source.kind == "hit"))
 
 
-async def _opened(conversation: Conversation, places: Sequence[str], intent: str) -> dict[str, Seen]:
-    """The pages that can be read, by their places, opened side by side."""
+async def _opened(conversation: Conversation, place: str, intent: str) -> Seen | None:
+    """What opening a page shows, None if it cannot be read."""
     browse = conversation.team.tools.browse
-    if browse is None:
-        return {}
-    pages = await together([use(conversation, browse, {"url": place, "intent": intent}) for place in places])
-    return {place: page for place, page in zip(places, pages, strict=True) if page.ok}
+    seen = await use(conversation, browse, {"url": place, "intent": intent}) if browse else None
+    return seen if seen and seen.ok else None
 
 
-def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Seen]) -> Filled:
-    """All the text of the page behind a snippet; the passage itself where it is none, or the page has no text."""
-    page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
-    if page is None or not page.observation.passages:
-        return framed(conversation.team.read(passage.source), passage.text)
-    source = page.observation.passages[0].source
+async def _page(conversation: Conversation, place: str, intent: str) -> Filled | None:
+    """All the text of a page, None if it has none or cannot be read. It is made while others are still opened."""
+    seen = await _opened(conversation, place, intent)
+    if seen is None or not seen.observation.passages:
+        return None
+    source = seen.observation.passages[0].source
     return framed(conversation.team.read(source), source.text)
+
+
+def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Filled]) -> Filled:
+    page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
+    return page or framed(conversation.team.read(passage.source), passage.text)
 
 
 def _note(seen: Seen) -> str:
