@@ -49,9 +49,11 @@ WAYS = (
     "without a solvent",
     "near the boundary",
 )
-BASE_RATE = """The precision of clarity is that of its judge and of what comes to it: one who errs in a twentieth,
-where a tenth is ambiguous, has .095 / (.095 + .045) = .68. Expecting more of the pipeline was an error of arithmetic;
-it says that a judge's false alarms have to be looked at before good questions are rare."""
+BASE_RATE = """The precision of clarity is that of its judge and of what comes to it: one who errs in a twentieth has
+{expected:.2f} where {ambiguous} of {every} questions are ambiguous, whatever the filter does. Expecting 0.8 of the
+pipeline was an error of arithmetic: with such a judge it takes a set of which 17.4 % are ambiguous. It says that a
+judge's false alarms have to be looked at where good questions are rare; `decisions.jsonl` holds each with its why.
+How often a real model errs by the prompt is not measured here: the stand-in reads what was planted, not the prompt."""
 ASKED = "Which {thing} {deed} the {other} {way}, and by what mechanism number {at}?"
 VAGUE = "What about the {thing} mentioned above, is it better or worse than number {at}?"
 
@@ -100,16 +102,19 @@ def figures(found: set[str], wanted: set[str]) -> tuple[float, float]:
     return hit / len(found) if found else 1.0, hit / len(wanted) if wanted else 1.0
 
 
-async def clear(items: list[Item], kinds: dict[str, str], folder: Path) -> set[str]:
-    chance, by = random.Random(SEED), {item.question: kinds[item.id] for item in items}
+async def clear(items: list[Item], kinds: dict[str, str], folder: Path) -> tuple[set[str], set[str]]:
+    """What the filter removes, and what its judge called unclear."""
+    chance, by, called = random.Random(SEED), {item.question: item.id for item in items}, set[str]()
 
     def judge(request: Request) -> str:
-        vague = by[str(request.messages[0].values["question"])] == "ambiguous"
-        return json.dumps({"reason": "so", "clear": "no" if vague != (chance.random() < WRONG) else "yes"})
+        name = by[str(request.messages[0].values["question"])]
+        unclear = (kinds[name] == "ambiguous") != (chance.random() < WRONG)
+        called.update([name] if unclear else [])
+        return json.dumps({"reason": "so", "clear": "no" if unclear else "yes"})
 
     team = Team({"*": Part(ScriptedPolicy(judge), dialect=NATIVE)})
     kept = await Curation(Curating("made", tuple(items), ("clarity",)), folder, team).run()
-    return {item.id for item in items} - {item.id for item in kept}
+    return {item.id for item in items} - {item.id for item in kept}, called
 
 
 async def challenged(items: list[Item], chances: dict[str, float], folder: Path) -> tuple[set[str], Curation]:
@@ -137,7 +142,7 @@ def main() -> None:
     of = {kind: {name for name, own in kinds.items() if own == kind} for kind in set(kinds.values())}
     with tempfile.TemporaryDirectory() as place:
         same = {one.id for one in duplicates(items) if not one.kept}
-        unclear = asyncio.run(clear(items, kinds, Path(place) / "clarity"))
+        unclear, called = asyncio.run(clear(items, kinds, Path(place) / "clarity"))
         some = [item for item in items if kinds[item.id] in ("good", "trivial", "impossible")]
         gone, curation = asyncio.run(challenged(some, chances, Path(place)))
     decisions = curation.decisions.of("challenge")
@@ -150,13 +155,27 @@ def main() -> None:
         ("impossible: 0 of 16", *figures(gone - easy, of["impossible"]), len(of["impossible"])),
     ]
     lost = len(gone & of["good"]) / GOOD
-    told = written(rows, lost, Counter(kinds.values()))
+    told = written(rows, lost, Counter(kinds.values()), thrown(unclear, called, kinds))
     print(told)
     if parser.parse_args().write:
         RESULTS.write_text(told, encoding="utf-8")
 
 
-def written(rows: list[tuple[str, float, float, int]], lost: float, counts: Counter[str]) -> str:
+def thrown(unclear: set[str], called: set[str], kinds: dict[str, str]) -> str:
+    """Which clear questions the filter of clarity removes, and at whose word."""
+    by = Counter(kinds[name] for name in unclear if kinds[name] != "ambiguous")
+    listed = ", ".join(f"{many} {kind}" for kind, many in sorted(by.items()))
+    removed = len(unclear & called)
+    return (
+        f"Clear questions that clarity removes: {by.total()} ({listed}). Its judge had called {len(called)} questions "
+        f"unclear, and {removed} of these and {len(unclear - called)} others were removed: what is lost is the judge's "
+        "twentieth, spread over all kinds, and nothing of it the filter's own."
+        if unclear == called
+        else f"The filter removes other questions than its judge called unclear: {sorted(unclear ^ called)}."
+    )
+
+
+def written(rows: list[tuple[str, float, float, int]], lost: float, counts: Counter[str], false_alarms: str) -> str:
     value = {name: (precision, recall) for name, precision, recall, _ in rows}
     (surface_, rewording, vague, easy, hard) = value.values()
     met = {
@@ -166,6 +185,8 @@ def written(rows: list[tuple[str, float, float, int]], lost: float, counts: Coun
         "trivial and impossible: recall ≥ 0.95": easy[1] >= 0.95 and hard[1] >= 0.95,
         "no more than a tenth of good questions lost by best of 16": lost <= 0.1,
     }
+    hits, alarms = (1 - WRONG) * counts["ambiguous"], WRONG * (counts.total() - counts["ambiguous"])
+    expected = hits / (hits + alarms)
     held = ", ".join(f"{many} {kind}" for kind, many in sorted(counts.items()))
     lines = [
         "# What the filters of the curation find of what was planted",
@@ -178,7 +199,9 @@ def written(rows: list[tuple[str, float, float, int]], lost: float, counts: Coun
         "",
         f"Good questions that best of 16 removes: {100 * lost:.1f} %.",
         "",
-        BASE_RATE,
+        false_alarms,
+        "",
+        BASE_RATE.format(expected=expected, ambiguous=counts["ambiguous"], every=counts.total()),
         "",
         *(f"- expected and {'found' if good else 'NOT found'}: {name}" for name, good in met.items()),
         "",
