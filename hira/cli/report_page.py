@@ -22,6 +22,8 @@ _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 _HERE = Path(__file__)
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Around a number while the text is rendered. No text that is shown may hold them."""
+_JOINED = "\u2060"
+"""Keeps a number on the line of the word before it."""
 _MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 
 
@@ -42,7 +44,7 @@ def as_html(answer: Answer) -> str:
     shape = f"{_OPEN}{{}}{_CLOSE}"
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", answer.text)
     body = _rendered(titled(answer, numbered(bare, answer.rollout.sources.read, shape)), listed)
-    body = _MARK.sub(r'<sup><a href="#ref-\1">[\1]</a></sup>', body)
+    body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
     style = _HERE.with_name("report_page.css").read_text(encoding="utf-8")
     page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
     return page.substitute(

@@ -21,7 +21,7 @@
   const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
   const time = (s) => s < 10 ? `${s.toFixed(1)} s` : s < 60 ? `${Math.round(s)} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
   const short = (n) => n < 1000 ? String(n) : n < 1e6 ? `${(n / 1000).toFixed(n < 1e4 ? 1 : 0)}k` : `${(n / 1e6).toFixed(1)}M`;
-  const money = (cost) => cost == null ? "" : `$${cost < 1 ? cost.toFixed(4) : cost.toFixed(2)}`;
+  const money = (cost) => cost == null ? "" : `$${!cost ? "0" : cost < 1 ? cost.toFixed(4) : cost.toFixed(2)}`;
   const line = (text) => text.replace(/\s+/g, " ").trim();
   const toneOf = (role) => ["planner", "coordinator"].includes(role) ? role : "expert";
   const verdictClass = (verdict) => verdict.replace(" ", "-");

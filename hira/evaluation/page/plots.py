@@ -9,6 +9,7 @@ from hira.evaluation.statistics import Interval
 
 WIDTH = 720
 LABEL = 190
+"""Width of the names of bars at most."""
 ROW = 26
 NICE = (1, 2, 2.5, 5, 10)
 COLOURS = 6
@@ -27,23 +28,25 @@ def bars(values: Sequence[tuple[str, float | None, Interval | None]], unit: str,
     """Horizontal bars with whiskers for intervals, one a row, in the given order. Shares are from 0 to 1."""
     known = [value for _, value, _ in values if value is not None]
     top = 1.0 if share else _nice(max(known, default=1.0) or 1.0)
-    plot = WIDTH - LABEL - 70
+    names = [_short(name, 30) for name, _, _ in values]
+    label = min(LABEL, 24 + 7 * max(map(len, names), default=0))
+    plot = WIDTH - label - 70
     height = ROW * len(values) + 30
-    parts = [_grid_x(ticks(top), top, plot, height - 24, share=share)]
-    for at, (name, value, interval) in enumerate(values):
+    parts = [_grid_x(ticks(top), top, label, plot, height - 24, share=share)]
+    for at, (name, (_, value, interval)) in enumerate(zip(names, values, strict=True)):
         y = ROW * at + 4
-        parts.append(_text("name", LABEL - 10, y + 13, _short(name, 30), "end"))
+        parts.append(_text("name", label - 10, y + 13, name, "end"))
         if value is None:
-            parts.append(_text("value", LABEL + 6, y + 13, "–"))
+            parts.append(_text("value", label + 6, y + 13, "–"))
             continue
-        end = LABEL + plot * min(1.0, value / top)
-        parts.append(f'<rect class="bar" x="{LABEL}" y="{y}" width="{end - LABEL:.1f}" height="{ROW - 9}" rx="2"/>')
+        end = label + plot * min(1.0, value / top)
+        parts.append(f'<rect class="bar" x="{label}" y="{y}" width="{end - label:.1f}" height="{ROW - 9}" rx="2"/>')
         if interval:
-            low, high = (LABEL + plot * min(1.0, one / top) for one in (interval.low, interval.high))
+            low, high = (label + plot * min(1.0, one / top) for one in (interval.low, interval.high))
             parts.append(_whisker(low, high, y + (ROW - 9) / 2))
             end = max(end, high)
         parts.append(_text("value", end + 7, y + 13, f"{100 * value:.1f}" if share else _figure(value)))
-    parts.append(_text("axis", LABEL + plot / 2, height + 12, unit, "middle"))
+    parts.append(_text("axis", label + plot / 2, height + 12, unit, "middle"))
     return _svg(WIDTH, height + 18, "".join(parts), unit)
 
 
@@ -166,10 +169,10 @@ def _nice(value: float) -> float:
     return float(next(nice * power for nice in NICE if nice * power >= value * (1 - 1e-9)))
 
 
-def _grid_x(at: Sequence[float], top: float, plot: float, height: float, *, share: bool) -> str:
+def _grid_x(at: Sequence[float], top: float, left: float, plot: float, height: float, *, share: bool) -> str:
     parts = []
     for value in at:
-        x = LABEL + plot * value / top
+        x = left + plot * value / top
         told = f"{100 * value:.0f}" if share else _figure(value)
         parts.append(f'<path class="grid" d="M{x:.1f} 0V{height}"/>' + _text("tick", x, height + 14, told, "middle"))
     return "".join(parts)

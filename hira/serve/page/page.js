@@ -10,6 +10,7 @@ const trouble = document.getElementById("trouble"), past = document.getElementBy
 const form = document.getElementById("ask"), question = document.getElementById("question");
 const approve = document.getElementById("approve");
 const choices = document.getElementById("workflows"), how = document.getElementById("how");
+const narrow = matchMedia("(max-width: 900px)");
 let shown = [];
 
 function complain(error) {
@@ -51,8 +52,13 @@ async function route() {
   document.title = "hira";
   stage.className = ids.length > 1 ? "side" : "";
   stage.replaceChildren(...(ids.length ? shown.map(view => view.root) : [await welcome()]));
-  await Promise.all(shown.map(view => view.show()));
-  if (ids.length) await runs();
+  const watched = shown.map(view => view.show());
+  if (ids.length) {
+    if (narrow.matches && !list.hidden) toggle();
+    await runs();
+    for (const one of watched) one.then(view => { if (shown.includes(view)) runs(); });
+  }
+  await Promise.all(watched);
 }
 
 async function welcome() {
@@ -96,7 +102,8 @@ document.addEventListener("keydown", event => {
 });
 form.addEventListener("submit", ask);
 past.addEventListener("click", toggle);
-list.addEventListener("click", event => { if (event.target.closest("a") && innerWidth < 900) toggle(); });
+narrow.addEventListener("change", () => { if (narrow.matches && !list.hidden) toggle(); });
+list.addEventListener("click", event => { if (event.target.closest("a") && narrow.matches) toggle(); });
 window.addEventListener("hashchange", () => { complain(null); route().catch(complain); });
 try {
   await workflows();

@@ -74,8 +74,13 @@ export class RunView {
 
   async goOn() {
     this.resume.hidden = true;
-    await call(`/api/runs/${this.id}/resume`, { method: "POST", body: {} });
-    location.reload();
+    try {
+      await call(`/api/runs/${this.id}/resume`, { method: "POST", body: {} });
+      location.reload();
+    } catch (error) {
+      this.resume.hidden = false;
+      this.onNotice({ text: error.message });
+    }
   }
 
   take(event) {

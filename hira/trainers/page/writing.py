@@ -83,7 +83,7 @@ def _about(metrics: Sequence[Mapping[str, Any]], exams: Sequence[Mapping[str, An
         for name, called in (("sampled", "temperature 1"), ("greedy", "greedy")):
             first, last = exams[0].get(name), exams[-1].get(name)
             if first is not None and last is not None:
-                told.append(f"held-out questions right at {called}: {100 * first:.0f} % → {100 * last:.0f} %")
+                told.append(f"held-out questions right, {called}: {100 * first:.0f} % → {100 * last:.0f} %")
     return "; ".join(told)
 
 
