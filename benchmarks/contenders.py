@@ -1,8 +1,6 @@
 """One question with tool turns, asked in four ways: hira with everything included, and hand-written loops."""
 
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import aiohttp
 import httpx
 import openai
+from apart import apart
 
 from hira.agents.loop import Loop
 from hira.events import Events
@@ -34,13 +33,8 @@ async def lookup(query: str) -> Observation:
 @contextmanager
 def serving(*, turns: int, delay: float = 0.0) -> Iterator[str]:
     """A scripted endpoint in a process of its own; yields its base URL."""
-    command = [sys.executable, "-m", "hira.testing", "--turns", str(turns), "--delay", str(delay)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.kill()
+    with apart("-m", "hira.testing", "--turns", str(turns), "--delay", str(delay)) as base_url:
+        yield base_url
 
 
 @asynccontextmanager

@@ -12,12 +12,12 @@ import json
 import platform
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from apart import apart, serve
 
 from hira.agents.experts import DeepSearch
 from hira.dialects import TAGS
@@ -65,11 +65,7 @@ def tool(name: str, field: str) -> Tool:
     return Tool(name, f"{name} the web", schema, run)
 
 
-def serve() -> None:
-    roles = {"planner": planner, "coordinator": coordinator, "deep_search": deep_search}
-    with Endpoint(roles, keep=False) as endpoint:
-        print(endpoint.base_url, flush=True)
-        sys.stdin.read()
+SCRIPT = {"planner": planner, "coordinator": coordinator, "deep_search": deep_search}
 
 
 def prefix_share(team: Team) -> float:
@@ -84,10 +80,7 @@ def prefix_share(team: Team) -> float:
 
 
 async def run(base_url: str, questions: int) -> str:
-    cast = {
-        role: Part(open_policy(role, base_url=base_url), dialect=TAGS)
-        for role in ("planner", "coordinator", "deep_search")
-    }
+    cast = {role: Part(open_policy(role, base_url=base_url), dialect=TAGS) for role in SCRIPT}
     tools = Toolbox(search=tool("search", "query"), browse=tool("browse", "url"))
     cpu, calls, share, status = [], [], [], set()
     for _ in range(questions + 2):
@@ -132,13 +125,10 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
-        serve()
+        serve(Endpoint(SCRIPT, keep=False))
         return
-    command = [sys.executable, str(Path(__file__)), "--serve"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        told = asyncio.run(run(server.stdout.readline().strip(), arguments.questions))
-        server.kill()
+    with apart(__file__, "--serve") as base_url:
+        told = asyncio.run(run(base_url, arguments.questions))
     print(told)
     if arguments.write:
         Path(__file__).with_name("results").joinpath("flow.md").write_text(told, encoding="utf-8")

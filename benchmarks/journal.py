@@ -15,14 +15,13 @@ import asyncio
 import os
 import platform
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from apart import apart
 from flow import Quick, tool
 
 from hira.agents.experts import DeepSearch
@@ -180,14 +179,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--write", action="store_true", help="keep the figures in benchmarks/results/journal.md")
     chosen = parser.parse_args()
-    command = [sys.executable, str(Path(__file__).with_name("flow.py")), "--serve"]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
-    ):
-        assert server.stdout
-        told = asyncio.run(run(server.stdout.readline().strip(), chosen.rounds, Path(folder)))
-        server.kill()
+    flow = str(Path(__file__).with_name("flow.py"))
+    with tempfile.TemporaryDirectory() as folder, apart(flow, "--serve") as base_url:
+        told = asyncio.run(run(base_url, chosen.rounds, Path(folder)))
     print(told)
     if chosen.write:
         Path(__file__).with_name("results").joinpath("journal.md").write_text(told, encoding="utf-8")

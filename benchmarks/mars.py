@@ -14,13 +14,13 @@ import asyncio
 import platform
 import random
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from apart import apart, serve
 
 from hira.agents.packing import first_fit_decreasing
 from hira.events import Event, ToolEnded, TurnEnded, TurnStarted
@@ -58,12 +58,6 @@ def served(request: Request) -> Completion | str:
 def seconds(request: Request) -> float:
     """System 2 answers at once: only System 1 is measured."""
     return 0.0 if request.tools else FIRST + READ * count(request.messages[0].text) + WRITTEN * count(NOTES)
-
-
-def serve() -> None:
-    with Endpoint(served, delay=seconds, keep=False) as endpoint:
-        print(endpoint.base_url, flush=True)
-        sys.stdin.read()
 
 
 def library() -> Toolbox:
@@ -172,13 +166,10 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
-        serve()
+        serve(Endpoint(served, delay=seconds, keep=False))
         return
-    command = [sys.executable, str(Path(__file__)), "--serve"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        runs = asyncio.run(measured(server.stdout.readline().strip(), arguments.repeat))
-        server.kill()
+    with apart(__file__, "--serve") as base_url:
+        runs = asyncio.run(measured(base_url, arguments.repeat))
     told = table(runs, *packed())
     print(told)
     if arguments.write:

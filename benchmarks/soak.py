@@ -13,14 +13,13 @@ import gc
 import json
 import platform
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from apart import apart, serve
 
 from hira.agents.experts import DeepSearch, SimpleSearch
 from hira.evidence import Source
@@ -62,23 +61,6 @@ def reply(request: Request) -> Any:
 def faults(share: float) -> Callable[[int], str]:
     chance = random.Random(7)
     return lambda _: chance.choice(FAULTS) if chance.random() < share else ""
-
-
-def serve(share: float) -> None:
-    with Endpoint(reply, faults=faults(share), delay=DELAY, keep=False) as endpoint:
-        print(endpoint.base_url, flush=True)
-        sys.stdin.read()
-
-
-@contextmanager
-def serving(share: float) -> Iterator[str]:
-    command = [sys.executable, __file__, "--serve", "--share", str(share)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.kill()
 
 
 @tool(pure=True)
@@ -133,7 +115,7 @@ async def soak(base_url: str, questions: int, concurrency: int) -> tuple[Counter
 
 
 def page(questions: int, concurrency: int, share: float) -> str:
-    with serving(share) as base_url:
+    with apart(__file__, "--serve", "--share", str(share)) as base_url:
         endings, reasons, figures = asyncio.run(soak(base_url, questions, concurrency))
     lost = questions - sum(endings[status] for status in CLEAR)
     ended = "".join(f"| … {status} | {number} |\n" for status, number in endings.most_common())
@@ -169,7 +151,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.serve:
-        serve(chosen.share)
+        serve(Endpoint(reply, faults=faults(chosen.share), delay=DELAY, keep=False))
         return
     made = page(chosen.questions, chosen.concurrency, chosen.share)
     print(made)
