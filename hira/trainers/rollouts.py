@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -179,8 +180,9 @@ class Rollouts:
                 record = team.rollout
                 await rollout(self.workflow, problem.question, team)
         except TimeoutError:
-            waiting = self.underway.told(1)
-            return _lost(number, f"not done within {self.deadlines.rollout:g} seconds; waiting: {waiting}", record)
+            why = f"not done within {self.deadlines.rollout:g} seconds"
+            call = self.underway.cut.pop(run, "")
+            return _lost(number, f"{why}; it waited for {call}" if call else why, record)
         except (UsageError, AccessDenied):
             raise
         except HiraError as error:
@@ -209,7 +211,7 @@ class Rollouts:
         team.cast = {role: seeded(role, part) for role, part in team.cast.items()}
         if self.day is not None:
             team.rollout.began = self.day
-        team.tools = watched(team.tools, trouble.down)
+        team.tools = watched(team.tools, trouble.down, partial(self.underway.call, run))
         if self.recording is not None:
             team.tools, before = self.recording.recorded(team.tools)
             trouble.missing = before.missing
@@ -231,21 +233,33 @@ class Rollouts:
             ) from error
 
     def check(self, played: Sequence[Played]) -> None:
-        """Raise if more was broken than is to be trusted."""
+        """Raise if more was broken than is to be trusted, or if nobody said anything that could be learned from."""
         lost = [one for one in played if one.attempt.status == "infra_failed"]
-        if played and len(lost) > self.trust * len(played):
-            why, often = Counter(one.error for one in lost).most_common(1)[0]
-            raise HiraError(
-                f"{len(lost)} of {len(played)} rollouts were broken by what they ran on",
-                where=f"{often} times: {why}",
-                fix="mend that, then go on with --resume",
-            )
+        if len(lost) > self.trust * len(played):
+            raise _broken(lost, played, "were broken by what they ran on", "mend that, then go on with --resume")
+        unscored = [one for one in played if one.attempt.reward is None and one not in lost]
+        if len(unscored) > self.trust * len(played):
+            fix = "mend the judge (reward.judge, reward.judge_url), then go on with --resume"
+            raise _broken(unscored, played, "were left without a reward", fix)
+        silent = [one for one in played if one.attempt.status == "agent_failed" and not _spoke(one)]
+        if played and len(silent) == len(played):
+            fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
+            raise _broken(silent, played, "ended before the model said a word", fix)
 
     async def _beat(self, done: Sequence[Played], of: int) -> None:
         while True:
             await asyncio.sleep(self.deadlines.heartbeat)
             waiting = self.underway.told()
             self.tell(f"{len(done)} of {of} rollouts done" + (f"; waiting: {waiting}" if waiting else ""))
+
+
+def _broken(some: Sequence[Played], played: Sequence[Played], how: str, fix: str) -> HiraError:
+    why, often = Counter(one.error or one.score.why for one in some).most_common(1)[0]
+    return HiraError(f"{len(some)} of {len(played)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
+
+
+def _spoke(one: Played) -> bool:
+    return one.record is not None and any(trajectory.turns for trajectory in one.record.trajectories.values())
 
 
 @dataclass(slots=True)

@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from hira.errors import BadReply, ContextOverflow, EndpointError, Withheld
@@ -32,9 +34,24 @@ def own_fault(error: EndpointError) -> bool:
 
 @dataclass(slots=True)
 class Underway:
-    """The calls that nobody has answered yet, with when they began."""
+    """The calls of models and tools that nobody has answered yet, with when they began. `cut` is for each run the call
+    in which it was ended."""
 
     since: dict[str, float] = field(default_factory=dict)
+    cut: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def call(self, run: str, what: str) -> Iterator[None]:
+        name = f"{run} {what}"
+        self.cut.pop(run, None)  # whatever was ended before, the run has gone on
+        self.since[name] = began = time.monotonic()
+        try:
+            yield
+        except asyncio.CancelledError:
+            self.cut.setdefault(run, f"{what} for {time.monotonic() - began:.0f} s")
+            raise
+        finally:
+            self.since.pop(name, None)
 
     def told(self, most: int = 5) -> str:
         """The calls that wait longest, one line."""
@@ -68,11 +85,10 @@ class Seeded:
         name = request.conversation
         self._turns[name] += 1
         sampling = replace(request.sampling, seed=seed_of(self.seed, name, self._turns[name]))
-        told = f"{self.run} {name}"
-        self.underway.since[told] = time.monotonic()
         try:
             async with asyncio.timeout(self.seconds):
-                return await self.policy.complete(replace(request, sampling=sampling), watch)
+                with self.underway.call(self.run, name):
+                    return await self.policy.complete(replace(request, sampling=sampling), watch)
         except TimeoutError:
             what = f"no reply to {name!r} within {self.seconds:g} seconds"
             self.broken.append(late := EndpointError(what, where=f"model {self.model!r}", retryable=True))
@@ -81,8 +97,6 @@ class Seeded:
             if not own_fault(error):
                 self.broken.append(error)
             raise
-        finally:
-            self.underway.since.pop(told, None)
 
     async def aclose(self) -> None:
         """The policy serves other rollouts, and is its owner's to close."""

@@ -1,7 +1,7 @@
 """Tools of a rollout, changed all alike; and watched, so that what broke below them is not held against the agent."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +23,18 @@ def each(tools: Toolbox, change: Callable[[Tool], Tool]) -> Toolbox:
     )
 
 
-def watched(tools: Toolbox, down: list[ToolDown]) -> Toolbox:
-    """The same tools; whenever a service, a server or a sandbox below one is down, that is entered into `down`."""
+Waiting = Callable[[str], AbstractContextManager[None]]
+
+
+def watched(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
+    """The same tools; whenever a service, a server or a sandbox below one is down, that is entered into `down`. Each
+    call is made within `waiting`, which is told the tool's name."""
 
     def watch(tool: Tool) -> Tool:
         async def run(arguments: dict[str, Any]) -> Observation:
             try:
-                return await tool.run(arguments)
+                with waiting(tool.name):
+                    return await tool.run(arguments)
             except ToolDown as error:
                 down.append(error)
                 raise

@@ -224,6 +224,22 @@ async def test_a_tool_that_hangs_is_told_to_the_agent_and_the_rollout_goes_on() 
     assert made.measures["planner/tool_success"] == 0.0
 
 
+async def test_a_tool_that_hangs_past_the_rollouts_deadline_is_named() -> None:
+    @tool(seconds=60)
+    async def search(query: str) -> str:
+        """Search."""
+        await asyncio.Event().wait()
+        return query
+
+    def say(_: Request) -> str:
+        return "<|begin_search_query|> it <|end_search_query|>"
+
+    late = rollouts(Letters(say), {"tools": Toolbox(search=search)}, deadlines=Deadlines(rollout=0.3), trust=1.0)
+    made = await late.collect(0)
+    assert {one.status for group in made.groups for one in group.attempts} == {"infra_failed"}
+    assert made.samples[0]["error"] == "not done within 0.3 seconds; it waited for search for 0 s"
+
+
 async def test_a_group_ends_at_its_deadline_with_those_that_are_done() -> None:
     def say(request: Request) -> str:
         return "yes"
@@ -265,10 +281,31 @@ async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> Non
         return Score(1.0)
 
     for judge, why in ((down, "the judge is down"), (late, "no reward within 0.05 seconds")):
-        made = await rollouts(Letters(lambda _: "yes"), reward=judge, deadlines=Deadlines(reward=0.05)).collect(0)
+        made = rollouts(Letters(lambda _: "yes"), reward=judge, deadlines=Deadlines(reward=0.05), trust=1.0)
+        made = await made.collect(0)
         assert [one.reward for one in made.groups[0].attempts] == [None] * 3
         assert made.samples[0]["why"] == why
         assert not made.groups[0].counting
+
+
+async def test_a_judge_that_judges_next_to_nothing_ends_the_run() -> None:
+    async def down(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
+        raise EndpointError("the judge is down")
+
+    with pytest.raises(HiraError, match="6 of 6 rollouts were left without a reward") as caught:
+        await rollouts(Letters(lambda _: "yes"), reward=down).collect(0)
+    assert "the judge is down" in caught.value.where
+    assert "reward.judge" in caught.value.fix
+
+
+async def test_prompts_that_are_all_over_the_window_end_the_run() -> None:
+    def too_long(_: object) -> str:
+        raise ContextOverflow("the prompt has 1,789 tokens, and the model's window takes 256")
+
+    with pytest.raises(HiraError, match="6 of 6 rollouts ended before the model said a word") as caught:
+        await rollouts(Letters(too_long)).collect(0)
+    assert "1,789 tokens" in caught.value.where
+    assert "rollouts.window" in caught.value.fix
 
 
 async def test_a_reward_that_raises_ends_the_run_and_names_question_and_answer() -> None:
