@@ -23,12 +23,13 @@ class Lora:
 
 
 def opened(
-    name: str, adapters: Sequence[str], lora: Lora = Lora(), *, bits: Literal[4, 16, 32] = 16
+    name: str, adapters: Sequence[str], lora: Lora = Lora(), *, bits: Literal[4, 16, 32, 64] = 16
 ) -> tuple[Any, Any]:
     """The tokenizer of a model, and the model with these adapters; on a GPU if there is one.
 
     `bits` is the precision of the frozen base: 16 is bf16, 4 is nf4 and needs a GPU with bitsandbytes. On a CPU, where
-    bf16 is slow, 16 is taken as 32. Raises `UsageError` for a model that cannot be loaded or has no chat template.
+    bf16 is slow, 16 is taken as 32. With 64 a reply does not hang on which others are decoded beside it, for their
+    sums differ in the sixteenth digit. Raises `UsageError` for a model that cannot be loaded or has no chat template.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -38,7 +39,8 @@ def opened(
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
         quantised = _quantised(cuda=cuda, where=where) if bits == 4 else None
-        kind = torch.bfloat16 if cuda and bits != 32 else torch.float32
+        small = torch.bfloat16 if cuda else torch.float32
+        kind = {32: torch.float32, 64: torch.float64}.get(bits, small)
         base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
     except (OSError, ValueError) as error:
         fix = "name a model's folder, or a model of the Hub that can be reached"
@@ -48,7 +50,8 @@ def opened(
         raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
     if bits != 4:
         base = base.to("cuda" if cuda else "cpu")  # type: ignore[arg-type]
-    return tokenizer, adapted(base, adapters, lora)
+    made = adapted(base, adapters, lora)
+    return tokenizer, made.double() if bits == 64 else made
 
 
 def adapted(base: Any, adapters: Sequence[str], lora: Lora = Lora()) -> Any:

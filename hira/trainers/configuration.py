@@ -41,7 +41,8 @@ class _Checked(BaseModel):
 
 class ModelPart(_Checked):
     """The frozen base and its adapters. `adapters` names the adapter of each role, `*` that of all others; `start` has
-    folders of adapters to go on with; `bits` is the base's precision (16 is bf16, 4 is nf4)."""
+    folders of adapters to go on with; `bits` is the base's precision (16 is bf16, 4 is nf4; 64 is for
+    small models whose runs are to be repeated token by token)."""
 
     name: str = ""
     adapters: Mapping[str, str] = Field(default_factory=lambda: {"*": "default"}, min_length=1)
@@ -49,7 +50,7 @@ class ModelPart(_Checked):
     alpha: int = Field(default=32, ge=1)
     targets: str | tuple[str, ...] = "all-linear"
     start: Mapping[str, Path] = Field(default_factory=dict)
-    bits: Literal[4, 16, 32] = 16
+    bits: Literal[4, 16, 32, 64] = 16
 
 
 class DataPart(_Checked):

@@ -30,7 +30,7 @@ from hira.trainers.memory import in_gib, peak, too_little
 from hira.trainers.packing import Micro, canary, in_step, packed, shared
 from hira.trainers.tensors import tensors
 from hira.trainers.update import Collect, Collected, Updates, samples
-from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, fingerprint
+from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, check_sound, fingerprint
 
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
 Batch = dict[str, Any]
@@ -68,6 +68,7 @@ class RoleTrainer(GRPOTrainer):
         self._told: dict[str, float] = {}
         self._scored: torch.Tensor | None = None
         self._canary: tuple[str, list[int]] | None = None
+        self._effective = False
         self._base = ""
         config = config_of(updates, folder)
         # One made-up prompt a step and process: what is asked is for `collect` to say.
@@ -255,9 +256,10 @@ class RoleTrainer(GRPOTrainer):
             self._metrics["train"][name].append(float(value))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """TRL's log, and a line of `metrics.jsonl`."""
+        """TRL's log, and for a step a line of `metrics.jsonl`: the sums at the end are of this process alone, and would
+        tell a run that was stopped from one that was not."""
         super().log(logs, start_time)
-        if self.accelerator.is_main_process:
+        if self.accelerator.is_main_process and "train_runtime" not in logs:
             plain = {
                 name: value for name, value in logs.items() if isinstance(value, int | float) and math.isfinite(value)
             }
@@ -299,13 +301,17 @@ class RoleTrainer(GRPOTrainer):
         self._base = fingerprint(self._bare)
 
     def stepped(self) -> None:
-        """After each step: the policy speaks with the new weights, and after the first that is checked."""
-        self.updated(self.state.global_step)
-        moved = self.state.global_step > min(self.updates.warmup, 1)  # the first step of a warm-up has a rate of 0
-        if self._canary and self._canary[0] and moved and self._get_learning_rate() > 0:
+        """After each step: the policy speaks with the new weights, which are checked; after the first that moved them,
+        that they have any effect."""
+        step = self.state.global_step
+        if self._canary:
             adapter, ids = self._canary
+            check_sound(self._bare, ids, adapter, self.accelerator.device, step)
+        self.updated(step)
+        moved = step > min(self.updates.warmup, 1)  # the first step of a warm-up has a rate of 0
+        if self._canary and not self._effective and moved and self._get_learning_rate() > 0:
             check_effect(self._bare, ids, adapter, self.accelerator.device)
-            self._canary = ("", [])
+            self._effective = True
 
     def ended(self) -> None:
         """Raise if the base has changed: then an adapter was merged, or more was trained than adapters."""
@@ -313,6 +319,17 @@ class RoleTrainer(GRPOTrainer):
             raise HiraError(
                 "the base's weights are not what they were when the run began",
                 fix="train adapters only, and never merge them into the base while training",
+            )
+        if self.accelerator.num_processes > 1 and not self._shares_itself:
+            self._check_alike()
+
+    def _check_alike(self) -> None:
+        """Raise if the processes have trained adapters apart from one another."""
+        found: list[Any] = [None] * self.accelerator.num_processes
+        dist.all_gather_object(found, fingerprint(self._bare, adapters=True))
+        if len(set(found)) > 1:
+            raise HiraError(
+                "the processes ended with different weights", fix="report it with the output of hira-train doctor RUN"
             )
 
 

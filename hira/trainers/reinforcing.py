@@ -1,9 +1,11 @@
 """`hira-train grpo` behind its command line: the weights are opened, the run is made and left ready to be asked."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hira.errors import UsageError
 from hira.trainers.assembling import Plan, credit_of, reward_of
 from hira.trainers.base import Lora, opened
 from hira.trainers.configuration import TrainPart
@@ -14,6 +16,9 @@ from hira.trainers.schedule import Limits
 from hira.trainers.stages import Stages
 from hira.trainers.training import Examining, Making, Training
 from hira.trainers.update import Updates
+
+HALF = 16
+"""Bits of a base over which nothing is worked out in half precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,26 @@ def reinforced(
     stepped: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> None:
     """Train to the last step and save the adapters. With `resume`, as if the run had never stopped."""
+    import torch
+    from accelerate import PartialState  # type: ignore[import-untyped]
+
+    _check_whole()
+    own = PartialState(cpu=not torch.cuda.is_available())  # first of all: on a CPU it sees no other process unasked
     weights = loaded(plan)
     _training(plan, weights, tell, stepped).run(resume=resume)
-    save_adapters(plan, weights.model, weights.tokenizer)
+    if own.is_main_process:
+        save_adapters(plan, weights.model, weights.tokenizer)
+    own.wait_for_everyone()
+
+
+def _check_whole() -> None:
+    """Raise where the base is divided among processes: each samples replies of its own lengths, so they would wait for
+    each other for ever."""
+    if os.environ.get("ACCELERATE_USE_FSDP", "false") == "true" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UsageError(
+            "rollouts cannot be made with a base that is divided among processes (FSDP)",
+            fix="use hira-train grpo --processes N --across ddp, with model.bits=4 if the base does not fit on one GPU",
+        )
 
 
 def _training(
@@ -54,6 +76,8 @@ def _training(
 ) -> Training:
     configuration, stages = plan.configuration, stages_of(plan)
     updates = updates_of(configuration.train, configuration.model.adapters, configuration.seed)
+    if configuration.model.bits > HALF:
+        updates = replace(updates, bf16=False)
     if stages and stages.limits:
         updates = replace(updates, old="sampler")
     return Training(

@@ -1,7 +1,9 @@
 """`hira-train sft` behind its command line: a cold start from conversations, or from the model's own right answers."""
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +11,20 @@ from hira.casting import crew
 from hira.errors import HiraError, UsageError
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
+from hira.trainers import records
 from hira.trainers.assembling import Plan, reward_of
 from hira.trainers.lessons import read_lessons
 from hira.trainers.live import LivePolicy
 from hira.trainers.packing import adapter_of
 from hira.trainers.profile import save_adapters
-from hira.trainers.reinforcing import Weights, loaded, making_of
+from hira.trainers.reinforcing import HALF, Weights, loaded, making_of
 from hira.trainers.rollouts import Rollouts, teams_of
 from hira.trainers.rows import Row
 from hira.trainers.sft import Lessons, Teaching
 from hira.trainers.weights import activate
 
 Tell = Callable[[str], None]
+LESSONS = "lessons.jsonl"
 
 
 def learned(
@@ -28,7 +32,7 @@ def learned(
 ) -> None:
     """Teach each adapter the conversations of its roles, and save it. `folder` is where files are named from."""
     weights = loaded(plan)
-    rows = _rows(plan, weights, folder, tell)
+    rows = _rows(plan, weights, folder, tell, resume=resume)
     adapters = plan.configuration.model.adapters
     for name in dict.fromkeys(adapters.values()):
         own = [row for row in rows if adapter_of(row.role, adapters) == name]
@@ -40,6 +44,7 @@ def learned(
         weights.model.set_adapter(name)  # the others are not trained meanwhile
         place = plan.folder / "sft" / name
         done = last_saved(place) if resume else None
+        records.cut(place / records.METRICS, int(done.name.rpartition("-")[2]) if done else -1)
         told = _telling(name, stepped)
         teaching = Teaching(weights.model, weights.tokenizer, own, lessons_of(plan), place, tell=told)
         teaching.train(resume_from_checkpoint=str(done) if done else None)
@@ -57,7 +62,7 @@ def lessons_of(plan: Plan) -> Lessons:
         warmup=part.warmup,
         heard=part.heard,
         checkpointing=plan.configuration.train.checkpointing,
-        bf16=torch.cuda.is_available(),
+        bf16=torch.cuda.is_available() and plan.configuration.model.bits <= HALF,
         seed=plan.configuration.seed,
         save_every=part.save_every,
         report_to=plan.configuration.train.report_to,
@@ -66,21 +71,31 @@ def lessons_of(plan: Plan) -> Lessons:
 
 def last_saved(place: Path) -> Path | None:
     """The newest checkpoint that transformers has finished: its state is written last."""
-    found = [path.parent for path in place.glob("checkpoint-*/trainer_state.json")]
+    found = [path.parent for path in place.glob("checkpoint-*/trainer_state.json") if _whole(path)]
     return max(found, key=lambda one: int(one.name.rpartition("-")[2]), default=None)
+
+
+def _whole(state: Path) -> bool:
+    try:
+        return isinstance(json.loads(state.read_text(encoding="utf-8")), dict)
+    except ValueError:
+        return False
 
 
 def _telling(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callable[[int, float], None]:
     return lambda step, loss: stepped({"adapter": name, "step": step, "loss": loss})
 
 
-def _rows(plan: Plan, weights: Weights, folder: Path, tell: Tell) -> Sequence[Row]:
+def _rows(plan: Plan, weights: Weights, folder: Path, tell: Tell, *, resume: bool) -> Sequence[Row]:
     part = plan.configuration.sft
     if part.conversations:
         template = Template(weights.tokenizer, where=f"model {plan.configuration.model.name!r}")
-        rows = read_lessons(folder / part.conversations, template, plan.recipe.roles)
+        read = read_lessons(folder / part.conversations, template, list(plan.trained), plan.workflow.name)
+        for why, many in read.left.items():
+            tell(f"{many} conversations {why} are left out")
+        rows: Sequence[Row] = read.rows
     else:
-        rows = asyncio.run(own_best(plan, weights, tell))
+        rows = _own(plan, weights, tell, resume=resume)
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]
     if len(short) < len(rows):
@@ -88,6 +103,25 @@ def _rows(plan: Plan, weights: Weights, folder: Path, tell: Tell) -> Sequence[Ro
     if not short:
         raise UsageError("there is no lesson", fix="name conversations of these roles, or a longer rollouts.window")
     return short
+
+
+def _own(plan: Plan, weights: Weights, tell: Tell, *, resume: bool) -> list[Row]:
+    """The model's own best rollouts, kept in the folder: a run that goes on has the lessons that it began with."""
+    kept = plan.folder / LESSONS
+    if resume and kept.is_file():
+        return [kept_row(one) for one in records.read(kept)]
+    rows = asyncio.run(own_best(plan, weights, tell))
+    written = kept.with_suffix(".part")
+    written.unlink(missing_ok=True)
+    records.append(written, map(asdict, rows))
+    written.replace(kept)
+    return rows
+
+
+def kept_row(one: Mapping[str, Any]) -> Row:
+    """A row from its record: JSON has lists where a row has tuples."""
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+    return Row(**values)
 
 
 async def own_best(plan: Plan, weights: Weights, tell: Tell) -> list[Row]:

@@ -41,14 +41,14 @@ def base_alone(model: Any) -> AbstractContextManager[Any]:
     return alone
 
 
-def fingerprint(model: Any) -> str:
-    """Names the base's weights exactly; made on their own device, in one pass.
+def fingerprint(model: Any, *, adapters: bool = False) -> str:
+    """Names the base's weights exactly, or those of all adapters; made on their own device, in one pass.
 
     Two sums of each tensor's bytes as integers, one weighted by position, are hashed with its name and shape.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, parameter in model.named_parameters():
-        if not in_adapter(name):
+        if in_adapter(name) == adapters:
             digest.update(f"{name} {tuple(parameter.shape)} {parameter.dtype} {_sums(parameter)}".encode())
     return digest.hexdigest()
 
@@ -64,6 +64,21 @@ def _sums(parameter: Any) -> tuple[int, int]:
         place = torch.arange(begin, begin + part.numel(), device=part.device) % _PRIME + 1
         plain, weighted = plain + part.sum(), weighted + (part * place).sum()
     return int(plain), int(weighted)
+
+
+@torch.no_grad()
+def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step: int) -> None:
+    """Raise if the model's words are no numbers any more: before the step that broke it is saved."""
+    training = model.training
+    model.eval()
+    activate(model, adapter)
+    logits = model(input_ids=torch.tensor([list(ids)], device=device)).logits
+    model.train(training)
+    if not bool(torch.isfinite(logits).all()):
+        raise HiraError(
+            f"after step {step} what the adapter {adapter!r} says is not a number",
+            fix="lower the learning rate, then resume: the last checkpoint is from before",
+        )
 
 
 @torch.no_grad()

@@ -25,10 +25,14 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     if args.processes:
+        assembling.keep(plan)  # so that all of them tell the same day
         return _launched(args, shell)
     from hira.trainers.page.writing import written
     from hira.trainers.reinforcing import reinforced
 
+    if shell.environ.get("RANK", "0") != "0":  # what is told and written, the first process tells and writes
+        reinforced(plan, resume=found.begun)
+        return OK
     assembling.keep(plan)
     shell.tell(f"hira-train: {'going on' if found.begun else 'begun'} in {plan.folder}")
     reinforced(
@@ -68,12 +72,33 @@ def _share(value: float | None) -> str:
 
 
 def _launched(args: argparse.Namespace, shell: Shell) -> int:
-    """The same command on several GPUs, through accelerate."""
-    own = ["grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(path_of(args.across)),
-               "--num_processes", str(args.processes), "-m", "hira.cli.training", *own]  # fmt: skip
+    """The same command in several processes: on GPUs through accelerate, else on this CPU."""
+    own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
+    environ = dict(shell.environ)
+    command = [sys.executable, "-m", *_launcher(args, environ), *own]
     shell.tell(f"hira-train: {' '.join(command[1:])}")
-    done = subprocess.run(command, cwd=shell.folder, check=False)  # noqa: S603 - our own command
+    done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
     if done.returncode:
         raise HiraError(f"a process ended with {done.returncode}", fix="its own message stands above")
     return OK
+
+
+def _launcher(args: argparse.Namespace, environ: dict[str, str]) -> list[str]:
+    """What starts so many processes here. Raises `UsageError` for what would hang or fail after a long start."""
+    import torch
+
+    if args.across == "fsdp":
+        raise UsageError(
+            "rollouts cannot be made with a base that is divided among GPUs",
+            where="each process samples replies of its own lengths, and would wait for the others for ever",
+            fix="use --across ddp or zero2, with model.bits=4 if the base does not fit on one GPU",
+        )
+    gpus = torch.cuda.device_count()
+    if gpus >= args.processes:
+        return ["accelerate.commands.launch", "--config_file", str(path_of(args.across)),
+                "--num_processes", str(args.processes)]  # fmt: skip
+    if gpus or args.across != "ddp":
+        what = f"{args.processes} processes across {args.across} want as many GPUs, and there are {gpus}"
+        raise UsageError(what, fix="start fewer, or none: without --processes one is enough")
+    environ["ACCELERATE_USE_CPU"] = "true"
+    return ["torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]
