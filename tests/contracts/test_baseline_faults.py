@@ -1,14 +1,10 @@
 """The baselines under every fault of an endpoint, over real HTTP, and on a real llama.cpp server."""
 
-import asyncio
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
-from test_faults_end_to_end import DEADLINE, policy_at
+from under_faults import LIBRARY, asked, endings
 
-from hira import Hira
 from hira.api import Run
 from hira.dialects import DIALECTS
 from hira.errors import BadReply
@@ -22,7 +18,6 @@ from hira.tools.python import refusal
 from hira.workflows import WORKFLOWS, rollout
 from hira.workflows.baselines import WebThinker
 
-LIBRARY = Path(__file__).parent.parent / "data" / "library"
 FILE = LIBRARY / "lighthouses.md"
 QUESTION = "When was the lighthouse at Skerry Point built?"
 ANSWER = r"\boxed{The lighthouse at Skerry Point was built in 1871 [s1].}"
@@ -50,23 +45,15 @@ def reply(request: Request) -> str | Completion:
     return ANSWER
 
 
-async def asked(base_url: str, name: str) -> Run:
-    policy = policy_at(base_url)
-    files = [FILE] if name == "multimodal" else []
-    settings = Settings(docs=(LIBRARY,), journal=None, cache=None, workflow=name)
-    async with Hira(settings=settings, policies={"*": policy}) as hira:
-        run = hira.stream(QUESTION, files=files)
-        async with asyncio.timeout(DEADLINE):
-            await run.work()
-        await policy.aclose()
-    return run
+async def answered(base_url: str, name: str) -> Run:
+    return await asked(base_url, name, QUESTION, [FILE] if name == "multimodal" else [])
 
 
 @needs_python
 @pytest.mark.parametrize("name", NAMES)
 async def test_without_a_fault_each_baseline_answers_over_http(name: str) -> None:
     with Endpoint(reply) as endpoint:
-        run = await asked(endpoint.base_url, name)
+        run = await answered(endpoint.base_url, name)
     assert "1871" in run.answer.text
     assert run.answer.status == ("insufficient_evidence" if name == "direct" else "answered")
 
@@ -75,19 +62,7 @@ async def test_without_a_fault_each_baseline_answers_over_http(name: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_fault_ends_in_an_answer_or_in_an_error_of_three_lines(name: str) -> None:
-    """The fault comes with the first call, or with the second and all that follow."""
-    ended: Counter[str] = Counter()
-    for fault in FAULTS:
-        for hit in (lambda number: number == 1, lambda number: number > 1):
-            with Endpoint(reply, faults=lambda number, fault=fault, hit=hit: fault if hit(number) else "") as endpoint:
-                run = await asked(endpoint.base_url, name)
-            answer = run.answer
-            ended[answer.status] += 1
-            assert answer.text or answer.error, (fault, "an empty answer was accepted")
-            assert len(answer.error.splitlines()) <= 3, (fault, answer.error)
-            assert answer.status != "answered" or "supported" in {one.verdict for one in answer.citations}
-    assert ended["failed"] > 10
-    assert sum(ended.values()) == 2 * len(FAULTS)
+    ended = await endings(reply, lambda base_url: answered(base_url, name))
     if name != "direct":
         assert ended["answered"] > len(FAULTS) // 3
 
