@@ -56,10 +56,12 @@ class Wanted:
 
 @dataclass(slots=True)
 class Purse:
-    """Limits and what was spent of them; `held` is what calls under way take at least. `whose` is for messages."""
+    """Limits and what was spent of them; `held` is what calls under way take at least. `whose` is for messages, and
+    `spends` is what is raised where nothing is left."""
 
     limits: Limits
     whose: str = ""
+    spends: type[OutOfBudget] = OutOfBudget
     spent: Usage = Usage()
     held: Usage = Usage()
 
@@ -85,7 +87,7 @@ class Purse:
         return self._room(call, used + kept, ANSWER if reserve is None else ROOM)
 
     def out(self, told: str) -> OutOfBudget:
-        return RoleSpent(told) if self.whose else OutOfBudget(told)
+        return self.spends(told)
 
     def _room(self, call: Wanted, taken: Usage, least: int) -> int | None:
         rooms = []
@@ -107,9 +109,45 @@ def _used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: FBT001 - 
 
 
 @dataclass(slots=True)
+class Allowance:
+    """What several runs may spend together. Each of them keeps what its own answer takes, so that whatever the others
+    spend meanwhile, it comes to one; and the room for a reply is held until the reply has been paid for."""
+
+    purse: Purse
+    _kept: dict[int, Usage] = field(default_factory=dict)
+    _rooms: dict[int, Usage] = field(default_factory=dict)
+
+    @property
+    def limited(self) -> bool:
+        return self.purse.limits != Limits()
+
+    def admit(self, run: int, call: Wanted, answer: Usage) -> int | None:
+        """How long the reply may be. Raises what the purse spends if the call would leave too little for the answers of
+        the runs under way; `answer` is what this run's takes."""
+        others = sum((kept for one, kept in self._kept.items() if one != run), Usage())
+        self._kept[run] = Usage() if call.last else answer
+        room = self.purse.check(call, others if call.last else others + answer)
+        held = call.usage(LONGEST_ASKED if room is None else room)
+        self._rooms[id(call)] = held
+        self.purse.held += held
+        return room
+
+    def charge(self, call: Wanted, usage: Usage) -> None:
+        """Take what the call cost in place of what was held for it."""
+        held = self._rooms.pop(id(call))
+        given_back = None if held.cost is None else -held.cost
+        self.purse.held += Usage(-held.calls, -held.prompt_tokens, -held.completion_tokens, cost=given_back)
+        self.purse.spent += usage
+
+    def leave(self, run: int) -> None:
+        """The run has ended: what it kept for its answer is the others' again."""
+        self._kept.pop(run, None)
+
+
+@dataclass(slots=True)
 class Budget:
     """Limits of one run: total `tokens`, `cost` in US dollars, `seconds` of wall time, policy `calls`. None: no limit.
-    `roles` holds limits of single roles.
+    `roles` holds limits of single roles, `shared` is what this run and others may spend together.
 
     `admit` refuses a call that would not leave the reserve: a tenth of the limit, or what the answering call takes if
     that is more. The call that writes the answer may use the reserve up.
@@ -120,6 +158,7 @@ class Budget:
     seconds: float | None = None
     calls: int | None = None
     roles: Mapping[str, Limits] = field(default_factory=dict)
+    shared: Allowance | None = None
     began: float = field(default_factory=time.monotonic, init=False)
     _run: Purse = field(init=False)
     _own: dict[str, Purse] = field(init=False)
@@ -127,7 +166,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         self._run = Purse(Limits(self.tokens, self.cost, None, self.calls))
-        self._own = {role: Purse(limits, f" of role {role!r}") for role, limits in self.roles.items()}
+        self._own = {role: Purse(limits, f" of role {role!r}", RoleSpent) for role, limits in self.roles.items()}
 
     @property
     def spent(self) -> Usage:
@@ -141,6 +180,8 @@ class Budget:
 
     def counts(self, role: str) -> bool:
         """Whether the size of this role's prompts matters."""
+        if self.shared and self.shared.limited:
+            return True
         purses = (self._run, *([self._own[role]] if role in self._own else []))
         return any(purse.limits.tokens is not None or purse.limits.cost is not None for purse in purses)
 
@@ -166,13 +207,16 @@ class Budget:
             kept = self._reserve(purse.limits, closing) if call.closes else Usage()
             own = purse.check(call, None if call.closing else kept)
             room = min((one for one in (room, own) if one is not None), default=None)
+        if self.shared:
+            own = self.shared.admit(id(self), call, self._answer)
+            room = min((one for one in (room, own) if one is not None), default=None)
         self._hold(call, 1)
         return room
 
     def left(self, call: Wanted) -> int | None:
         """How many tokens may be spent beside the prompts of the calls under way, None without a limit."""
         rooms = []
-        for purse in self._of(call.role):
+        for purse in (*self._of(call.role), *([self.shared.purse] if self.shared else [])):
             taken, limits = purse.spent + purse.held, purse.limits
             if limits.tokens is not None:
                 rooms.append(limits.tokens - taken.tokens)
@@ -180,9 +224,11 @@ class Budget:
                 rooms.append(int((limits.cost - (taken.cost or 0.0)) / call.price.output * 1e6))
         return min(rooms, default=None)
 
-    def charge(self, call: Wanted, usage: Usage) -> None:
-        """Take what the call cost in place of what was held for it."""
+    def charge(self, call: Wanted, usage: Usage, *, paid: bool = True) -> None:
+        """Take what the call cost in place of what was held for it. One that came from the record was paid for then."""
         self._hold(call, -1)
+        if self.shared:
+            self.shared.charge(call, usage if paid else Usage())
         for purse in self._of(call.role):
             purse.spent += usage
 

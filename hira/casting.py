@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
-from hira.budget import Budget, Limits
+from hira.budget import Allowance, Budget, Limits
 from hira.chosen import check_roles, made_workflow
 from hira.connecting import OFFLINE, Places, connected, nearby, placed_for
 from hira.dialects import DIALECTS, NATIVE, TAGS
@@ -47,7 +47,8 @@ class Crew:
     """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
 
     `handed` names what came as objects from a program, and which no settings can bring back. `approve` asks a person
-    about the subtasks of these runs. `iterated` are the tasks of runs that somebody iterates over, or left.
+    about the subtasks of these runs, `shared` is what they may spend together with others. `iterated` are the tasks of
+    runs that somebody iterates over, or left.
     """
 
     settings: Settings
@@ -59,6 +60,7 @@ class Crew:
     telemetry: "Telemetry | None" = None
     handed: tuple[str, ...] = ()
     approve: Approve | None = None
+    shared: Allowance | None = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -99,7 +101,7 @@ class Crew:
         self, run: str, question: str, files: Sequence[Path], events: Events, *, stream: bool, log: Log | None
     ) -> AsyncIterator[Team]:
         async with self.bench.toolbox(run, question, files, events) as tools:
-            budget = budget_of(self.settings)
+            budget = replace(budget_of(self.settings), shared=self.shared)
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
@@ -111,7 +113,13 @@ class Crew:
                 log.tools(await told(tools))
             cast = with_fresh_fallbacks(self.cast)
             secrets = self.settings.secrets
-            yield Team(cast, record, events, budget, tools, tuple(files), stream, secrets, log, approve=self.approve)
+            try:
+                yield Team(
+                    cast, record, events, budget, tools, tuple(files), stream, secrets, log, approve=self.approve
+                )
+            finally:
+                if self.shared:
+                    self.shared.leave(id(budget))
 
     def begun(self, run: str, files: Sequence[Path]) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
@@ -151,6 +159,10 @@ class Crew:
             what = f"the workflow {self.workflow.name!r} hands out no subtasks that a person could approve"
             raise UsageError(what, fix=f"do without it, or use one of {', '.join(able)}")
         return replace(self, approve=approve, handed=(*self.handed, APPROVAL))
+
+    def spending(self, shared: Allowance) -> "Crew":
+        """The same for runs that spend of what they share with others."""
+        return replace(self, shared=shared)
 
     async def aclose(self) -> None:
         for task in self.iterated:

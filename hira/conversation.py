@@ -163,15 +163,15 @@ class Conversation:
         self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
         return total
 
-    async def _charged(self, call: Awaitable[Completion], wanted: Wanted) -> Completion:
+    async def _charged(self, call: Awaitable[tuple[Completion, bool]], wanted: Wanted) -> Completion:
         """The call, with the budget charged for it. What the endpoint counted is a better size than our estimate."""
-        usage = Usage()
+        usage, paid = Usage(), True
         try:
             with self._ending_the_run():
-                completion = await call
+                completion, paid = await call
             usage = completion.usage
         finally:
-            self.team.budget.charge(wanted, usage)
+            self.team.budget.charge(wanted, usage, paid=paid)
         if usage.prompt_tokens:
             self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
         return completion
@@ -186,16 +186,19 @@ class Conversation:
                 self.team.stop(spent)
             raise
 
-    async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> Completion:
-        """What the policy says, or what the journal holds of it. `room` bounds the reply, but is no part of the record:
-        what is left of a budget may be another when the run is resumed."""
+    async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
+        """What the policy says, or what the journal holds of it, and whether it was asked now. `room` bounds the reply,
+        but is no part of the record: what is left of a budget may be another when the run is resumed."""
         policy = self.part.policy
+        made = False
         bounded = replace(request, tell=self._tell, left=self.team.budget.left(wanted))
         if room is not None:
             least = min(room, request.sampling.max_tokens or room)
             bounded = replace(bounded, sampling=replace(request.sampling, max_tokens=least))
 
         async def ask() -> Completion:
+            nonlocal made
+            made = True
             began = time.monotonic()
             call = policy.complete(bounded, self._watch())
             if (seconds := self.team.budget.role_seconds(wanted.role, closing=wanted.closing)) is not None:
@@ -203,7 +206,8 @@ class Conversation:
             completion = await (self._in_time(call) if wanted.last else self.team.unless_stopped(call))
             return self._priced(completion, time.monotonic() - began)
 
-        return await (self.team.log.policy(policy.model, request, ask) if self.team.log else ask())
+        completion = await (self.team.log.policy(policy.model, request, ask) if self.team.log else ask())
+        return completion, made
 
     def _priced(self, completion: Completion, seconds: float) -> Completion:
         """With the seconds it took, and its cost where the policy does not know it and a price is known."""

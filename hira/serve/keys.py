@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from hira.budget import Allowance, Limits, Purse
+from hira.errors import OutOfBudget
 from hira.policy import Usage
 from hira.settings import KeySettings
 
@@ -25,17 +27,29 @@ class Refused(Exception):
         self.code = code
 
 
+class KeySpent(OutOfBudget):
+    """What is left of a key's budget does not pay for the call."""
+
+
 @dataclass(slots=True)
 class Client:
-    """One key and what its runs have spent since the server began; `tag` marks the names of its runs, so that nobody
-    else is shown them."""
+    """One key, with the `allowance` that all its runs since the server began spend of; `tag` marks the names of its
+    runs, so that nobody else is shown them."""
 
     name: str
     limits: KeySettings
     tag: str
-    spent: Usage = field(default_factory=Usage)
     running: int = 0
+    allowance: Allowance = field(init=False)
     _free: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def __post_init__(self) -> None:
+        limits = Limits(self.limits.max_tokens, self.limits.max_cost)
+        self.allowance = Allowance(Purse(limits, f" of the key {self.name!r}", KeySpent))
+
+    @property
+    def spent(self) -> Usage:
+        return self.allowance.purse.spent
 
     @property
     def mark(self) -> str:
@@ -64,9 +78,11 @@ class Client:
         if (tokens is not None and self.spent.tokens >= tokens) or (
             cost is not None and (self.spent.cost or 0) >= cost
         ):
-            raise Refused(
-                429, f"the budget of the key {self.name!r} is used up", "insufficient_quota", "insufficient_quota"
-            )
+            raise self.used_up()
+
+    def used_up(self) -> Refused:
+        what = f"the budget of the key {self.name!r} is used up"
+        return Refused(429, what, "insufficient_quota", "insufficient_quota")
 
 
 class Clients:

@@ -14,7 +14,7 @@ from hira.casting import Crew
 from hira.errors import HiraError, Interrupted
 from hira.events import Event, RunEnded, record
 from hira.serve.approving import Desk
-from hira.serve.keys import Client, Refused
+from hira.serve.keys import Client, KeySpent, Refused
 from hira.serve.outside import log
 
 KEPT = 200
@@ -107,6 +107,7 @@ class Runs:
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         crew = self.crew(workflow)
         desk = Desk() if approve else None
+        crew = crew.spending(client.allowance)
         run = Run(crew.approving(desk) if desk else crew, question, files, run=name)
         return self._started(client, Watched(name, question, crew.workflow.name, run, desk=desk))
 
@@ -125,10 +126,9 @@ class Runs:
         run = watched.run
         try:
             async with client.admitted():
-                try:
-                    await run.work(watched.heard, stream=True)
-                finally:
-                    client.spent += run.spent  # also of a run that fails, or whose client goes away
+                await run.work(watched.heard, stream=True)
+            if isinstance(run.answer.rollout.failure, KeySpent) and not run.spent.calls:
+                raise client.used_up()  # what is left of it pays for no call
             watched.failure = run.failure if run.failure and not run.answer.text else None
         except (HiraError, Refused) as error:
             watched.failure = error

@@ -142,7 +142,7 @@ async def _gone_on(door: Door, client: Client, name: str) -> Response:
     entry, journal = await _recorded(door, client, name)
     if entry.alive:
         raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
-    owner = door.runs.crew(entry.workflow)
+    owner = door.runs.crew(entry.workflow).spending(client.allowance)
     desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
     owner = owner.approving(desk) if desk else owner
     log = await asyncio.to_thread(journal.resume, entry.id)

@@ -51,8 +51,9 @@ def served(
 class Slow:
     """A policy that takes its time, and tells how many of its calls were begun and how many were given up."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, usage: Usage = Usage(1, 100, 100)) -> None:
         self.seconds = seconds
+        self.usage = usage
         self.begun = self.left = 0
 
     @property
@@ -67,7 +68,7 @@ class Slow:
         except asyncio.CancelledError:
             self.left += 1
             raise
-        return Completion("The tower of Alta is 31 metres high.", usage=Usage(1, 100, 100))
+        return Completion("The tower of Alta is 31 metres high.", usage=self.usage)
 
     async def aclose(self) -> None:
         pass

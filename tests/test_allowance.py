@@ -1,0 +1,93 @@
+"""What several runs may spend together: never more in all, and always an answer for each."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+
+import pytest
+
+from hira.budget import LONGEST_ASKED, Allowance, Budget, Limits, Purse, Wanted
+from hira.errors import OutOfBudget
+from hira.policy import Usage
+
+TOGETHER = 60_000
+
+
+def budgets(many: int, tokens: int = TOGETHER) -> tuple[Allowance, Sequence[Budget]]:
+    shared = Allowance(Purse(Limits(tokens), " of the key 'ada'"))
+    return shared, [Budget(shared=shared) for _ in range(many)]
+
+
+def spend(budget: Budget, call: Wanted) -> None:
+    room = budget.admit(call)
+    budget.charge(call, Usage(1, call.prompt, 500 if room is None else min(room, 500)))
+
+
+def test_runs_of_one_key_never_spend_more_than_it_has_whichever_calls_go_side_by_side() -> None:
+    for seed in range(200):
+        random = Random(seed)
+        shared, runs = budgets(random.randint(1, 5))
+        under_way: list[tuple[Budget, Wanted, int]] = []
+        refused = 0
+        while refused < 20 or under_way:
+            if refused < 20 and random.random() < 0.5:
+                run, call = random.choice(runs), Wanted("planner", random.randint(100, 8_000), answers=True)
+                try:
+                    room = run.admit(call)
+                except OutOfBudget:
+                    refused += 1
+                else:
+                    under_way.append((run, call, LONGEST_ASKED if room is None else room))
+            elif under_way:
+                run, call, room = under_way.pop(random.randrange(len(under_way)))
+                run.charge(call, Usage(1, call.prompt, random.randint(0, room)))
+        assert shared.purse.spent.tokens <= TOGETHER
+        assert shared.purse.held == Usage(), "something is held for calls that have ended"
+
+
+def test_near_the_end_the_room_for_a_reply_is_given_to_one_call_only() -> None:
+    shared, (one, other) = budgets(2, 4_000)
+    first, second = Wanted("planner", 1_000), Wanted("planner", 1_000)
+    room = one.admit(first)
+    assert room is not None
+    with pytest.raises(OutOfBudget, match=r"the budget of 4,000 tokens of the key 'ada'"):
+        other.admit(second)
+    one.charge(first, Usage(1, 1_000, 50))
+    room = other.admit(second)
+    assert room is not None
+    other.charge(second, Usage(1, 1_000, room))
+    assert shared.purse.spent.tokens <= 4_000
+
+
+def test_what_another_run_spends_leaves_each_run_its_answer() -> None:
+    shared, (one, other) = budgets(2, 20_000)
+    asked = Wanted("planner", 2_000, answers=True)
+    one.admit(asked)
+    one.charge(asked, Usage(1, 2_000, 100))
+    with suppress(OutOfBudget):
+        while True:
+            spend(other, Wanted("planner", 2_000, answers=True))
+    for run in (other, one):
+        spend(run, Wanted("planner", 2_400, answers=True, last=True))
+    assert run.spent.calls >= 2
+    assert shared.purse.spent.tokens <= 20_000
+
+
+def test_what_an_ended_run_kept_for_its_answer_is_the_others_again() -> None:
+    shared, (one, other) = budgets(2, 10_000)
+    asked = Wanted("planner", 3_000, answers=True)
+    one.admit(asked)
+    one.charge(asked, Usage(1, 3_000, 10))
+    with pytest.raises(OutOfBudget):
+        other.admit(Wanted("planner", 3_000))
+    shared.leave(id(one))
+    other.admit(Wanted("planner", 3_000))
+
+
+def test_what_comes_from_the_record_was_paid_for_when_it_was_recorded() -> None:
+    shared, (run,) = budgets(1)
+    call = Wanted("planner", 5_000)
+    run.admit(call)
+    run.charge(call, Usage(1, 5_000, 500), paid=False)
+    assert shared.purse.spent == Usage()
+    assert run.spent.tokens == 5_500
