@@ -38,7 +38,7 @@ def prepared(page: Path, text: str) -> str:
 
 def copied(to: Path) -> None:
     for path in sorted(DOCS.rglob("*")):
-        if path.suffix in (".md", ".png", ".svg"):
+        if path.suffix in (".md", ".png", ".svg", ".js"):
             target = to / path.relative_to(DOCS)
             target.parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".md":

@@ -64,3 +64,15 @@ def test_a_browser_loads_nothing_from_elsewhere(site: Path, tmp_path: Path) -> N
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_a_page_opened_from_a_file_says_that_search_needs_http(site: Path, tmp_path: Path) -> None:
+    with browser(tmp_path / "profile") as driven:
+        driven.open(site / "index.html")
+        note = driven.run("return document.getElementById('opened-from-file')?.textContent")
+    assert "Search needs HTTP" in note
+
+
+def test_no_page_advertises_the_generator(site: Path) -> None:
+    assert not [page.name for page in site.rglob("*.html") if "zensical.org" in page.read_text(encoding="utf-8")]

@@ -287,7 +287,7 @@ def test_the_page_asks_for_nothing_and_its_policy_lets_nothing_be_asked_for() ->
 def test_marks_are_links_to_the_references_that_they_stand_for() -> None:
     page = as_html(hostile())
     assert 'Tides rise\u2060<sup><a href="#ref-1">[1]</a></sup>.' in page
-    assert '<a href="#ref-1">[1]</a></sup><sup><a href="#ref-2">[2]</a></sup>' in page
+    assert '<a href="#ref-1">[1]</a></sup>\u2060<sup><a href="#ref-2">[2]</a></sup>' in page
     ids = {attributes["id"] for tag, attributes in Page(page).tags if tag == "li" and attributes}
     assert ids == {"ref-1", "ref-2"}
     assert "#ref-9" not in page, "no text can make a mark of its own"
