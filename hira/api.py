@@ -23,7 +23,7 @@ from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
 from hira.events import record as recorded
 from hira.given import check, paths_of, question_of
-from hira.journal import Log
+from hira.journal import Log, StillGoing
 from hira.policy import Policy, Usage
 from hira.settings import Settings, load
 from hira.team import Approve, Team
@@ -215,11 +215,11 @@ class Hira:
             raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
         entry = await asyncio.to_thread(journal.entry, run)
         if entry.alive:
-            raise UsageError(f"run {entry.id} is still going on", where=f"in process {entry.pid}")
+            raise StillGoing(f"run {entry.id} is still going on", where=f"in process {entry.pid}")
         if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
             raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
                              fix="give the same tools, experts, policies and workflow as then")  # fmt: skip
-        log = await asyncio.to_thread(journal.resume, entry.id)
+        log = await asyncio.to_thread(journal.resume, entry)
         return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
 
     async def opened(self) -> Crew:

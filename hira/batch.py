@@ -3,8 +3,9 @@
 >>> async for answer in hira.batch(["…", "…"], concurrency=8): ...
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hira.answer import Answer
 from hira.errors import AccessDenied, HiraError, UsageError
 from hira.events import Reader
+from hira.journal import NoRun, StillGoing
 from hira.pipeline import flowing
 from hira.trajectory import Rollout
 
@@ -98,11 +100,15 @@ class Batch:
 
     async def answer(self, question: Question) -> Done:
         """The question, answered. A fault of one question is told in its answer and leaves the others alone."""
-        run = await self._run(question)
+        failure: HiraError
+        try:
+            run = await self._run(question)
+        except UsageError as error:
+            crew = await self._hira.opened()
+            return failed(question, error, workflow=crew.workflow.name, model=crew.model)
         self._runs.add(run)
         if self._stopped:
             run.stop()
-        failure: HiraError
         try:
             await run.work(*self._begins(question, run.id))
         except HiraError as error:
@@ -119,14 +125,13 @@ class Batch:
     async def _run(self, question: Question) -> "Run":
         from hira.api import Run
 
-        if question.run:
-            try:
-                run = await self._hira.resume(question.run)
-            except UsageError:  # it was never recorded, or its record is gone: it is asked anew
-                pass
-            else:
-                if run.question == question.text:
-                    return run
+        journal = (await self._hira.opened()).journal
+        if question.run and journal:
+            # it is asked anew only where it was never recorded, its record is gone, or it asks something else: one that
+            # cannot be gone on with now has been paid for
+            with suppress(NoRun):
+                if (await asyncio.to_thread(journal.entry, question.run)).question == question.text:
+                    return await self._hira.resume(question.run)
         return Run(self._hira, question.text, question.files, run=question.begin_as)
 
 
@@ -138,4 +143,5 @@ def failed(question: Question, failure: HiraError, *, workflow: str, model: str)
 
 def hopeless(done: Done) -> bool:
     """Whether no other question would fare better: a refused key, settings that do not do."""
-    return isinstance(done.answer.rollout.failure, AccessDenied | UsageError)
+    failure = done.answer.rollout.failure
+    return isinstance(failure, AccessDenied | UsageError) and not isinstance(failure, StillGoing)

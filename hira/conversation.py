@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from hira.team import Part, Team
 
 LONGEST_QUOTE = 160
+DEPARTED = (
+    "the record of this run goes another way from here on: settings, prompts or documents have changed since; "
+    "what it does not hold is asked anew"
+)
 
 
 @dataclass(slots=True)
@@ -206,7 +210,10 @@ class Conversation:
             completion = await (self._in_time(call) if wanted.last else self.team.unless_stopped(call))
             return self._priced(completion, time.monotonic() - began)
 
-        completion = await (self.team.log.policy(policy.model, request, ask) if self.team.log else ask())
+        log = self.team.log
+        completion = await (log.policy(policy.model, request, ask) if log else ask())
+        if log and log.departed:
+            self.team.note(DEPARTED)
         return completion, made
 
     def _priced(self, completion: Completion, seconds: float) -> Completion:

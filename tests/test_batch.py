@@ -177,3 +177,43 @@ async def test_a_question_goes_on_with_its_run_if_that_asks_the_same(tmp_path: P
     assert answers["a"].text == "about a"
     assert answers["b"].text == "about b"
     assert len(policy.requests) == asked + 2
+
+
+async def test_a_question_whose_run_is_going_on_elsewhere_is_not_paid_for_twice(tmp_path: Path) -> None:
+    """Two processes with one journal, here by two objects: the second leaves the run to the first."""
+    asked, answer_now = asyncio.Event(), asyncio.Event()
+
+    class Waiting(Counting):
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            if request.messages[0].text == "a":
+                asked.set()
+                await answer_now.wait()
+            return Completion(said(request))
+
+    place = tmp_path / "j.sqlite"
+    policy = ScriptedPolicy(said)
+    async with echoing(Waiting(), journal=place) as first, echoing(policy, journal=place) as second:
+        run = first.stream("a")
+        working = asyncio.create_task(run.work())
+        await asked.wait()
+        batch = second.batch([Question("a", run=run.id), "b"])
+        answers = {answer.rollout.question: answer async for answer in batch}
+        answer_now.set()
+        await working
+    assert answers["a"].status == "failed"
+    assert "is still going on" in str(answers["a"].rollout.failure)
+    assert answers["b"].text == "about b"
+    assert batch.failure is None
+    assert len(policy.requests) == 1
+    assert run.answer.text == "about a"
+
+
+async def test_a_run_that_this_program_cannot_go_on_with_is_told_and_not_asked_anew(tmp_path: Path) -> None:
+    policy = ScriptedPolicy(said)
+    async with echoing(policy, journal=tmp_path / "j.sqlite") as hira:
+        (first,) = [answer async for answer in hira.batch(["a"])]
+    async with Hira(settings=Settings(model="offline", journal=tmp_path / "j.sqlite")) as other:
+        batch = other.batch([Question("a", run=first.rollout.run)])
+        (answer,) = [answer async for answer in batch]
+    assert answer.status == "failed"
+    assert "which this Hira does not have" in str(batch.failure)

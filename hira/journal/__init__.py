@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
-from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse
+from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
 from hira.journal.pending import Statement
 from hira.journal.store import BEAT, Writer, connected, made, migrate, take_in
 from hira.journal.values import storable, unpacked
@@ -28,11 +28,23 @@ select result from calls join runs on runs.id = calls.run
 where digest = ? and kind = ? and calls.began > ? and result is not null and (kind = 'policy' or scope = ?)
 order by calls.began desc limit 10
 """
+_CLAIM = """
+update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ?
+where id = ? and status = ? and ended is ? and heard is ?
+"""
 _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOfBudget}
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
-__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NotRecorded"]
+__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoRun", "NotRecorded", "StillGoing"]
+
+
+class NoRun(UsageError):
+    """The journal holds no such run."""
+
+
+class StillGoing(UsageError):
+    """The run is being worked on, here or by another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +140,23 @@ class Journal:
             self._writer.put([("find by digest", ())])  # once made, it costs at every call that is written
         return Log(run, self._writer, reuse=reused, began=began)
 
-    def resume(self, run: str) -> Log:
+    def resume(self, run: str | Entry) -> Log:
         """Open the record of a run that ended early; what it holds is not asked for again.
 
-        A failure that nothing came after is what ended it, and is tried again.
+        A failure that nothing came after is what ended it, and is tried again. Raises `StillGoing` if somebody else has
+        gone on with the run since it was read as this entry: it would be paid for twice.
         """
-        entry = self.entry(run)
+        entry = run if isinstance(run, Entry) else self.entry(run)
         run = entry.id
+        self._claim(entry)
         known, sources = self._known(run)
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
         known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
         self._writer.alive.add(run)
         claim = (os.getpid(), socket.gethostname(), time.time(), run)
         self._writer.write([("claim", claim), ("no events", (run,))])
-        return Log(run, self._writer, known, sources, began=entry.began)
+        latest = max((one.ended for one in known.values()), default=0.0)
+        return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest))
 
     def replay(self, run: str) -> Log:
         """The record as it is: nothing is written, and a call that it does not hold raises `NotRecorded`, or what ended
@@ -165,7 +180,7 @@ class Journal:
         exact = [row for row in rows if row["id"] == run] or rows
         if len(exact) != 1:
             what = f"no run {run!r}" if not rows else f"several runs begin with {run!r}"
-            raise UsageError(what, where=f"in the journal {self.path}", fix="hira runs lists them")
+            raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists them")
         return _entry(exact[0])
 
     def calls(self, run: str) -> list[Call]:
@@ -212,6 +227,16 @@ class Journal:
         """Write what waits and close the file."""
         self._writer.close()
         self._reader.close()
+
+    def _claim(self, entry: Entry) -> None:
+        """Make the run this process's, unless another one was quicker. Where the file takes no claim, what is recorded
+        will tell why."""
+        self._writer.settle()
+        values = (os.getpid(), socket.gethostname(), time.time(), entry.id, entry.status, entry.ended, entry.heard)
+        with self._reading, suppress(sqlite3.OperationalError), self._reader:
+            claimed = self._reader.execute(_CLAIM, values).rowcount
+            if not claimed and self._reader.execute("select 1 from runs where id = ?", (entry.id,)).fetchone():
+                raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
 
     def _check(self) -> None:
         if self._writer.trouble:

@@ -73,11 +73,19 @@ Reuse = Callable[[Kind, str], Awaitable[Any]]
 """Finds what another run brought for the same digest, None if there is nothing."""
 
 
+def clock_from(latest: float) -> Callable[[], float]:
+    """Seconds since the epoch that never go back, whatever is done to the machine's clock, and begin after `latest`:
+    what came after what in a run is told by its times."""
+    ahead = max(time.time(), latest) - time.monotonic()
+    return lambda: time.monotonic() + ahead
+
+
 @dataclass(slots=True)
 class Log:
     """One run's record. `known` are the calls it holds already, `sources` the ids given to what was read, `began` is
     when the run began, in seconds since the epoch.
 
+    `departed` names the first conversation that went another way than the record, whose later calls are asked anew.
     `ended` is what ended a run that is replayed: a call that was not made because of it raises it again. `reuse` finds
     calls of other runs.
     """
@@ -89,13 +97,16 @@ class Log:
     ended: Stop | None = None
     reuse: Reuse | None = None
     began: float = field(default_factory=time.time)
+    clock: Callable[[], float] = field(default_factory=lambda: clock_from(0.0))
     unfinished: list[Call] = field(default_factory=list)
     missed: bool = False
+    departed: str = ""
     _positions: dict[tuple[str, str], int] = field(default_factory=dict)
     _digests: Digests = field(default_factory=Digests)
     _events: list[Mapping[str, Any]] = field(default_factory=list)
     _rows: list[Statement] = field(default_factory=list)
     _told: int = 0
+    _held: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def trouble(self) -> str:
@@ -164,7 +175,9 @@ class Log:
             )
         if known:
             self.unfinished.append(known)
-        began = time.time()
+        elif not asked.anywhere and position < self._last_of(asked.kind, asked.conversation):
+            self.departed = self.departed or asked.conversation
+        began = self.clock()
         row = (self.run, *key, asked.name, packed(asked.told()))
         reused = await self.reuse(asked.kind, asked.digest) if self.reuse and not asked.again else None
         if reused is not None:
@@ -185,8 +198,16 @@ class Log:
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
-        now = time.time()
+        now = self.clock()
         self._writer.write([*self._flushed(), ("calls", (*row, packed(result), began, now - began))])
+
+    def _last_of(self, kind: Kind, conversation: str) -> int:
+        """The position of the last call that the record held of this conversation when the run was resumed."""
+        if self.known and not self._held:
+            for one in self.known.values():
+                counter = (one.kind, one.conversation)
+                self._held[counter] = max(self._held.get(counter, 0), one.position)
+        return self._held.get((kind, conversation), 0)
 
     def read(self, location: str, source: str) -> None:
         """Keep which id a source was given, so that a resumed run gives it the same."""

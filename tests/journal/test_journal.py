@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 
 from hira.agents.loop import use
 from hira.errors import Interrupted, RateLimited, UsageError
+from hira.events import Event, Events, Notice
 from hira.evidence import Source
-from hira.journal import Asked, Journal, Log, NotRecorded
+from hira.journal import Asked, Journal, Log, NotRecorded, StillGoing
 from hira.journal.calls import described
 from hira.journal.digest import digest_of
 from hira.journal.pending import framed, frames
@@ -411,6 +413,61 @@ async def test_a_failure_that_the_run_went_on_after_is_kept_and_the_one_that_end
         await again.policy("m", first, never)
     assert (caught.value.where, caught.value.status, caught.value.retry_after) == ("at x", 429, 2.0)
     assert await again.policy("m", third, works) == COMPLETION
+
+
+async def test_a_clock_that_was_set_back_does_not_make_the_failure_that_ended_a_run_stay(journal: Journal) -> None:
+    """What came last is told by the times of calls, which go on from those of the record."""
+
+    async def fails() -> Completion:
+        raise RateLimited("too many", where="at x", fix="wait", status=429, retryable=True)
+
+    async def works() -> Completion:
+        return COMPLETION
+
+    first, second = (Request((user(text),), conversation=text) for text in ("expert", "planner"))
+    log = begun(journal)
+    await log.policy("m", first, works)
+    log.end("partial", "", "")
+    journal.calls("r1")
+    with closing(sqlite3.connect(journal.path)) as file, file:
+        file.execute("update calls set began = began + 3600")  # as if the clock had been set back by an hour since
+    log = journal.resume("r1")
+    await log.policy("m", first, fails)
+    with pytest.raises(RateLimited):
+        await log.policy("m", second, fails)
+    log.end("failed", "", "too many")
+    assert await journal.resume("r1").policy("m", second, works) == COMPLETION
+    times = [call.began for call in journal.calls("r1")]
+    assert times == sorted(times)
+
+
+def test_of_two_who_go_on_with_a_run_at_once_the_second_is_told_so(journal: Journal) -> None:
+    """Both have read the same record before either says that it goes on."""
+    begun(journal).end("partial", "", "")
+    other = Journal(journal.path)
+    one, two = journal.entry("r1"), other.entry("r1")
+    journal.resume(one)
+    with pytest.raises(StillGoing, match="by somebody else"):
+        other.resume(two)
+    assert other.entry("r1").alive
+    other.close()
+
+
+async def test_a_resumed_run_that_goes_another_way_than_its_record_says_so_once(journal: Journal) -> None:
+    """With another model, nothing that was paid for can be used; the end of a conversation alone may always differ."""
+
+    async def told(model: str, log: Log, last: str) -> list[str]:
+        heard: list[Event] = []
+        policy = ScriptedPolicy(lambda request: f"to {request.messages[-1].text}", model=model)
+        talk = team_of(policy, log=log, events=Events(heard.append)).conversation("planner")
+        for text in ("first", "second", last):
+            await talk.reply(user(text))
+        log.end("partial", "", "")
+        return [one.text for one in heard if isinstance(one, Notice) and "goes another way" in one.text]
+
+    assert await told("m", begun(journal), "in time") == []
+    assert await told("m", journal.resume("r1"), "cut short") == []
+    assert len(await told("other", journal.resume("r1"), "cut short")) == 1
 
 
 async def test_a_stopped_call_leaves_no_gap_in_its_conversation(journal: Journal) -> None:
