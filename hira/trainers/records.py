@@ -44,10 +44,22 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def unwritable(error: OSError, path: Path) -> HiraError:
     """The error of a file that cannot be written, as a person can act on it."""
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        fix = "make room, then go on with --resume: the last whole checkpoint is kept"
-        return HiraError("the disk is full", where=f"writing {path}", fix=fix)
+    if is_full(error):
+        return full(f"writing {path}")
     return HiraError(f"{path.name} cannot be written: {error.strerror}", where=str(path.parent), fix="check the folder")
+
+
+def full(where: str) -> HiraError:
+    fix = "make room, then go on with --resume: the last whole checkpoint is kept"
+    return HiraError("the disk is full", where=where, fix=fix)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error is that of a full disk. Only Python's own say it by a number: safetensors and tokenizers say it
+    in words, and torch that its file did not become as long as it should."""
+    if isinstance(error, OSError):
+        return error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return any(one in str(error) for one in ("(os error 28)", "(os error 122)", "inline_container"))
 
 
 def _until(line: str, step: int) -> bool:

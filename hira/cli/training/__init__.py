@@ -29,14 +29,21 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
         explain(error, shell)
         trace, code = traceback.format_exc(), code_of(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of hira's own, told in three lines
-        what = f"a fault in hira-train: {type(error).__name__}: {error}"
-        explain(HiraError(what, fix="--debug shows where; report it"), shell)
+        explain(_told(error), shell)
         trace, code = traceback.format_exc(), BUG
     else:
         return code
     if "--debug" in arguments:
         shell.tell(trace)
     return code
+
+
+def _told(error: Exception) -> HiraError:
+    from hira.trainers.records import full, is_full
+
+    if is_full(error):
+        return full(f"{type(error).__name__}: {error}".partition("\n")[0])
+    return HiraError(f"a fault in hira-train: {type(error).__name__}: {error}", fix="--debug shows where; report it")
 
 
 def explain(error: HiraError, shell: Shell) -> None:
