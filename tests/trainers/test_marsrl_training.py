@@ -13,9 +13,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from peft import LoraConfig, get_peft_model  # noqa: E402
+import tiny  # noqa: E402
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers  # noqa: E402
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402
+from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 from hira.dialects import DIALECTS  # noqa: E402
 from hira.errors import HiraError  # noqa: E402
@@ -59,29 +59,13 @@ def tokenizer() -> Any:
 
 
 def base() -> Any:
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=3 + len(SAID),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=1024,
-        initializer_range=0.1,
-        tie_word_embeddings=False,
-        pad_token_id=0,
-        eos_token_id=1,
+    return tiny.base(
+        vocab_size=3 + len(SAID), max_position_embeddings=1024, initializer_range=0.1, tie_word_embeddings=False
     )
-    return Qwen2ForCausalLM(config)
 
 
 def model() -> Any:
-    lora = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
-    wrapped = get_peft_model(base(), lora, adapter_name="one")
-    wrapped.add_adapter("two", lora)
-    wrapped.add_adapter("three", lora)
-    return wrapped
+    return tiny.adapted(base(), ("one", "two", "three"), rank=4)
 
 
 @dataclass(frozen=True)

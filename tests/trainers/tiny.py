@@ -28,28 +28,42 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="<pad>", eos_token="<eos>")
 
 
-def model(adapters: Sequence[str] = ("default",), *, fresh: bool = False, seed: int = 0) -> Any:
-    """A model of 20,000 parameters with these adapters; `fresh` ones begin as ordinary LoRA does, with no effect."""
+def base(seed: int = 0, **changed: Any) -> Any:
+    """A base of 20,000 parameters; what is `changed` of its configuration is named."""
     torch.manual_seed(seed)
+    own = {
+        "vocab_size": VOCABULARY,
+        "max_position_embeddings": 256,
+        "initializer_range": 0.3,
+        "tie_word_embeddings": True,
+    }
     config = Qwen2Config(
-        vocab_size=VOCABULARY,
         hidden_size=32,
         intermediate_size=48,
         num_hidden_layers=2,
         num_attention_heads=2,
         num_key_value_heads=1,
-        max_position_embeddings=256,
-        initializer_range=0.3,
-        tie_word_embeddings=True,
         pad_token_id=0,
         eos_token_id=1,
+        **(own | changed),
     )
-    base = Qwen2ForCausalLM(config)
-    lora = LoraConfig(r=2, lora_alpha=4, target_modules="all-linear", init_lora_weights=fresh, task_type="CAUSAL_LM")
+    return Qwen2ForCausalLM(config)
+
+
+def adapted(base: Any, adapters: Sequence[str], *, rank: int = 2, fresh: bool = True) -> Any:
+    """The base with these adapters; `fresh` ones begin as ordinary LoRA does, with no effect."""
+    lora = LoraConfig(
+        r=rank, lora_alpha=2 * rank, target_modules="all-linear", init_lora_weights=fresh, task_type="CAUSAL_LM"
+    )
     wrapped = get_peft_model(base, lora, adapter_name=adapters[0])
     for name in adapters[1:]:
         wrapped.add_adapter(name, lora)
     return wrapped
+
+
+def model(adapters: Sequence[str] = ("default",), *, fresh: bool = False, seed: int = 0) -> Any:
+    """A whole one, whose adapters have an effect unless they are `fresh`."""
+    return adapted(base(seed), adapters, fresh=fresh)
 
 
 def row(chance: random.Random, role: str, rollout: str, conversation: str, *, shortest: int = 1) -> Row:
