@@ -4,7 +4,7 @@
 
 The server runs in this process, the clients in another one; each asks its next question as soon as it has an answer,
 every other one as a stream. What the lags are is told in lag.py; they are taken from the first client's connection to
-the last one's end. As in `hira serve`, what is loaded before is left out of garbage collections.
+the last one's end. As in `hira serve`, garbage is collected as `short_pauses` says.
 """
 
 import argparse

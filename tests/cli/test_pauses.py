@@ -6,10 +6,12 @@ from hira.cli.pauses import short_pauses
 
 
 def test_what_is_loaded_is_left_out_of_collections_and_counted_again_afterwards() -> None:
-    before = gc.get_freeze_count()
+    before, often = gc.get_freeze_count(), gc.get_threshold()
     with short_pauses():
         assert gc.get_freeze_count() > before + 1000
+        assert gc.get_threshold()[2] > often[2]
     assert gc.get_freeze_count() == 0
+    assert gc.get_threshold() == often
 
 
 def test_garbage_of_the_meantime_is_still_collected() -> None:
