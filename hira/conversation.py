@@ -204,8 +204,12 @@ class Conversation:
             nonlocal made
             made = True
             began = time.monotonic()
-            call = policy.complete(bounded, self._watch())
-            if (seconds := self.team.budget.role_seconds(wanted.role, closing=wanted.closing)) is not None:
+            budget = self.team.budget
+            seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
+            whole = budget.remaining_seconds(last=wanted.last)
+            least = min((one for one in (seconds, whole) if one is not None), default=None)
+            call = policy.complete(replace(bounded, seconds=least), self._watch())
+            if seconds is not None:
                 call = self._in_roles_time(call, wanted.role, seconds)
             completion = await (self._in_time(call) if wanted.last else self.team.unless_stopped(call))
             return self._priced(completion, time.monotonic() - began)

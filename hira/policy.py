@@ -80,7 +80,8 @@ class Request:
     with `choose` "none" they are shown, because the history speaks of them, but none may be called;
     `continues` asks for the last message, the assistant's own, to be carried on rather than answered;
     `conversation` names the conversation, so that weights in training can append to its tokens. `tell` is told what a
-    person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again.
+    person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again,
+    `seconds` how long all may take (None: any number, any time).
     """
 
     messages: tuple[Message, ...]
@@ -93,6 +94,7 @@ class Request:
     choose: Choose = "auto"
     tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     left: int | None = field(default=None, compare=False, repr=False)
+    seconds: float | None = field(default=None, compare=False, repr=False)
 
 
 Finish = Literal["stop", "length", "calls", "filtered"]

@@ -1,5 +1,7 @@
 """Several models for one role: the next one speaks when the one before it is down."""
 
+import asyncio
+import time
 from dataclasses import dataclass, replace
 
 from hira.errors import ContextOverflow, EndpointError, MediaRefused, ToolsRefused
@@ -33,7 +35,8 @@ class Fallback:
     """Policies in order of preference, for one run: who has spoken up for another does so to the end of the run.
 
     Each reply of another than the first carries a note of why. `model` names them all, so that a run that is resumed
-    asks the same.
+    asks the same. Where the time is limited, one that others stand behind may take half of what is left: a model that
+    is silent would else use up what they need.
     """
 
     policies: tuple[Policy, ...]
@@ -48,9 +51,12 @@ class Fallback:
         while True:
             at = self._at
             policy = self.policies[at]
+            began = time.monotonic()
             try:
-                completion = await policy.complete(request, watch)
+                completion = await self._asked(at, request, watch)
             except EndpointError as error:
+                if request.seconds is not None:
+                    request = replace(request, seconds=max(0.0, request.seconds - (time.monotonic() - began)))
                 if at + 1 == len(self.policies) or not _down(error):
                     raise
                 if self._at == at:
@@ -60,6 +66,18 @@ class Fallback:
             else:
                 model = completion.model or policy.model
                 return replace(completion, model=model, notes=(*self._notes, *completion.notes))
+
+    async def _asked(self, at: int, request: Request, watch: Watch | None) -> Completion:
+        if request.seconds is None or at + 1 == len(self.policies):
+            return await self.policies[at].complete(request, watch)
+        share = request.seconds / 2
+        try:
+            async with asyncio.timeout(share) as limit:
+                return await self.policies[at].complete(replace(request, seconds=share), watch)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise EndpointError(f"no reply within {share:.3g} s, half of the time that was left") from None
 
     async def aclose(self) -> None:
         for policy in self.policies:

@@ -1,0 +1,99 @@
+"""An endpoint or a tool that goes silent: what is left before the reserve is all that a single call can take."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from hira import Hira, Settings, tool
+from hira.messages import ToolCall
+from hira.policy import Completion, Request
+from hira.testing.endpoint import Endpoint
+
+SECONDS = 4.0
+QUESTION = "How high is the tower of Alta?"
+ANSWERING = ("hira", "mars", "matpo", "direct", "rag", "search-o1", "react")
+
+
+def reply(request: Request) -> Completion:
+    """What answers any role."""
+    del request
+    return Completion(r"The tower of Alta is 31 metres high: \boxed{31 metres} <answer>31 metres</answer>")
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "alta.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
+    return tmp_path / "docs"
+
+
+async def ended(hira: Hira) -> tuple[str, str, float]:
+    """Status, answer and seconds of a run. What it waits for is never answered."""
+    await hira.opened()
+    run = hira.stream(QUESTION)
+    began = time.monotonic()
+    await run.work()
+    return run.answer.status, run.answer.text, time.monotonic() - began
+
+
+@pytest.mark.slow
+async def test_a_call_that_is_never_answered_leaves_each_workflow_the_time_for_its_answer(docs: Path) -> None:
+    async def one(workflow: str) -> tuple[str, str, float, int]:
+        with Endpoint(reply, faults=lambda number: "silent" if number == 1 else "") as endpoint:
+            settings = Settings(model="m", base_url=endpoint.base_url, docs=(docs,), journal=None, max_time=SECONDS)
+            async with Hira(workflow=workflow, settings=settings) as hira:
+                return *await ended(hira), len(endpoint.calls)
+
+    for workflow, (status, text, seconds, calls) in zip(
+        ANSWERING, await asyncio.gather(*map(one, ANSWERING)), strict=True
+    ):
+        assert (status, calls) == ("partial", 2), workflow
+        assert "31 metres" in text, workflow
+        assert 0.8 * SECONDS < seconds < 5 * SECONDS, workflow
+
+
+@pytest.mark.slow
+async def test_an_endpoint_that_stays_silent_ends_the_run_as_a_clear_partial_one(docs: Path) -> None:
+    with Endpoint(reply, faults=lambda _: "silent") as endpoint:
+        settings = Settings(model="m", base_url=endpoint.base_url, docs=(docs,), journal=None, max_time=SECONDS / 2)
+        async with Hira(settings=settings) as hira:
+            status, _, seconds = await ended(hira)
+    assert status == "partial"
+    assert seconds < 5 * SECONDS
+
+
+@pytest.mark.slow
+async def test_a_tool_that_never_comes_back_leaves_the_time_for_the_answer() -> None:
+    @tool
+    async def measure(name: str) -> str:
+        """Measure a tower."""
+        await asyncio.sleep(600)
+        return name
+
+    def calls_it(request: Request) -> Completion:
+        if any(message.role == "tool" for message in request.messages) or len(request.messages) > 2:
+            return reply(request)
+        return Completion("", calls=(ToolCall("c1", "measure", json.dumps({"name": "Alta"})),), finish="calls")
+
+    with Endpoint(calls_it) as endpoint:
+        settings = Settings(model="m", base_url=endpoint.base_url, journal=None, max_time=SECONDS, workflow="react")
+        async with Hira(settings=settings, tools=[measure]) as hira:
+            status, text, seconds = await ended(hira)
+    assert status == "partial"
+    assert "31 metres" in text
+    assert seconds < 5 * SECONDS
+
+
+@pytest.mark.slow
+async def test_a_silent_model_leaves_half_of_the_time_to_the_one_behind_it(docs: Path) -> None:
+    with Endpoint(reply, faults=lambda _: "silent") as silent, Endpoint(reply) as sound:
+        model = f"m@{silent.base_url}, m@{sound.base_url}"
+        settings = Settings(model=model, docs=(docs,), journal=None, max_time=SECONDS, workflow="direct")
+        async with Hira(settings=settings) as hira:
+            status, text, seconds = await ended(hira)
+    assert (status, len(silent.calls), len(sound.calls)) == ("insufficient_evidence", 1, 1)
+    assert "31 metres" in text
+    assert seconds < 5 * SECONDS
