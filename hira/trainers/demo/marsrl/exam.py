@@ -19,7 +19,7 @@ from hira.policy import Usage
 from hira.rewards.match import exact, said
 from hira.rewards.reward import Score
 from hira.team import Team
-from hira.trainers.demo.marsrl.world import Line, Task, solution, task_of
+from hira.trainers.demo.marsrl.world import Line, Task, report, solution, task_of
 from hira.trainers.seeding import seed_of
 from hira.trajectory import Rollout
 from hira.workflows.bound import Sizes
@@ -43,10 +43,11 @@ class Alone:
 
     async def run(self, question: str, team: Team) -> str:
         task, problem = task_of(question), steps.Problem(question)
-        right, wrong, report = sound(task), flawed(task), Review(correct=False, report=reported(flawed(task)))
+        right, wrong = sound(task), flawed(task)
+        flagged = Review(correct=False, report=report(right, wrong[-1].end))
         await _tried(steps.verify(problem, Solution(solution(wrong)), team, WRONG))
         await _tried(steps.verify(problem, Solution(solution(right)), team, RIGHT))
-        await _tried(steps.correct(problem, Solution(solution(wrong)), report, team, REPAIR))
+        await _tried(steps.correct(problem, Solution(solution(wrong)), flagged, team, REPAIR))
         return await self.workflow.run(question, team)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
@@ -112,19 +113,12 @@ def sound(task: Task) -> list[Line]:
 
 
 def flawed(task: Task) -> list[Line]:
-    """A solution with one error, from which all the rest follows: it counts on in place of back, or the other way."""
-    at = random.Random(seed_of(0, "flaw", task.question)).randrange(len(task.steps))  # noqa: S311 - the same each time
+    """A solution with one error, from which all the rest follows: it counts on in place of back, or the other way where
+    no step goes back."""
+    back = [at for at, step in enumerate(task.steps) if step.back]
+    at = random.Random(seed_of(0, "flaw", task.question)).choice(back or range(len(task.steps)))  # noqa: S311 - the same
     lines: list[Line] = []
     for place, step in enumerate(task.steps):
         begin = lines[-1].end if lines else task.start
         lines.append(Line(begin, step, (step.turned if place == at else step).after(begin)))
     return lines
-
-
-def reported(lines: list[Line]) -> str:
-    """A true report of a solution with an error."""
-    at = next(at for at, line in enumerate(lines) if not line.right)
-    wrong = lines[at]
-    found = Line(wrong.begin, wrong.step, wrong.step.after(wrong.begin))
-    told = [f"{line.text}, right." for line in lines[:at]]
-    return "\n".join([*told, f"{found.text}, not {wrong.end}.", "Verdict: incorrect"])

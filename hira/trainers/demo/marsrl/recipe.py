@@ -1,4 +1,11 @@
-"""`hira-train demo --recipe marsrl`."""
+"""`hira-train demo --recipe marsrl`: Solver, Verifier and Corrector learn to count the days of the week.
+
+Settings were chosen on seed 0. Expected, before the run, of a seed that nothing was chosen on, of held-out questions at
+temperature 1: the Solver's own solutions right from about 30 % to 70 % or more; wrong solutions made right by the
+Corrector from about 50 % to 75 % or more; verdicts on wrong and right solutions alike from between 50 and 70 % to at
+least ten points more; all together at least as often right as the Solver alone, in the end. Within 300 seconds of one
+processor.
+"""
 
 from hira.rewards.accuracy import ByWords
 from hira.rewards.match import exact
@@ -32,7 +39,7 @@ def exam() -> Reward:
 
 
 def asked(seed: int) -> list[Asked]:
-    """Questions that were asked in training by nobody."""
+    """Questions that were not asked in training."""
     return [Asked(("ask", one.question), f"known answer: {one.references[0]}") for one in held_out(seed)[:ASKED]]
 
 
@@ -52,7 +59,27 @@ MARSRL = DemoRecipe(
     examining=Alone(WORKFLOW),
     asked=asked,
     credit=masking(RECIPE.credit),
-    stages=Stages(search=False),
-    sizes=Sizes(lessons=1, learning=180, updates=20, questions=6, attempts=8, exam=2),
-    small=Sizes(lessons=1, learning=12, updates=2, questions=2, attempts=3, exam=1),
+    stages=Stages(strategy="balanced", search=False),
+    sizes=Sizes(lessons=2, learning=320, updates=20, questions=6, exam=2),
+    small=Sizes(lessons=1, learning=50, updates=2, questions=2, attempts=4, exam=1),
+    examined="held-out questions answered right by all roles together",
+    curves={
+        "Solver: right solutions": "solver/reward",
+        "Verifier1: true verdicts": "verifier1/reward",
+        "Corrector1: right solutions": "corrector1/reward",
+        "Verifier2: true verdicts": "verifier2/reward",
+        "Corrector2: right solutions": "corrector2/reward",
+    },
+    figures={
+        f"{part}, {told}": tuple(f"{name}/{one}" for one in names)
+        for name, told in (("sampled", "temperature 1"), ("greedy", "greedy"))
+        for part, names in (
+            ("Solver, its own solutions right", ("solver",)),
+            ("Verifier, wrong and right solutions alike", ("found", "accepted")),
+            ("Verifier, errors found", ("found",)),
+            ("Verifier, right solutions accepted", ("accepted",)),
+            ("Verifier, on the Solver's solutions as they come", ("natural",)),
+            ("Corrector, wrong solutions made right", ("repaired",)),
+        )
+    },
 )

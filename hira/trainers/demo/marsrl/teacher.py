@@ -1,35 +1,36 @@
-"""The teacher of the MarsRL demo: knows how the three roles write, and counts back badly.
+"""The teacher of the MarsRL demo: knows how the three roles write, and would rather not count.
 
-Its lessons teach a model the form of solutions, reports and corrections, and its faults with it. What reinforcement
-has to find out is which of its ways lead to right answers and true verdicts.
+Its lessons teach a model both of its ways, the step by step one and the short one. What reinforcement has to find out
+is which of them leads to right answers and true verdicts.
 """
 
 import random
 from dataclasses import dataclass
 
+from hira.dialects.answer import final
 from hira.policies.offline.conversation import Asked, read
 from hira.policy import Completion, Request, Watch, cut_at_stop
-from hira.trainers.demo.marsrl.world import WEEK, Line, Step, lines_of, solution, task_of
+from hira.trainers.demo.marsrl.world import WEEK, Line, Step, boxed, lines_of, report, solution, task_of
 
-CORRECT, INCORRECT = "Verdict: correct", "Verdict: incorrect"
+GLANCED = {True: "Nothing seems to be wrong.\nVerdict: correct", False: "Something seems wrong.\nVerdict: incorrect"}
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
     """How often the teacher does each thing wrong, where it could.
 
-    turned     the Solver counts on where it should count back
-    unsure     the Verifier and the Corrector do
-    slips      any of them comes to any other day
-    lenient    the Verifier calls a line right that it has just found to be wrong
-    patched    the Corrector corrects one line and leaves all that follows from it as it was
+    hasty      the Solver writes down any day, without a step
+    glancing   the Verifier gives a verdict by chance, without counting
+    patching   the Corrector writes down any other day, without a step
+    turned     who counts goes on where it should go back
+    slips      who counts comes to any day
     """
 
-    turned: float = 0.5
-    unsure: float = 0.2
+    hasty: float = 0.65
+    glancing: float = 0.45
+    patching: float = 0.55
+    turned: float = 0.08
     slips: float = 0.02
-    lenient: float = 0.4
-    patched: float = 0.5
 
 
 CARELESS = Faults()
@@ -54,42 +55,34 @@ class Teacher:
         """There is nothing to let go of."""
 
     def solver(self, seen: Asked) -> str:
-        task = task_of(seen.value("question"))
-        return solution(self._gone(task.start, task.steps, self.faults.turned))
+        if self._fails(self.faults.hasty):
+            return boxed(self.chance.choice(WEEK))
+        return solution(self._counted(seen))
 
     def verifier(self, seen: Asked) -> str:
-        told = []
-        for line in lines_of(seen.value("solution")):
-            own = Line(line.begin, line.step, self._after(line.begin, line.step, self.faults.unsure))
-            if own.end == line.end or self._fails(self.faults.lenient):
-                told.append(f"{own.text}, right.")
-            else:
-                return "\n".join([*told, f"{own.text}, not {line.end}.", INCORRECT])
-        return "\n".join([*told, CORRECT])
+        if self._fails(self.faults.glancing):
+            return GLANCED[self._fails(0.5)]
+        return report(self._counted(seen), final(seen.value("solution")))
 
     def corrector(self, seen: Asked) -> str:
-        """What the report found, up to its error, and from there on anew."""
-        task, old = task_of(seen.value("question")), lines_of(seen.value("solution"))
-        known = lines_of(seen.value("report"))
-        left = task.steps[len(known) :]
-        day = known[-1].end if known else task.start
-        if not self._fails(self.faults.patched) or len(old) != len(task.steps):
-            return solution([*known, *self._gone(day, left, self.faults.unsure)])
-        kept = [line.end for line in old[len(known) :]]
-        begins = [day, *kept]
-        return solution([*known, *(Line(begins[at], step, kept[at]) for at, step in enumerate(left))])
+        """What the report counted or, if it did not, counted anew."""
+        if self._fails(self.faults.patching):
+            written = final(seen.value("solution"))
+            return boxed(self.chance.choice([day for day in WEEK if day != written]))
+        return solution(lines_of(seen.value("report")) or self._counted(seen))
 
-    def _gone(self, day: str, steps: tuple[Step, ...], turned: float) -> list[Line]:
+    def _counted(self, seen: Asked) -> list[Line]:
+        task = task_of(seen.value("question"))
         lines: list[Line] = []
-        for step in steps:
-            lines.append(Line(day, step, self._after(day, step, turned)))
-            day = lines[-1].end
+        for step in task.steps:
+            begin = lines[-1].end if lines else task.start
+            lines.append(Line(begin, step, self._after(begin, step)))
         return lines
 
-    def _after(self, day: str, step: Step, turned: float) -> str:
+    def _after(self, day: str, step: Step) -> str:
         if self._fails(self.faults.slips):
             return self.chance.choice(WEEK)
-        return (step.turned if step.back and self._fails(turned) else step).after(day)
+        return (step.turned if step.back and self._fails(self.faults.turned) else step).after(day)
 
     def _fails(self, often: float) -> bool:
         return self.chance.random() < often

@@ -84,9 +84,19 @@ def lines_of(text: str) -> list[Line]:
     return [Line(begin, Step(int(number), way == "back"), end) for begin, number, way, end in _LINE.findall(text)]
 
 
+def boxed(day: str) -> str:
+    return f"\\boxed{{{day}}}"
+
+
 def solution(lines: Sequence[Line]) -> str:
-    last = lines[-1].end if lines else WEEK[0]
-    return "\n".join([*(line.text for line in lines), f"\\boxed{{{last}}}"])
+    return "\n".join([*(line.text for line in lines), boxed(lines[-1].end)])
+
+
+def report(lines: Sequence[Line], written: str) -> str:
+    """What was counted, held against the day that is written in the solution."""
+    own = lines[-1].end
+    told = f"It has to end with\n{boxed(own)}, {'as it does' if own == written else 'and does not'}."
+    return "\n".join([*(line.text for line in lines), told, f"Verdict: {'correct' if own == written else 'incorrect'}"])
 
 
 def problems(seed: int, *, held_out: bool) -> list[Problem]:
