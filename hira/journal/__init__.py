@@ -20,7 +20,7 @@ from typing import Any
 from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
 from hira.journal.pending import Statement
-from hira.journal.store import BEAT, Writer, connected, made, migrate, take_in
+from hira.journal.store import BEAT, PATIENCE, Writer, connected, made, migrate, take_in
 from hira.journal.values import storable, unpacked
 
 _CACHED = """
@@ -99,9 +99,12 @@ class Entry:
 
 
 class Journal:
-    """The file at `path`, made when it is missing and brought to today's form when it is older."""
+    """The file at `path`, made when it is missing and brought to today's form when it is older.
 
-    def __init__(self, path: Path) -> None:
+    `patience` is how long its writer waits for a file that somebody else holds before it tries again, in seconds.
+    """
+
+    def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path
         try:
             made(path)
@@ -115,7 +118,7 @@ class Journal:
                 fix="make room there if it is full, or name another file with --journal",
             ) from None
         self._reading = threading.Lock()
-        self._writer = Writer(path)
+        self._writer = Writer(path, patience)
 
     def begin(
         self,

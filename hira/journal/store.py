@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
 GATHERED = 0.5
 """Seconds for which what is written is gathered for one commit, unless somebody waits for it."""
+
+PATIENCE = 30.0
+"""Seconds for which a database that somebody else holds is waited for, each time."""
 
 VERSION = 2
 TABLES = """
@@ -74,13 +77,16 @@ TOGETHER = (32, 16, 8, 4, 2, 1)
 
 class Writer:
     """The thread that writes. What it is given is safe at once, in a file of records that wait, and is moved into the
-    database a moment later, all that came meanwhile in one commit. A failure is kept in `trouble` and ends recording.
+    database a moment later, all that came meanwhile in one commit. A failure is kept in `trouble` and ends recording;
+    while somebody else holds the database for longer than the `patience`, in seconds, what came waits in its file.
 
     `alive` are the runs under way here; the thread gives signs of life for them.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self._path = path
+        self._patience = patience
+        self._late: list[Statement] = []
         self._lock = threading.Lock()
         self._pending: Pending | None = None
         self._batch: list[Statement] = []
@@ -160,8 +166,9 @@ class Writer:
                 self._commit(connection, batch)
             for tell in settled:
                 tell()
+            over = over and (self._failed or bool(self._late) or not self._batch)
         if self._pending:
-            self._pending.close(keep=self._failed)
+            self._pending.close(keep=self._failed or bool(self._late))
         if connection:
             connection.close()
 
@@ -169,15 +176,20 @@ class Writer:
         with self._lock:
             self._wake.clear()
             self._hurry.clear()
-            batch, self._batch = self._batch, []
             settled, self._settled = self._settled, []
+            if self._late:  # what came since waits in the other file
+                batch, self._late = self._late, []
+                if self._batch:
+                    self._wake.set()
+                return batch, settled, self._over
+            batch, self._batch = self._batch, []
             if self._pending and not self._failed:
                 self._pending.turn()
             return batch, settled, self._over
 
     def _connected(self) -> sqlite3.Connection | None:
         try:
-            return connected(self._path)
+            return connected(self._path, self._patience)
         except (OSError, sqlite3.Error) as error:
             self._failed, self.trouble = True, f"the journal {self._path} cannot be written: {error}"
             return None
@@ -188,6 +200,12 @@ class Writer:
                 do(connection, statements)
             if self._pending:
                 self._pending.empty()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                self._failed, self.trouble = True, f"the journal {self._path} can no longer be written: {error}"
+                return
+            self._late = list(statements)
+            self._wake.set()
         except Exception as error:  # noqa: BLE001 - if this thread ended, every call would wait for ever
             self._failed, self.trouble = True, f"the journal {self._path} can no longer be written: {error}"
 
@@ -247,15 +265,24 @@ def take_in(path: Path) -> None:
             connection.commit()
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
+def connected(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=patience, check_same_thread=False)
     connection.row_factory = sqlite3.Row
-    if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
+    if not _ahead(connection):
         connection.execute("pragma page_size = 8192")  # of a new file: most calls fit into a page
-        connection.execute("pragma journal_mode = wal")
+        # a network's file system may have no memory that processes share, which writing ahead needs: the file is then
+        # kept in the older mode, as it is for a moment where another process is just changing it
+        with suppress(sqlite3.OperationalError):
+            connection.execute("pragma journal_mode = wal")
     # what is committed survives the end of the process; only a power failure may take the last moments with it
-    connection.execute("pragma synchronous = normal")
+    connection.execute(f"pragma synchronous = {'normal' if _ahead(connection) else 'full'}")
     return connection
+
+
+def _ahead(connection: sqlite3.Connection) -> bool:
+    """Whether the file is in write-ahead mode."""
+    (mode,) = connection.execute("pragma journal_mode").fetchone()
+    return bool(mode == "wal")
 
 
 def made(path: Path) -> None:

@@ -196,6 +196,36 @@ async def test_what_the_database_would_not_take_is_taken_in_by_the_next_reader(t
     assert [one.name for one in tmp_path.iterdir()] == ["journal.sqlite"]
 
 
+@pytest.mark.parametrize("closes", [True, False])
+async def test_a_database_that_somebody_else_holds_for_long_ends_no_record(tmp_path: Path, closes: bool) -> None:
+    """Such as one that gives the room of deleted runs back. What is recorded meanwhile is in the file beside it."""
+    journal = Journal(tmp_path / "journal.sqlite", patience=0.01)
+    log = begun(journal)
+    await log.settle()
+    holding = sqlite3.connect(journal.path, isolation_level=None)
+    holding.execute("begin exclusive")
+
+    async def make() -> str:
+        return "brought"
+
+    for at in range(6):
+        await log.call(Asked("tool", "c", f"d{at}", "t", dict), make, str, str)
+        await log.settle()  # another time that the writer finds the database held
+    log.end("answered", "a", "")
+    assert log.trouble == ""
+    if closes:
+        journal.close()
+    holding.execute("rollback")
+    holding.close()
+    if not closes:
+        await log.settle()
+        journal.close()
+    other = Journal(tmp_path / "journal.sqlite")
+    assert (other.entry("r1").status, len(other.calls("r1"))) == ("answered", 6)
+    other.close()
+    assert leftovers(journal) == []
+
+
 async def test_what_a_newer_hira_left_behind_is_not_misread(journal: Journal) -> None:
     beside = journal.path.with_name(f"{journal.path.name}-pending-1-00000000-0")
     beside.write_bytes(framed([("something new", ("r1",))], 1))
@@ -237,6 +267,36 @@ async def work():
     sys.exit("".join(troubles) or None)
 asyncio.run(work())
 """
+
+
+WITHOUT_SHARED_MEMORY = """
+import _sqlite3, ctypes
+library = ctypes.CDLL(_sqlite3.__file__)
+try:
+    library.sqlite3_vfs_find.restype = ctypes.c_void_p
+except AttributeError:
+    sys.exit("no such library")
+# locks as files, no shared memory: what a network's file system may come to
+library.sqlite3_vfs_register(ctypes.c_void_p(library.sqlite3_vfs_find(b"unix-dotfile")), 1)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the way to another file system is one of Unix")
+def test_where_files_cannot_be_written_ahead_several_processes_record_in_the_older_mode(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    program = WRITES_RUNS.replace("asyncio.run(", f"{WITHOUT_SHARED_MEMORY}\nasyncio.run(")
+    command = [sys.executable, "-c", program.replace("range(16)", "range(4)"), str(path)]
+    running = [subprocess.Popen([*command, str(at)], stderr=subprocess.PIPE, text=True) for at in range(2)]
+    told = [(one.communicate(timeout=120)[1], one.returncode) for one in running]
+    if "no such library" in told[0][0]:
+        pytest.skip("Python's SQLite is no library of its own here")
+    assert told == [("", 0)] * 2
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("pragma journal_mode").fetchone() == ("delete",)
+    journal = Journal(path)
+    assert {entry.id for entry in journal.runs(100)} == {f"{at}-{number}" for at in range(2) for number in range(4)}
+    assert all(len(journal.calls(entry.id)) == 10 for entry in journal.runs(100))
+    journal.close()
 
 
 def test_64_runs_of_several_processes_write_into_one_new_file_at_once(tmp_path: Path) -> None:
