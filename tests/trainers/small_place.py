@@ -25,6 +25,7 @@ from hira.trainers.sft import Lessons, Teaching
 
 RIVERS = {"Arnby": "Vell", "Birkholm": "Lorn", "Calden": "Tarn", "Dunmore": "Ruhl"}
 WINDOW = 1024
+UNSURE = 0.8
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -163,4 +164,6 @@ def _learned(tokenizer: Any, folder: Path) -> Any:
     rows = read_lessons(folder / "conversations.jsonl", Template(tokenizer)).rows
     lessons = Lessons(steps=100, batch=4, learning_rate=0.01, matrices=0.04, save_every=0)
     Teaching(base, tokenizer, rows, lessons, folder / "taught").train()
+    with torch.no_grad():
+        base.model.norm.weight.mul_(UNSURE)  # it knows the same, and says it less surely: rollouts differ
     return base

@@ -35,8 +35,13 @@ def parser(version: str) -> Parser:
     )
     _configured(grpo)
     _going_on(grpo)
-    grpo.add_argument("--processes", type=int, metavar="N", help="on so many GPUs, started by accelerate")
-    grpo.add_argument("--across", default="ddp", choices=("ddp", "zero2", "fsdp"), help="how they share the work (ddp)")
+    grpo.add_argument("--processes", type=int, metavar="N", help="on so many GPUs, or without any on this CPU")
+    grpo.add_argument(
+        "--across",
+        default="ddp",
+        choices=("ddp", "zero2", "fsdp"),
+        help="how they share the work (ddp); fsdp is refused",
+    )
     _eval(commands.add_parser("eval", help="score what a run trained", description="Ask questions with what was "
                               "trained, as hira eval does; further flags are those of hira eval."))  # fmt: skip
     curate_flags.add(commands)

@@ -1,4 +1,5 @@
-"""Configurations of accelerate for several GPUs on one machine: `ddp`, `zero2` (DeepSpeed), `fsdp`."""
+"""Configurations of accelerate for several GPUs on one machine: `ddp`, `zero2` (DeepSpeed), and `fsdp`, with which no
+rollouts can be made."""
 
 from pathlib import Path
 
