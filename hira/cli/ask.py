@@ -17,7 +17,7 @@ from hira.casting import Crew, present
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
-from hira.cli.parser import flags
+from hira.cli.parser import check_options, flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
 from hira.connecting import OFFLINE
@@ -50,6 +50,7 @@ class Stoppable(Protocol):
 
 def ask(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(flags(args), shell.environ, shell.folder, shell.home)
+    check_options(args.set, [settings.workflow])
     if args.batch:
         if args.approve:
             raise UsageError("--approve asks about one question's subtasks, and --batch asks many", fix="leave one out")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hira.casting import present
 from hira.cli import INTERRUPTED, OK, code_of
 from hira.cli.ask import CODES, announced, interruptible
-from hira.cli.parser import flags
+from hira.cli.parser import check_options, flags
 from hira.cli.shell import Shell
 from hira.compare import Compared, comparison
 from hira.errors import UsageError
@@ -31,6 +31,7 @@ def compare(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("the question is empty", fix='hira compare "question" --workflow hira,react,rag')
     given = flags(args)
     names = list(dict.fromkeys(name.strip() for name in given.pop("workflow").split(",") if name.strip()))
+    check_options(args.set, names)
     settings = load(given, shell.environ, shell.folder, shell.home)
     compared = asyncio.run(_compared(settings, names, question, args, shell))
     if compared is None:

@@ -15,6 +15,7 @@ def add(commands: Any, groups: Sequence[Adds]) -> None:
         "compare",
         help="put a question to several workflows, side by side",
         description="Put a question to several workflows at once, with the same models and tools.",
+        hints={"--workflow": "name some: --workflow hira,mars,rag"},
     )
     compare.add_argument("question", help="the question; - reads it from standard input")
     for one in groups:

@@ -23,6 +23,7 @@ def add(commands: Any, model: Any, limits: Any) -> None:
         "eval",
         help="ask many questions in several ways, score the answers, and report",
         description="Evaluate: `hira eval DATA` asks every question of DATA with every workflow and model.",
+        hints={"WHAT": "hira eval mini asks the questions that come with hira, hira eval FILE.jsonl yours"},
     )
     what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
     run = what.add_parser("run", help="ask and score (`hira eval DATA` is short for it)")

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -13,18 +13,55 @@ ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
 
 
 class Parser(argparse.ArgumentParser):
-    def __init__(self, **named: Any) -> None:
+    """`hints` say what to do about an argument by its name, one that is missing or one that this command has not."""
+
+    def __init__(self, *, hints: Mapping[str, str] | None = None, **named: Any) -> None:
         super().__init__(allow_abbrev=False, **named)
+        self.hints = dict(hints or {})
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, fix=self._fix(message))
 
-    def _fix(self, message: str) -> str:
-        """The nearest flag, command or value to what was written; else where help is."""
-        if unknown := re.search(r"unrecognized arguments: (--?[\w-]+)", message):
-            return _near(unknown[1], self.flags()) or f"{self.prog} --help lists the flags"
-        if message.startswith("unrecognized arguments: "):
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The arguments, those that nobody takes told by the command that was to take them."""
+        known, left = self.parse_known_args(args, namespace)
+        if left:
+            fix = self.meant(known).about(left, self.commands().values())
+            raise UsageError(f"unrecognized arguments: {' '.join(left)}", fix=fix)
+        return known
+
+    def meant(self, known: argparse.Namespace) -> "Parser":
+        """The parser of the command that was named, or of the command below it."""
+        for name in (getattr(known, "command", None), getattr(known, "what", None)):
+            if name in self.commands():
+                return self.commands()[str(name)].meant(known)
+        return self
+
+    def about(self, left: Sequence[str], commands: "Iterable[Parser]") -> str:
+        """What to do about arguments that this command does not take, and perhaps another of the commands does."""
+        flag = next((one.partition("=")[0] for one in left if one.startswith("-")), "")
+        if not flag:
             return "put the question in quotes, and repeat the flag for each path: --docs A --docs B"
+        if flag in self.hints:
+            return self.hints[flag]
+        if others := [parser.prog for parser in commands if flag in parser.flags()]:
+            return f"{flag} is for {', '.join(others[:3])}; {self.prog} --help lists its own flags"
+        return _near(flag, self.flags()) or f"{self.prog} --help lists the flags"
+
+    def commands(self) -> "dict[str, Parser]":
+        """The parsers of the commands below this one, by their names."""
+        found: dict[str, Parser] = {}
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no public name for it
+                found |= action.choices
+        return found
+
+    def _fix(self, message: str) -> str:
+        """The nearest command or value to what was written; else where help is."""
+        if missing := re.search(r"arguments are required: ([\w-]+)", message):
+            return self.hints.get(missing[1], f"{self.prog} --help tells how it is used")
+        if number := re.search(r"argument (\S+): invalid (int|float) value", message):
+            return f"write a {'whole ' * (number[2] == 'int')}number behind {number[1]}"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
             if self.prog == "hira" and not _near(choice[1], known):
@@ -34,11 +71,8 @@ class Parser(argparse.ArgumentParser):
 
     def flags(self) -> list[str]:
         """All flags of this parser and of its commands."""
-        found = [flag for action in self._actions for flag in action.option_strings]
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no public name for it
-                found += [flag for parser in action.choices.values() for flag in parser.flags()]
-        return found
+        own = [flag for action in self._actions for flag in action.option_strings]
+        return own + [flag for parser in self.commands().values() for flag in parser.flags()]
 
 
 def _near(name: str, known: Iterable[str]) -> str:
@@ -52,6 +86,7 @@ def parser(version: str) -> Parser:
         description="Ask hard questions of any model; get answers bound to evidence.",
         epilog="exit codes: 0 answered, 1 a fault in hira, 2 usage or configuration, 3 endpoint or key, "
         "4 not enough evidence, 5 partial (a budget ended it), 130 interrupted",
+        hints={"COMMAND": 'hira ask "question" asks; hira --help lists the commands'},
     )
     main.add_argument("--version", action="version", version=f"hira {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -83,12 +118,24 @@ def parser(version: str) -> Parser:
     doctor.add_argument("--probe", action="store_true", help="learn what the endpoint can do by a few tiny requests")
     doctor.add_argument("--debug", action="store_true", help="show tracebacks")
     _mcp(commands.add_parser("mcp", help="serve hira as an MCP server", description="Serve the tool `ask` over MCP."))
-    _runs(commands.add_parser("runs", help="list recorded runs, export or delete them", description="List runs."))
+    _runs(
+        commands.add_parser(
+            "runs",
+            help="list recorded runs, export or delete them",
+            description="List recorded runs, the newest first; `hira runs export` and `hira runs delete` do more.",
+        )
+    )
     _recorded(commands)
     compare_flags.add(commands, (_model, _sources, _limits, _record))
     eval_flags.add(commands, _model, _limits)
     _serve(
-        commands.add_parser("serve", help="an OpenAI-compatible endpoint, and a page to watch", description="Serve.")
+        commands.add_parser(
+            "serve",
+            help="an OpenAI-compatible endpoint, and a page to watch",
+            description="Serve an OpenAI-compatible endpoint at /v1, where each workflow is a model, and a page at / "
+            "on which runs can be begun and watched.",
+            hints={"--workflow": "each workflow is a model of the server: a client, or the page, names it"},
+        )
     )
     report_flags.add(commands, _model, (_sources, _limits, _record))
     setup_flags.add(commands)
@@ -100,7 +147,7 @@ def _runs(command: Parser) -> None:
     command.add_argument("--limit", type=int, default=20, metavar="N", help="how many, newest first (20)")
     command.add_argument("--json", action="store_true", help="one JSON array on stdout")
     command.add_argument("--debug", action="store_true", help="show tracebacks")
-    what = command.add_subparsers(dest="what", metavar="")
+    what = command.add_subparsers(dest="what", metavar="WHAT", title="what else")
     export = what.add_parser("export", help="write conversations as JSON lines, for training")
     export.add_argument(
         "runs", nargs="*", metavar="RUN", help="run, or the beginning of its id; all that ended if none"
@@ -275,6 +322,18 @@ def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
             raise UsageError(f"--set {text!r} names no option", fix="write --set mars.turns=5")
         options.setdefault(named[1], {})[named[2]] = named[3]
     return options
+
+
+def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
+    """Raise `UsageError` for an option of --set whose workflow is none of these."""
+    used = list(workflows)
+    for name in _options(texts):
+        if name not in used:
+            told = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
+            from hira.workflows import WORKFLOWS  # only here: `hira --help` does without them
+
+            known = f"add --workflow {name}, or leave the option out" if name in WORKFLOWS else ""
+            raise UsageError(told, fix=known or _near(name, [*used, *WORKFLOWS]) or "leave the option out")
 
 
 def _role(text: str) -> tuple[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from hira.casting import present
 from hira.cli import output
 from hira.cli.ask import answered
 from hira.cli.dry_run import dry_run
-from hira.cli.parser import flags
+from hira.cli.parser import check_options, flags
 from hira.cli.report_page import as_html, as_markdown
 from hira.cli.shell import Shell, visible
 from hira.errors import UsageError
@@ -25,6 +25,7 @@ DEFAULT = "mams"
 def report(args: argparse.Namespace, shell: Shell) -> int:
     """Write the report. Its workflow is MaMs whatever the settings name for questions."""
     settings = load({"workflow": DEFAULT, **flags(args)}, shell.environ, shell.folder, shell.home)
+    check_options(args.set, [settings.workflow])
     topic = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
     if not topic:
         raise UsageError("the topic is empty", fix='hira report "topic", or hira report - to read it from stdin')

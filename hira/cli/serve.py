@@ -11,19 +11,17 @@ from hira.cli.parser import flags
 from hira.cli.pauses import short_pauses
 from hira.cli.shell import Shell
 from hira.errors import UsageError
-from hira.settings import KeySettings, load
+from hira.settings import KeySettings, Settings, load
 
-HOST, PORT = "127.0.0.1", 8811
+HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
 
 def serve(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(flags(args), shell.environ, shell.folder, shell.home)
-    if args.serve_key:
-        keys = {**settings.keys, "--api-key": KeySettings.model_validate({"key": args.serve_key})}
-        settings = settings.changed({"keys": keys}, "--api-key")
-    if empty := [name for name, own in settings.keys.items() if not own.key.get_secret_value()]:
-        raise UsageError(f"the key {empty[0]!r} is empty", fix=f"write [keys.{empty[0]}] key = … in hira.toml")
-    host = args.host or HOST
+    settings = _keyed(settings, args.serve_key)
+    host, port = args.host or HOST, PORT if args.port is None else args.port
+    if not 0 <= port <= MOST:
+        raise UsageError(f"there is no port {port}", fix=f"name one up to {MOST}; 0 is a free one")
     if not is_loopback(host) and not settings.keys:
         what = f"{host} can be reached from other machines, and no key protects it"
         raise UsageError(what, fix="give one with --api-key, or serve on 127.0.0.1, the default")
@@ -35,7 +33,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     except ImportError:
         fix = "pip install 'hira[serve]'"
         raise UsageError("hira serve needs starlette and uvicorn, which are not installed", fix=fix) from None
-    listening = _listening(host, PORT if args.port is None else args.port)
+    listening = _listening(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
 
     async def served() -> None:
@@ -56,6 +54,18 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     except KeyboardInterrupt:
         shell.remark("stopped")
     return OK
+
+
+def _keyed(settings: Settings, key: str | None) -> Settings:
+    """The settings with the key of --api-key among those that are asked for. Raises `UsageError` for an empty one."""
+    if key is not None:
+        if not key.strip():
+            raise UsageError("--api-key is empty", fix="give a long random text; is a variable of the shell unset?")
+        keys = {**settings.keys, "--api-key": KeySettings.model_validate({"key": key})}
+        settings = settings.changed({"keys": keys}, "--api-key")
+    if empty := [name for name, own in settings.keys.items() if not own.key.get_secret_value()]:
+        raise UsageError(f"the key {empty[0]!r} is empty", fix=f"write [keys.{empty[0]}] key = … in hira.toml")
+    return settings
 
 
 def is_loopback(host: str) -> bool:

@@ -75,7 +75,8 @@ def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise UsageError(f"no valid JSON: {error}", where=f"in line {number} of {path}") from None
+            where = f"in line {number} of {path}"
+            raise UsageError(f"no valid JSON: {error}", where=where, fix="correct the line") from None
         if not isinstance(row, dict):
             raise UsageError("no JSON object", where=f"in line {number} of {path}", fix='write {"question": "…"}')
         yield row

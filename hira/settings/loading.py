@@ -99,6 +99,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
     says = first["msg"].lower().removeprefix("value error, ")
     fix = did_you_mean(str(error.errors()[0]["input"]), _choices(path)) if first["type"] == "literal_error" else ""
+    fix = fix or "docs/configuration.md tells what it takes"
     return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
 
 

@@ -216,10 +216,28 @@ def test_a_dry_run_tells_the_most_it_could_take_and_calls_nothing(place: Place, 
         (["ask", "x", "--output", "none/a.md"], "there is no folder", "make it"),
         (["ask", "x", "--max-subtasks", "0"], "max_subtasks: input should be greater than", ""),
         (["ask", ""], "the question is empty", "stdin"),
+        (["ask", "x", "--max-tokens", "many"], "invalid int value: 'many'", "write a whole number behind --max-tokens"),
+        (["ask", "x", "--max-time", "long"], "invalid float value: 'long'", "write a number behind --max-time"),
+        (["ask", "x", "--max-time", "-3"], "max_time: input should be greater than 0", "docs/configuration.md"),
+        (["ask", "x", "--set", "mars.max_turns=5"], "the workflow is 'hira'", "add --workflow mars"),
+        (["ask", "x", "--set", "hria.max_subtasks=5"], "names an option of 'hria'", "did you mean hira?"),
+        (["report", "x", "--set", "mars.max_turns=5"], "the workflow is 'mams'", "leave the option out"),
+        (["ask", "x", "--host", "::1"], "unrecognized arguments: --host", "--host is for hira serve"),
+        (["ask", "x", "--model", "hf:./nowhere"], "there is no folder './nowhere'", "config.json"),
+        ([], "required: COMMAND", 'hira ask "question"'),
+        (["eval"], "required: WHAT", "hira eval mini"),
+        (["eval", "broken.jsonl"], "no valid JSON", "correct the line"),
+        (["compare", "x"], "required: --workflow", "--workflow hira,mars,rag"),
+        (["runs", "delete", "--oldr=3"], "unrecognized arguments: --oldr=3", "did you mean --older?"),
+        (["serve", "--workflow", "hira"], "unrecognized arguments: --workflow", "each workflow is a model"),
+        (["serve", "--api-key", ""], "--api-key is empty", "long random text"),
+        (["serve", "--port", "99999"], "there is no port 99999", "up to 65535"),
+        (["serve", "--host", "0.0.0.0"], "no key protects it", "--api-key"),
     ],
 )
 def test_a_mistake_ends_with_2_and_at_most_three_lines(place: Place, argv: list[str], what: str, fix: str) -> None:
     (place.folder / "empty").mkdir()
+    (place.folder / "broken.jsonl").write_text('{"question":\n', encoding="utf-8")
     said = place.hira(*argv, HIRA_MODEL="offline")
     assert (said.code, said.out) == (2, "")
     assert what in said.err

@@ -153,7 +153,7 @@ def test_every_line_beside_events_is_an_event(hira: Hira, docs: Path) -> None:
         "at": 0.0,
         "what": "unrecognized arguments: --zzzzzzzz",
         "where": "",
-        "fix": "hira --help lists the flags",
+        "fix": "hira ask --help lists the flags",
     }
 
 

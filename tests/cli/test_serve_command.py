@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -25,3 +26,13 @@ def test_the_address_that_it_tells_is_one_by_which_it_answers(tmp_path: Path, ho
             assert elsewhere.status_code == 403
         finally:
             server.terminate()
+
+
+def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [sys.executable, "-m", "hira", "serve", "--port", str(taken.getsockname()[1]), "--model", "offline"]
+        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
+    assert done.returncode == 2
+    assert "cannot be used" in done.stderr
+    assert "choose another with --port" in done.stderr

@@ -73,10 +73,15 @@ def shape_of(name: str, folder: Path) -> Shape:
         return Shape.read(place)
     try:
         from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
     except ImportError:
         found = None
     else:
-        found = try_to_load_from_cache(name, "config.json")
+        try:
+            found = try_to_load_from_cache(name, "config.json")
+        except HFValidationError:
+            fix = "name a folder with config.json, or a model of the Hub: model.name=OWNER/NAME"
+            raise UsageError(f"there is no folder {name!r}", fix=fix) from None
     if isinstance(found, str):
         return Shape.read(Path(found).parent)
     raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")

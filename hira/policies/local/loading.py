@@ -17,6 +17,7 @@ from hira.policies.local.template import Template
 from hira.policy import Completion, Policy, Request, Watch
 
 _INSTALL = "pip install 'hira[train]'"
+_WHERE = "name a folder with config.json, tokenizer and weights, or a model of the Hub that can be reached"
 _BASES: "WeakValueDictionary[tuple[str, str], Base]" = WeakValueDictionary()
 _OPENING = Lock()
 
@@ -89,6 +90,8 @@ def _resolved(name: str, adapter: str) -> tuple[str, str, str]:
     name, adapter = (str(Path(one).expanduser()) if one.startswith("~") else one for one in (name, adapter))
     if not name:
         raise UsageError("hf: names no model", fix="write hf:FOLDER, or hf:OWNER/NAME for one of the Hub")
+    if name.startswith((".", "/")) and not Path(name).is_dir():
+        raise UsageError(f"there is no folder {name!r}", fix=_WHERE)
     config = Path(name, "adapter_config.json")
     if config.is_file() and not Path(name, "config.json").exists():
         adapter, name = adapter or name, _base_of(config)
@@ -144,5 +147,4 @@ def _tried(name: str, read: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         said = str(error).strip().partition("\n")[0] or type(error).__name__
-        fix = "name a folder with config.json, tokenizer and weights, or a model of the Hub that can be reached"
-        raise UsageError(f"{name!r} cannot be loaded: {said}", fix=fix) from error
+        raise UsageError(f"{name!r} cannot be loaded: {said}", fix=_WHERE) from error
