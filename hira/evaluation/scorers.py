@@ -7,22 +7,26 @@ from typing import Any
 from hira.answer import Answer
 from hira.casting import budget_of, cast_of
 from hira.chosen import JUDGE
-from hira.connecting import connected
-from hira.errors import UsageError
+from hira.connecting import connected, placed_for
+from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import admitted, exact_match, match, numeric
 from hira.evaluation.record import Score
 from hira.evaluation.reports import fact_of, race_of, rubric_of
 from hira.evaluation.run import Scorer
+from hira.policies import IN_PROCESS, OPENAI_URL
+from hira.policies.fallback import names_of
+from hira.redaction import without_userinfo
 from hira.rewards.answer_judge import JUDGES
 from hira.rewards.match import said
-from hira.settings import RoleSettings, Settings, did_you_mean
+from hira.settings import LITELLM, RoleSettings, Settings, did_you_mean
 from hira.team import Team
 from hira.trajectory import Rollout
 
 BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": numeric}
 """Scorers that need no model."""
 REPORTS: Mapping[str, Callable[[Team], Scorer]] = {"race": race_of, "rubric": rubric_of}
+REFUSED = 401
 METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
 
 
@@ -30,7 +34,8 @@ METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
 async def scorer_of(metric: str, settings: Settings, judge: str | None) -> AsyncIterator[Scorer]:
     """The scorer of a metric; `judge` names the model that judges, by default the one that answers.
 
-    Raises `UsageError` for a metric that is not known, for a judge where none is asked, and for `offline` as one.
+    Raises `UsageError` for a metric that is not known, for a judge where none is asked, and for `offline` as one;
+    `EndpointError` for a judge that cannot be asked, before there is anything to judge.
     """
     if metric not in METRICS:
         raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(metric, METRICS))
@@ -66,10 +71,32 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[Team]:
     if cast[JUDGE].policy.model == "offline":
         raise UsageError("`offline` judges no answers", fix="name a model with --judge M, or score with --metric match")
     try:
+        await _reached(settings)
         yield Team(cast, Rollout("", "", "judge"), budget=budget_of(settings))
     finally:
         for policy in policies:
             await policy.aclose()
+
+
+async def _reached(settings: Settings) -> None:
+    """Raise `EndpointError` for a judge at an endpoint that does not answer, or that refuses the key: it would first be
+    asked when the answers are paid for. One of several models is enough."""
+    from hira.policies.probe import probe  # loads httpx
+
+    own = settings.roles[JUDGE]
+    for name in names_of(own.model or settings.model):
+        place = placed_for(name, JUDGE, own, settings)
+        if place.model.startswith((LITELLM, IN_PROCESS)):
+            return
+        base_url = place.base_url or OPENAI_URL
+        found = await probe(base_url, place.secret)
+        if found.status not in (0, REFUSED):
+            return
+        where = f"at {without_userinfo(base_url)}, model {place.model!r}"
+    if found.status == REFUSED:
+        fix = "set its key: api_key of [roles.judge] in hira.toml"
+        raise AccessDenied("the judge's endpoint refuses the key", where=where, fix=fix)
+    raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
 
 
 def judged_by(name: str, team: Team) -> Scorer:

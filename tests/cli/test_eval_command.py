@@ -2,7 +2,11 @@
 
 import io
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +130,36 @@ def test_what_a_metric_lacks_for_the_last_row_is_told_before_the_first_is_asked(
             assert (said.code, says in said.err) == (2, True), said.err
             assert not (folder / metric).exists()
     assert not endpoint.calls
+
+
+@contextmanager
+def refusing() -> Iterator[str]:
+    """The base URL of an endpoint that takes no key."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(401)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def test_a_judge_that_nobody_can_ask_is_told_before_the_first_question(folder: Path) -> None:
+    with Endpoint(["An answer."]) as answering, refusing() as elsewhere:
+        (folder / "hira.toml").write_text('[roles.judge]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+        model = ("--model", "scripted", "--base-url", answering.base_url, "--workflow", "direct", "--metric", "hira")
+        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right")
+        assert (said.code, "the judge cannot be reached" in said.err) == (3, True), said.err
+        (folder / "hira.toml").write_text(f'[roles.judge]\nbase_url = "{elsewhere}"\nmodel = "m"\napi_key = "wrong"\n')
+        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right")
+        assert (said.code, "the judge's endpoint refuses the key" in said.err) == (3, True), said.err
+    assert not answering.calls
+    assert not (folder / "out").exists()
 
 
 def judging(body: Any) -> str:
