@@ -21,7 +21,6 @@ from hira.answer import Answer, answer_of
 from hira.casting import HANDED, Crew, crew, present
 from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
-from hira.events import record as recorded
 from hira.given import check, paths_of, question_of
 from hira.journal import Log, StillGoing
 from hira.policy import Policy, Usage
@@ -115,7 +114,7 @@ class Run:
         crew = await self._hira.opened()
         log = self._log = self._log or crew.begun(self.id, self.files)
         if log and said:
-            log.event(recorded(Notice(said)))
+            log.event(Notice(said))
         try:
             async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
                 self._team = team

@@ -17,7 +17,7 @@ from hira.chosen import check_roles, made_workflow
 from hira.connecting import OFFLINE, Places, connected, nearby, placed_for
 from hira.dialects import DIALECTS, NATIVE, TAGS
 from hira.errors import UsageError
-from hira.events import Event, Events, Notice, Reader, TurnEnded, record
+from hira.events import Event, Events, Notice, Reader, TurnEnded
 from hira.journal import Journal, Log
 from hira.policies import LOCAL_PORTS
 from hira.policies.fallback import Fallback, names_of
@@ -93,8 +93,11 @@ class Crew:
         with watching as traced:
             if traced:
                 events.readers.append(traced)
-            async with self._team(run, question, files, events, stream=stream, log=log) as team:
-                yield team
+            try:
+                async with self._team(run, question, files, events, stream=stream, log=log) as team:
+                    yield team
+            finally:
+                events.readers.clear()  # who reads may hold the run, and neither would be freed at once
 
     @asynccontextmanager
     async def _team(
@@ -274,11 +277,7 @@ def scope_of(settings: Settings, files: Sequence[Path]) -> str:
 
 def logged(log: Log) -> Reader:
     """A reader that writes events into the journal."""
-
-    def heard(event: Event) -> None:
-        log.event(record(event))
-
-    return heard
+    return log.event
 
 
 @cache

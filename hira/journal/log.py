@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from hira import errors
 from hira.errors import EndpointError, HiraError, Stop
+from hira.events import Event, record
 from hira.journal.calls import completion_of, described, recorded_request
 from hira.journal.digest import Digests
 from hira.journal.pending import Statement
@@ -103,7 +104,7 @@ class Log:
     departed: str = ""
     _positions: dict[tuple[str, str], int] = field(default_factory=dict)
     _digests: Digests = field(default_factory=Digests)
-    _events: list[Mapping[str, Any]] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
     _rows: list[Statement] = field(default_factory=list)
     _told: int = 0
     _held: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -216,9 +217,9 @@ class Log:
             row = (self.run, storable(location), source)
             self._rows.append(("sources", row))
 
-    def event(self, record: Mapping[str, Any]) -> None:
+    def event(self, event: Event) -> None:
         """Keep an event; it is written together with the next call."""
-        self._events.append(record)
+        self._events.append(event)
         if self._writer and len(self._events) >= MOST_EVENTS:
             self._writer.write(self._flushed())
 
@@ -227,7 +228,7 @@ class Log:
         rows, self._rows = self._rows, []
         if self._events:
             waiting, self._events = self._events, []
-            rows.append(("events", (self.run, self._told + 1, packed(waiting))))
+            rows.append(("events", (self.run, self._told + 1, packed([*map(record, waiting)]))))
             self._told += len(waiting)
         return rows
 

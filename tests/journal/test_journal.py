@@ -94,6 +94,7 @@ def leftovers(journal: Journal) -> list[Path]:
 RECORDS_AND_DIES = """
 import asyncio, os, sys
 from pathlib import Path
+from hira.events import Notice
 from hira.journal import Asked, Journal
 async def work():
     journal = Journal(Path(sys.argv[1]))
@@ -101,7 +102,7 @@ async def work():
     log.describe("q", "hira")
     async def make(): return "paid for " + chr(0xd800)
     for number in range(3):
-        log.event({"event": "Notice", "at": 0.0, "text": str(number)})
+        log.event(Notice(str(number)))
         await log.call(Asked("tool", "c", f"d{number}", "t", dict), make, str, str)
     os.kill(os.getpid(), 9)
 asyncio.run(work())
@@ -148,7 +149,7 @@ async def test_what_a_living_process_has_recorded_others_read_at_once(journal: J
     log, other = begun(journal), Journal(journal.path)
     for number in range(20):
         log.describe(f"question {number}", "hira")
-        log.event({"event": "Notice", "at": 0.0, "text": str(number)})
+        log.event(Notice(str(number)))
         log.end("answered", f"answer {number}", "")
         entry = other.entry("r1")
         assert (entry.question, entry.answer) == (f"question {number}", f"answer {number}")
@@ -247,6 +248,7 @@ async def test_a_journal_that_was_closed_takes_nothing_and_says_so(tmp_path: Pat
 WRITES_RUNS = """
 import asyncio, sys
 from pathlib import Path
+from hira.events import Notice
 from hira.journal import Asked, Journal
 async def run(journal, name):
     log = journal.begin(name, settings={}, files=(), versions={})
@@ -255,7 +257,7 @@ async def run(journal, name):
         await asyncio.sleep(0.001)
         return "x" * 300
     for at in range(10):
-        log.event({"event": "Notice", "at": 0.0, "text": str(at)})
+        log.event(Notice(str(at)))
         await log.call(Asked("tool", "c", f"d{at}", "t", dict), make, str, str)
     log.end("answered", name, "")
     await log.settle()
@@ -611,6 +613,7 @@ def test_many_processes_write_into_one_file(tmp_path: Path) -> None:
     code = f"""
 import asyncio
 from pathlib import Path
+from hira.events import Notice
 from hira.journal import Asked, Journal
 async def work(n):
     journal = Journal(Path({str(path)!r}))
