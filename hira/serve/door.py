@@ -103,13 +103,14 @@ async def beating(watched: Watched, start: int = 0) -> AsyncIterator[Event | Non
     try:
         while True:
             pending = pending or asyncio.ensure_future(anext(stream))
-            done, _ = await asyncio.wait((pending,), timeout=HEARTBEAT)
-            if not done:
+            await asyncio.wait((pending,), timeout=HEARTBEAT)
+            if not pending.done():
                 yield None
                 continue
             try:
                 _, event = pending.result()
             except StopAsyncIteration:
+                pending = None  # it holds the error, which holds this frame
                 return
             pending = None
             yield event
