@@ -1,10 +1,12 @@
 """A run that was killed goes on where it was: the same answer, and nothing that was paid for is paid for again."""
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
 import pytest
-from killed import killed_and_resumed
+from killed import Forks, killed_and_resumed
 
 IN_ORDER = 16
 """Model calls of the whole run: four of the planner, four for each subtask."""
@@ -28,5 +30,6 @@ def test_parallel_subtasks_of_a_killed_run_resume_in_their_own_order(tmp_path: P
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_a_run_killed_at_any_of_25_random_points_resumes(tmp_path: Path, parallel: int) -> None:
     random = Random(20261120 + parallel)
-    for at in range(25):
-        killed_and_resumed(tmp_path / str(at), parallel, random, AT_ONCE if parallel == 3 else IN_ORDER)
+    with Forks() if hasattr(os, "fork") else nullcontext() as forks:
+        for at in range(25):
+            killed_and_resumed(tmp_path / str(at), parallel, random, AT_ONCE if parallel == 3 else IN_ORDER, forks)
