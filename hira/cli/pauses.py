@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 RARE = 100
-"""Collections of the middle generation to a full one; Python's own is 10. A full one goes through all that is under way,
-and runs leave next to nothing that only it would find."""
+"""Collections of the middle generation to a full one; Python's own is 10. A full one goes through all that is under
+way, and runs leave next to nothing that only it would find."""
 
 
 @contextmanager
