@@ -2,8 +2,10 @@
 
 import io
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +14,6 @@ pytest.importorskip("trl")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from hira.cli import main as hira_main  # noqa: E402
 from hira.cli.shell import Shell  # noqa: E402
 from hira.cli.training import main  # noqa: E402
 from hira.trainers import records  # noqa: E402
@@ -21,6 +22,9 @@ from hira.trainers.demo.matpo.lessons import by_teacher, learned  # noqa: E402
 from hira.trainers.demo.matpo.teacher import Faults  # noqa: E402
 from hira.trainers.demo.model import model  # noqa: E402
 from hira.trainers.lessons import spoken  # noqa: E402
+
+if TYPE_CHECKING:
+    from small_place import Place as UsersPlace
 
 torch.set_num_threads(1)
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
@@ -73,41 +77,40 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-GRPO = (
-    "data.train=questions.jsonl", "data.held_out=questions.jsonl", "workflow.max_subtasks=1", "workflow.worker_calls=1",
-    "rollouts.questions=2", "rollouts.attempts=2", "rollouts.window=256", "train.steps=2", "train.save_every=1",
-    "train.lr=0.01", 'model.adapters={planner="planner", "*"="worker"}', "out=run",
-)  # fmt: skip
-
-
-def weights(folder: Path) -> dict[str, dict[str, object]]:
+def weights(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
     return {path.parent.name: load_file(path) for path in folder.glob("adapters/*/adapter_model.safetensors")}
 
 
-def test_grpo_leaves_adapters_profile_and_page_and_goes_on_exactly(place: Place) -> None:
-    code, out, err = place("grpo", *GRPO)
-    assert code == 0, err
+def test_grpo_leaves_adapters_profile_and_page_and_goes_on_exactly(first_place: "UsersPlace", tmp_path: Path) -> None:
+    place = first_place.copy(tmp_path)
+    given = ("grpo", "run.toml", "model.bits=64", "rollouts.attempts=2", "out=run",
+             'model.adapters={planner="planner", "*"="worker"}')  # fmt: skip
+    assert place.train(*given) == 0, place.err
     run = place.folder / "run"
-    assert out == f'hira ask "…" --profile {run}\n'
+    assert place.out == f'hira ask "…" --profile {run}\n'
     before = weights(run)
     assert set(before) == {"planner", "worker"}
-    told = [one for one in records.read(run / "metrics.jsonl") if "loss" in one]
-    assert [one["step"] for one in told] == [1, 2]
+    for name, own in before.items():
+        assert all(value.any() for key, value in own.items() if "lora_B" in key), f"{name} was trained"
+    assert [one["step"] for one in records.read(run / "metrics.jsonl")] == [1, 2]
     assert (run / "dashboard.html").is_file()
     shutil.rmtree(run / "checkpoint-2")
     shutil.rmtree(run / "adapters")
-    code, _, err = place("grpo", *GRPO)
-    assert code == 0, err
-    assert "going on" in err
+    assert place.train(*given) == 0, place.err
+    assert "going on" in place.err
     for name, own in weights(run).items():
         assert all(torch.equal(value, before[name][key]) for key, value in own.items()), name
     assert [one["step"] for one in records.read(run / "exams.jsonl")] == [0, 2]
-    code, _, err = place("grpo", *GRPO, "train.lr=0.02")
-    assert code == 2
-    assert "another 'train'" in err
-    shell = Shell(io.StringIO(), said := io.StringIO(), io.StringIO(), {}, place.folder, place.folder)
-    hira_main(["ask", "Who?", "--profile", "run", "--docs", "documents", "--json", "--quiet"], shell)
-    assert json.loads(said.getvalue())["workflow"] == "matpo"
+    assert place.train(*given, "train.lr=0.02") == 2
+    assert "another 'train'" in place.err
+
+
+def test_a_run_whose_prompts_never_fit_is_stopped_and_says_so(place: Place) -> None:
+    code, _, err = place("grpo", "data.train=questions.jsonl", "rollouts.window=256", "out=run")
+    assert code == 1
+    assert "rollouts ended before the model said a word" in err
+    assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256", err)
+    assert "rollouts.window" in err
 
 
 def test_sft_learns_conversations_and_its_adapter_is_gone_on_with(place: Place) -> None:
