@@ -99,8 +99,9 @@ def test_the_judge_rates_what_a_report_says_of_an_item_and_marks_by_the_reader()
     query = world.asked(READER, MACHINE, "Liv")
     scores = asyncio.run(score(Team({"*": Part(Judge())}), rubric, query, report.text))
     assert scores.ratings == (10, 5, 1, 1, 1, 1, 10)
-    # price, size and warranty of four wants, half of the weight; a fault, a weight of 5
-    assert marked(rubric, query) == pytest.approx(1.5 * 3 / 4 + 1.5 / 2 + 1, abs=0.01)
+    assert marked(rubric, query) == pytest.approx(
+        3 * 3 / 4 + 1
+    )  # price, size, warranty of four; a fault; a weight of 5
     assert marked(rubric, world.asked("teacher", MACHINE, "Liv")) == 1.0
     strange = Rubric.of([{"title": f"T {at}", "description": f"Key Criterion: {at}.", "weight": 5} for at in range(7)])
     assert marked(strange, "Another query") == 0.5
@@ -153,9 +154,9 @@ def test_the_reward_tells_its_parts_as_shares() -> None:
 
     good, bad = paid(json.dumps({"items": rubric.json()})), paid("no rubric")
     assert good.parts["valid"] == 1
-    assert good.parts["liked"] == good.parts["quality"] / 4 > 0.7  # kinds of machines are not what it marks for
+    assert good.parts["liked"] == good.parts["quality"] / 4 == 1.0
     assert good.parts["ordered"] == good.parts["accuracy"]
-    assert good.value == pytest.approx(good.parts["preference"] + good.parts["quality"])  # R_fmt is 0
+    assert good.value == pytest.approx(good.parts["preference"] + 4.0)  # R_fmt is 0
     assert (bad.value, bad.parts["valid"], bad.parts["accuracy"]) == (-2.0, 0.0, 0.0)
     assert "ordered" not in bad.parts
 

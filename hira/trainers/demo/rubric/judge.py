@@ -34,18 +34,15 @@ class Judge:
 
 
 def judged(seen: Asked) -> dict[str, object]:
-    """From 0 to 4: up to 1.5 for how much of what the reader wants is asked for, up to 1.5 for how much of the weight
-    lies on that, half a point each for a fault and for a weight of 5."""
+    """From 0 to 4: up to 3 for what the reader wants, half a point each for a fault and for a weight of 5."""
     items = [(int(weight), subject(text)) for weight, text in _ITEM.findall(seen.value("rubric"))]
     reader = _READER.search(seen.value("query"))
     wants = READERS[reader[0]].keys() if reader else frozenset()
-    asked = [(weight, about) for weight, about in items if weight > 0]
-    covered = len({about for _, about in asked} & wants) / len(wants) if wants else 0.0
-    focus = sum(weight for weight, about in asked if about in wants) / max(1, sum(weight for weight, _ in asked))
+    named = {about for weight, about in items if weight > 0}
     weights = {weight for weight, _ in items}
+    covered = len(named & wants) / len(wants) if wants else 0.0
     form = (min(weights, default=0) < 0) + (5 in weights)
-    reward = 1.5 * covered + 1.5 * focus + form / 2
-    return {"reason": "by what it names", "reward": round(reward, 2), "confidence": 100}
+    return {"reason": "by what it names", "reward": 3 * covered + form / 2, "confidence": 100}
 
 
 def rated(seen: Asked) -> dict[str, object]:
