@@ -17,3 +17,10 @@ def check_installed() -> None:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def gpus() -> int:
+    """How many GPUs torch sees here."""
+    import torch
+
+    return torch.cuda.device_count()

@@ -13,7 +13,7 @@ from hira.cli.training.configured import going
 from hira.errors import HiraError, UsageError
 from hira.trainers import assembling, profile
 from hira.trainers.configurations import path_of
-from hira.trainers.installed import check_installed
+from hira.trainers.installed import check_installed, gpus
 
 SHOWN = ("reward", "dead_groups", "loss", "rollout_seconds", "update_seconds")
 
@@ -25,8 +25,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     if args.processes:
-        assembling.keep(plan)  # so that all of them tell the same day
-        return _launched(args, shell)
+        return _launched(args, shell, plan)
     from hira.trainers.page.writing import written
     from hira.trainers.reinforcing import reinforced
 
@@ -71,11 +70,12 @@ def _share(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
-def _launched(args: argparse.Namespace, shell: Shell) -> int:
+def _launched(args: argparse.Namespace, shell: Shell, plan: assembling.Plan) -> int:
     """The same command in several processes: on GPUs through accelerate, else on this CPU."""
     own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
     environ = dict(shell.environ)
     command = [sys.executable, "-m", *_launcher(args, environ), *own]
+    assembling.keep(plan)  # so that all of them tell the same day
     shell.tell(f"hira-train: {' '.join(command[1:])}")
     done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
     if done.returncode:
@@ -85,20 +85,18 @@ def _launched(args: argparse.Namespace, shell: Shell) -> int:
 
 def _launcher(args: argparse.Namespace, environ: dict[str, str]) -> list[str]:
     """What starts so many processes here. Raises `UsageError` for what would hang or fail after a long start."""
-    import torch
-
     if args.across == "fsdp":
         raise UsageError(
             "rollouts cannot be made with a base that is divided among GPUs",
             where="each process samples replies of its own lengths, and would wait for the others for ever",
             fix="use --across ddp or zero2, with model.bits=4 if the base does not fit on one GPU",
         )
-    gpus = torch.cuda.device_count()
-    if gpus >= args.processes:
+    there = gpus()
+    if there >= args.processes:
         return ["accelerate.commands.launch", "--config_file", str(path_of(args.across)),
                 "--num_processes", str(args.processes)]  # fmt: skip
-    if gpus or args.across != "ddp":
-        what = f"{args.processes} processes across {args.across} want as many GPUs, and there are {gpus}"
+    if there or args.across != "ddp":
+        what = f"{args.processes} processes across {args.across} want as many GPUs, and there are {there}"
         raise UsageError(what, fix="start fewer, or none: without --processes one is enough")
     environ["ACCELERATE_USE_CPU"] = "true"
     return ["torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]
