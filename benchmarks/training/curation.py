@@ -118,12 +118,14 @@ async def clear(items: list[Item], kinds: dict[str, str], folder: Path) -> tuple
 
 
 async def challenged(items: list[Item], chances: dict[str, float], folder: Path) -> tuple[set[str], Curation]:
-    chance, by = random.Random(SEED), {item.question: item.id for item in items}
+    asked, by = Counter[str](), {item.question: item.id for item in items}
 
     def solver(request: Request) -> str:
         question = request.messages[-1].text.strip().rpartition("Question:\n")[2]
         name = by[question]
-        return f"\\boxed{{{'answer ' + name if chance.random() < chances[name] else 'something else'}}}"
+        asked[name] += 1
+        lucky = random.Random(f"{SEED} {name} {asked[name]}").random()  # whichever question comes first
+        return f"\\boxed{{{'answer ' + name if lucky < chances[name] else 'something else'}}}"
 
     with Endpoint({"*": solver}, keep=False) as endpoint:
         general = Settings(model=endpoint.model, base_url=endpoint.base_url, api_key="k", cache=folder / "cache")
