@@ -3,10 +3,24 @@
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+USUAL = 10
+"""Seconds of a slow test that says none."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest come first, so that no worker is left alone with one of them at the end."""
+    seconds: Counter[Path] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("slow"):
+            seconds[item.path] += mark.kwargs.get("seconds", USUAL)
+    items.sort(key=lambda item: -seconds[item.path])
 
 
 @pytest.fixture(scope="session")

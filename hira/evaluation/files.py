@@ -133,7 +133,7 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
         raise UsageError("the question is empty", where=where, fix="fill it in or remove the row")
     told = value("id")
     try:
-        answerable = _answerable(value("answerable"), value("answer"))
+        answerable = _answerable(value("answerable"), None if value("every") else value("answer"))
         files = present([_inside(one, *kept) for one in listed(value("files"))])
     except UsageError as error:
         raise UsageError(error.what, where=where, fix=error.fix) from None
@@ -146,7 +146,7 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
         str(value("category") or "").strip(),
         files,
         {key: one for key, one in row.items() if key not in chosen.values() and one not in (None, "")},
-        unanswerable=answerable is False and not every,
+        unanswerable=answerable is False,
     )
 
 

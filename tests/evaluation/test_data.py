@@ -165,6 +165,13 @@ def test_only_a_set_that_says_so_holds_a_question_that_nothing_answers(
     check("fact", [item], "q.jsonl")
 
 
+def test_what_has_to_be_said_in_full_is_an_answer_beside_an_empty_list(tmp_path: Path) -> None:
+    row = '{"question": "How long?", "answers": [], "every": ["310", "365"]}'
+    (item,) = items_of(written(tmp_path, "q.jsonl", row))
+    assert (item.unanswerable, item.every) == (False, ("310", "365"))
+    check("match", [item], "q.jsonl")
+
+
 def test_an_answerable_that_is_neither_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="answerable is 'maybe'"):
         items_of(written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "a", "answerable": "maybe"}'))
