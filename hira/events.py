@@ -188,7 +188,7 @@ class Events:
 def record(event: Event) -> dict[str, Any]:
     """The event as one JSON object: its kind first, then its fields."""
     kind = type(event)
-    names, values = _fields(kind)
+    names, values = _fields(kind)  # type: ignore[arg-type]  # a class is hashable, whatever its objects are
     told = dict(zip(names, (kind.__name__, *values(event)), strict=True))
     if kind is TurnEnded or kind is RunEnded:
         told["usage"] = told["usage"].record

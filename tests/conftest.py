@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-
 USUAL = 10
 """Seconds of a slow test that says none."""
 

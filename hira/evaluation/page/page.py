@@ -24,7 +24,8 @@ LONGEST = 600
 def page(found: Sequence[Row], records: Sequence[Record], cells: Sequence[Cell], told: Mapping[str, Any]) -> str:
     """The page, as HTML; `told` says data, metric and number of questions."""
     style, script = _file("page.css"), _file("page.js")
-    allowed = f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; base-uri 'none'; form-action 'none'"
+    own = f"style-src {digest(style)}; script-src {digest(script)}"
+    allowed = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     questions = "question" if told["questions"] == 1 else "questions"
     values = {
         "title": escape(f"{told['data']}: evaluation"),
