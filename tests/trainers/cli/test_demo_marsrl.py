@@ -32,7 +32,7 @@ from hira.trajectory import Rollout  # noqa: E402
 
 torch.set_num_threads(1)
 pytestmark = pytest.mark.filterwarnings("default")
-FAULTLESS = Faults(0, 0, 0, 0, 0)
+FAULTLESS = Faults(0, 0, 0, 0, 0, 0)
 TASK = Task("Tuesday", (Step(3, back=False), Step(5, back=True), Step(2, back=False)))
 
 
@@ -121,7 +121,7 @@ def test_the_exam_tells_a_verifier_that_believes_everything() -> None:
 def test_each_fault_spoils_the_part_of_its_role_alone() -> None:
     asked = world.problems(0, held_out=True)
     for fault, spoilt in (("hasty", {"solver"}), ("glancing", {"found", "accepted"}), ("patching", {"repaired"})):
-        faults = replace(FAULTLESS, **{fault: 1.0})
+        faults = replace(FAULTLESS, guesses=1.0, **{fault: 1.0})
         found = told(examined(Teacher(random.Random(0), faults), asked), "exam")
         alone = {part: found[f"exam/{part}"] for part in ("solver", "found", "accepted", "repaired")}
         assert {part for part, share in alone.items() if share != 1} == spoilt, fault
@@ -181,7 +181,7 @@ def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_th
     asked = Shell(io.StringIO(), heard, io.StringIO(), {}, tmp_path, tmp_path)
     code = hira_main(["ask", TASK.question, "--profile", "run", "--json", "--quiet"], asked)
     answer = json.loads(heard.getvalue())
-    assert code in (0, 3), "a model that was taught for seconds may write nothing, which is a failed run"
+    assert code in (0, 3, 4), "a model that was taught for seconds may write no answer, which is a failed run"
     assert answer["workflow"] == "marsrl"
     assert answer["model"] == f"hf:{run}/model+{run}/adapters/default"
 

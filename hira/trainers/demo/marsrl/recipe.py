@@ -60,8 +60,8 @@ MARSRL = DemoRecipe(
     asked=asked,
     credit=masking(RECIPE.credit),
     stages=Stages(strategy="balanced", search=False),
-    sizes=Sizes(lessons=2, learning=320, updates=20, questions=6, exam=2),
-    small=Sizes(lessons=1, learning=50, updates=2, questions=2, attempts=4, exam=1),
+    sizes=Sizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
+    small=Sizes(lessons=1, learning=24, batch=16, updates=2, questions=1, attempts=4, exam=1),
     examined="held-out questions answered right by all roles together",
     curves={
         "Solver: right solutions": "solver/reward",
