@@ -4,7 +4,7 @@ Settings were chosen on seed 0. Expected, before the run, of a seed that nothing
 temperature 1: the Solver's own solutions right from about 30 % to 70 % or more; wrong solutions made right by the
 Corrector from about 50 % to 75 % or more; verdicts on wrong and right solutions alike from between 50 and 70 % to at
 least ten points more; all together at least as often right as the Solver alone, in the end. Within 300 seconds of one
-processor.
+processor. Found on seed 1: all but the verdicts (benchmarks/results/training_demo_marsrl.md).
 """
 
 from hira.rewards.accuracy import ByWords
@@ -61,7 +61,7 @@ MARSRL = DemoRecipe(
     credit=masking(RECIPE.credit),
     stages=Stages(strategy="balanced", search=False),
     sizes=Sizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
-    small=Sizes(lessons=1, learning=24, batch=16, updates=2, questions=1, attempts=4, exam=1),
+    small=Sizes(lessons=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),
     examined="held-out questions answered right by all roles together",
     curves={
         "Solver: right solutions": "solver/reward",
