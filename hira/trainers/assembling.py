@@ -137,6 +137,9 @@ def problems_of(part: DataPart, folder: Path, which: str, kind: Data = "answers"
     items = data.load(name, Wanted(limit=limit, columns=part.columns), folder).items
     if kind == "queries":
         return tuple(Problem(item.id, item.question, (), item.files) for item in items)
+    if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
+        fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
+        raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
     found = tuple(
         Problem(item.id, item.question, item.answers or (item.gold,), item.files) for item in items if item.answerable
     )
