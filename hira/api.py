@@ -22,7 +22,7 @@ from hira.casting import HANDED, Crew, crew, present
 from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
 from hira.given import check, paths_of, question_of
-from hira.journal import Log, StillGoing
+from hira.journal import Entry, Log, StillGoing
 from hira.policy import Policy, Usage
 from hira.settings import Settings, load
 from hira.team import Approve, Team
@@ -47,10 +47,19 @@ class Run:
     """
 
     def __init__(
-        self, hira: "Hira | Crew", question: str, files: Sequence[Path], *, run: str = "", log: Log | None = None
+        self,
+        hira: "Hira | Crew",
+        question: str,
+        files: Sequence[Path],
+        *,
+        run: str = "",
+        log: Log | None = None,
+        past: Entry | None = None,
     ) -> None:
         self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log
+        self._past = past
+        self._begun = False
         self.question = question_of(question)
         self.files = tuple(files)
         self.failure: HiraError | None = None
@@ -104,6 +113,15 @@ class Run:
         """Whether the journal holds what was done so far, so that the run can go on later."""
         return self._log is not None and not self._log.trouble
 
+    def give_up(self) -> None:
+        """End the record of a run that was claimed and never came to its question; one of the journal has the answer
+        and the cost that it had. Of a run that has begun nothing is changed."""
+        if self._log and not self._begun:
+            self._begun = True
+            past, usage = self._past, Usage(**self._past.usage) if self._past else Usage()
+            status, error = (past.status, past.error) if past and past.status != "running" else ("interrupted", "cancelled")
+            self._log.end(status, past.answer if past else "", error, usage)
+
     async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
         """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes.
 
@@ -120,10 +138,17 @@ class Run:
                 self._team = team
                 if self._stop:
                     self.stop()
+                self._begun = True
                 record = await rollout(crew.workflow, self.question, team)
                 if log and log.trouble:
                     team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
+        except asyncio.CancelledError:
+            if log and not self._begun:
+                log.describe(self.question, crew.workflow.name)
+            self.give_up()
+            raise
         except Exception as error:
+            self._begun = True
             if log:  # a run that could not begin, or that a fault in one's own workflow ended
                 log.describe(self.question, crew.workflow.name)
                 log.end("failed", "", str(error) or type(error).__name__)
@@ -219,7 +244,7 @@ class Hira:
             raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
                              fix="give the same tools, experts, policies and workflow as then")  # fmt: skip
         log = await asyncio.to_thread(journal.resume, entry)
-        return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
+        return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)
 
     async def opened(self) -> Crew:
         """What the runs in this event loop share: opened by the first of them."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LONGEST_QUOTE = 160
 DEPARTED = (
-    "the record of this run goes another way from here on: settings, prompts or documents have changed since; "
+    "the record of this run goes another way from here on, as it may when settings, prompts or documents have changed; "
     "what it does not hold is asked anew"
 )
 

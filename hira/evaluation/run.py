@@ -24,6 +24,7 @@ from hira.evaluation.item import Item
 from hira.evaluation.needs import check
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.events import Event, Reader, ToolEnded
+from hira.journal import StillGoing, Unusable
 from hira.pipeline import flowing
 from hira.settings import Settings
 from hira.spread import Spread
@@ -180,6 +181,7 @@ class Evaluation:
 
     async def _here(self) -> AsyncGenerator[Record | None, None]:
         """All cells side by side, in this process."""
+        self._recorded = None  # a pass before this one has begun runs, too
         async with AsyncExitStack() as stack:
             for cell in self.plan.cells:
                 hira = await stack.enter_async_context(Hira(settings=self._settings(cell)))
@@ -193,7 +195,7 @@ class Evaluation:
                     yield record
 
     async def _begun(self, hira: Hira) -> frozenset[str]:
-        """The runs that an earlier process has begun; only these are looked up when their questions are asked."""
+        """The runs that were begun before; only these are looked up when their questions are asked."""
         journal = (await hira.opened()).journal
         return frozenset(entry.id for entry in await asyncio.to_thread(journal.runs, -1)) if journal else frozenset()
 
@@ -230,9 +232,12 @@ class Evaluation:
         return await self._scored(task, done, watched, time.monotonic() - began)
 
     async def _scored(self, task: Task, done: Done, watched: Watched, seconds: float) -> Record | None:
-        """The record of a question that was asked; None if it was interrupted, so that it is asked again."""
+        """The record of a question that was asked; None if it is to be asked again: it was interrupted, or somebody
+        else is at it."""
         failure, status = done.answer.rollout.failure, done.answer.status
-        if isinstance(failure, AccessDenied):  # what a workflow cannot do is one question's failure
+        if isinstance(failure, StillGoing):
+            return None
+        if isinstance(failure, AccessDenied | Unusable):  # what a workflow cannot do is one question's failure
             self.failure = self.failure or failure
             self._stopped = True
             return None

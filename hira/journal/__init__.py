@@ -20,7 +20,7 @@ from typing import Any
 from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
 from hira.journal.pending import Statement
-from hira.journal.store import BEAT, PATIENCE, Writer, connected, made, migrate, take_in
+from hira.journal.store import BEAT, PATIENCE, Writer, busy, connected, made, migrate, take_in
 from hira.journal.values import storable, unpacked
 
 _CACHED = """
@@ -36,7 +36,7 @@ _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOf
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
-__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoRun", "NotRecorded", "StillGoing"]
+__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoRun", "NotRecorded", "StillGoing", "Unusable"]
 
 
 class NoRun(UsageError):
@@ -45,6 +45,10 @@ class NoRun(UsageError):
 
 class StillGoing(UsageError):
     """The run is being worked on, here or by another process."""
+
+
+class Unusable(UsageError):
+    """The journal cannot be read or written now, whichever run is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,8 @@ class Entry:
 class Journal:
     """The file at `path`, made when it is missing and brought to today's form when it is older.
 
-    `patience` is how long its writer waits for a file that somebody else holds before it tries again, in seconds.
+    `patience` is for how many seconds a file that somebody else holds is waited for: by the writer before it tries
+    again, by a reader before it gives up.
     """
 
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
@@ -110,7 +115,7 @@ class Journal:
             made(path)
             migrate(path)
             take_in(path)
-            self._reader = connected(path)
+            self._reader = connected(path, patience)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
                 f"the journal cannot be opened: {error}",
@@ -214,13 +219,20 @@ class Journal:
         return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
 
     def delete(self, runs: Sequence[str]) -> None:
-        """Remove runs with all they hold, and give their room back."""
+        """Remove runs with all they hold, and give their room back. Raises `UsageError` if they are still there, such as
+        where somebody else holds the file."""
         self._writer.settle()  # what waits must not come after the deletion
         deleted: list[Statement] = [("for good", ())]
         deleted += [(name, (run,)) for run in runs for name in ("no calls", "no events", "no sources", "no run")]
         self._writer.put(deleted)
         self._writer.settle()
         self._check()
+        if any(self._there(run) for run in runs):
+            raise Unusable(
+                "the runs are not deleted yet: another process holds the journal",
+                where=f"at {self.path}",
+                fix="try again when it is done",
+            )
         # a process that writes at this moment keeps the room from being given back; the next deletion does it
         with self._reading, suppress(sqlite3.OperationalError):
             self._reader.execute("vacuum")
@@ -232,14 +244,28 @@ class Journal:
         self._reader.close()
 
     def _claim(self, entry: Entry) -> None:
-        """Make the run this process's, unless another one was quicker. Where the file takes no claim, what is recorded
-        will tell why."""
+        """Make the run this process's, unless another one was quicker. Where the file can take no claim, what is
+        recorded will tell why."""
         self._writer.settle()
         values = (os.getpid(), socket.gethostname(), time.time(), entry.id, entry.status, entry.ended, entry.heard)
-        with self._reading, suppress(sqlite3.OperationalError), self._reader:
-            claimed = self._reader.execute(_CLAIM, values).rowcount
-            if not claimed and self._reader.execute("select 1 from runs where id = ?", (entry.id,)).fetchone():
-                raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
+        try:
+            with self._reading, self._reader:
+                claimed = self._reader.execute(_CLAIM, values).rowcount
+        except sqlite3.OperationalError as error:
+            if busy(error):  # by one who may be going on with this run
+                what = "the journal is held by another process"
+                raise Unusable(what, where=f"at {self.path}", fix="try again") from None
+            return
+        if not claimed and self._there(entry.id):
+            raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
+
+    def _there(self, run: str) -> bool:
+        """Whether the database holds the run."""
+        try:
+            with self._reading:
+                return bool(self._reader.execute("select 1 from runs where id = ?", (run,)).fetchall())
+        except sqlite3.OperationalError as error:
+            raise Unusable(f"the journal cannot be read: {error}", where=f"at {self.path}", fix="try again") from None
 
     def _check(self) -> None:
         if self._writer.trouble:
@@ -273,7 +299,7 @@ class Journal:
             take_in(self.path)
         except (OSError, sqlite3.Error) as error:
             what = f"what a run that broke off recorded cannot be taken in: {error}"
-            raise UsageError(what, where=f"at {self.path}", fix="see that the disk has room") from None
+            raise Unusable(what, where=f"at {self.path}", fix="see that the disk has room") from None
         with self._reading:
             return self._reader.execute(query, values).fetchall()
 

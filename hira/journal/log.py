@@ -176,7 +176,7 @@ class Log:
             )
         if known:
             self.unfinished.append(known)
-        elif not asked.anywhere and position < self._last_of(asked.kind, asked.conversation):
+        elif not (asked.anywhere or asked.again) and position < self._last_of(asked.kind, asked.conversation):
             self.departed = self.departed or asked.conversation
         began = self.clock()
         row = (self.run, *key, asked.name, packed(asked.told()))

@@ -201,13 +201,18 @@ class Writer:
             if self._pending:
                 self._pending.empty()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if not busy(error):
                 self._failed, self.trouble = True, f"the journal {self._path} can no longer be written: {error}"
                 return
             self._late = list(statements)
             self._wake.set()
         except Exception as error:  # noqa: BLE001 - if this thread ended, every call would wait for ever
             self._failed, self.trouble = True, f"the journal {self._path} can no longer be written: {error}"
+
+
+def busy(error: sqlite3.OperationalError) -> bool:
+    """Whether somebody else holds the file, which passes."""
+    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _finish(done: asyncio.Future[None]) -> None:

@@ -64,7 +64,7 @@ class Client:
         """A place among the key's runs. Waits for one; raises `Refused` where the key's budget is used up."""
         async with self._free:
             await self._free.wait_for(lambda: self.running < self.limits.concurrency)
-            self._check_budget()
+            self.check_budget()
             self.running += 1
         try:
             yield
@@ -73,7 +73,8 @@ class Client:
                 self.running -= 1
                 self._free.notify()
 
-    def _check_budget(self) -> None:
+    def check_budget(self) -> None:
+        """Raises `Refused` where nothing is left."""
         tokens, cost = self.limits.max_tokens, self.limits.max_cost
         if (tokens is not None and self.spent.tokens >= tokens) or (
             cost is not None and (self.spent.cost or 0) >= cost

@@ -56,6 +56,10 @@ class Watched:
         self._news.set()
         self._news = asyncio.Event()
 
+    def over(self) -> None:
+        self.run.give_up()  # it may have ended while it waited for a place, or before it began to
+        self.ring()
+
     def leave(self) -> None:
         """End the run at once, if it has not ended; it may not even have begun."""
         if self.task and not self.task.done():
@@ -119,7 +123,7 @@ class Runs:
         self._forget()
         self.known[watched.id] = watched
         watched.task = asyncio.create_task(self._work(client, watched))
-        watched.task.add_done_callback(lambda _: watched.ring())
+        watched.task.add_done_callback(lambda _: watched.over())
         return watched
 
     async def _work(self, client: Client, watched: Watched) -> None:

@@ -145,8 +145,9 @@ async def _gone_on(door: Door, client: Client, name: str) -> Response:
     owner = door.runs.crew(entry.workflow).spending(client.allowance)
     desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
     owner = owner.approving(desk) if desk else owner
+    client.check_budget()  # before the run is claimed
     log = await asyncio.to_thread(journal.resume, entry)
-    run = Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log)
+    run = Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)
     return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).told(), 201)
 
 

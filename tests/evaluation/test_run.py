@@ -3,15 +3,18 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hira.errors import AccessDenied, UsageError
+from hira.answer import Answer
+from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
@@ -20,8 +23,9 @@ from hira.evaluation.item import Item
 from hira.evaluation.metrics import match
 from hira.evaluation.mini import DOCS
 from hira.evaluation.record import Record, Score, Spent, read
-from hira.evaluation.run import RECORDS, Evaluation, Plan
+from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, Plan
 from hira.evaluation.summary import rows
+from hira.journal.pending import framed
 from hira.settings import Settings
 from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
@@ -87,6 +91,60 @@ async def test_a_refused_key_ends_the_evaluation_and_leaves_the_questions_for_an
         assert isinstance(evaluation.failure, AccessDenied)
         assert len(evaluation.left) == 20
         assert len(endpoint.requests) < 20
+
+
+async def finished_but_unrecorded(plan: Plan, folder: Path) -> None:
+    """As after a crash between the last answer and its record: the journal holds the runs, the records are gone."""
+    await evaluated(plan, folder)
+    (folder / RECORDS).unlink()
+
+
+async def test_a_question_that_somebody_else_is_at_is_left_and_not_recorded_as_wrong(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, wanted=Wanted(limit=3))
+    await finished_but_unrecorded(plan, tmp_path / "out")
+    with closing(sqlite3.connect(tmp_path / "out" / JOURNAL)) as journal, journal:
+        (run,) = journal.execute("select id from runs limit 1").fetchone()
+        alive = (os.getpid(), time.time(), run)
+        journal.execute("update runs set status = 'running', ended = null, pid = ?, heard = ? where id = ?", alive)
+    evaluation = await evaluated(plan, tmp_path / "out")
+    assert evaluation.failure is None
+    assert len(evaluation.left) == 1
+    assert [one.status for one in evaluation.records] == ["answered"] * 2
+
+
+async def test_a_journal_that_cannot_be_read_on_the_way_ends_the_evaluation_and_leaves_its_questions(
+    tmp_path: Path,
+) -> None:
+    plan = replace(plan_of(tmp_path, wanted=Wanted(limit=3)), concurrency=1)
+    folder = tmp_path / "out"
+    await finished_but_unrecorded(plan, folder)
+
+    async def scored(item: Item, answer: Answer) -> Score:
+        (folder / f"{JOURNAL}-pending-1-00000000-0").write_bytes(framed([("something new", ("r1",))], 1))
+        return await match(item, answer)
+
+    evaluation = Evaluation(plan, folder, scored)
+    assert len([record async for record in evaluation.each()]) == 1
+    assert "cannot be taken in" in str(evaluation.failure)
+    assert len(evaluation.left) == 2
+
+
+async def test_a_second_pass_of_the_same_evaluation_pays_for_nothing_again(tmp_path: Path) -> None:
+    judges = iter((False, True))
+
+    async def scored(item: Item, answer: Answer) -> Score:
+        if not next(judges):
+            raise EndpointError("the judge cannot be reached")
+        return await match(item, answer)
+
+    with Endpoint(lambda _: "It is 31 m high.") as endpoint:
+        plan = plan_of(tmp_path, [Cell("direct", endpoint.model)], Wanted(limit=1), base_url=endpoint.base_url)
+        evaluation = Evaluation(plan, tmp_path / "out", scored)
+        with pytest.raises(EndpointError, match="the judge"):
+            _ = [record async for record in evaluation.each()]
+        paid = len(endpoint.requests)
+        assert len([record async for record in evaluation.each()]) == 1
+        assert len(endpoint.requests) == paid > 0
 
 
 async def test_a_model_without_a_key_is_told_before_anything_is_asked(tmp_path: Path) -> None:

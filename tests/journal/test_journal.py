@@ -18,7 +18,7 @@ from hira.agents.loop import use
 from hira.errors import Interrupted, RateLimited, UsageError
 from hira.events import Event, Events, Notice
 from hira.evidence import Source
-from hira.journal import Asked, Journal, Log, NotRecorded, StillGoing
+from hira.journal import Asked, Journal, Log, NotRecorded, StillGoing, Unusable
 from hira.journal.calls import described
 from hira.journal.digest import digest_of
 from hira.journal.pending import framed, frames
@@ -225,6 +225,39 @@ async def test_a_database_that_somebody_else_holds_for_long_ends_no_record(tmp_p
     assert (other.entry("r1").status, len(other.calls("r1"))) == ("answered", 6)
     other.close()
     assert leftovers(journal) == []
+
+
+def held(path: Path) -> sqlite3.Connection:
+    """Another program's hold on the file, which lets nobody else write."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("begin exclusive")
+    return other
+
+
+def test_runs_that_could_not_be_deleted_because_somebody_holds_the_file_are_not_told_as_deleted(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite", patience=0.01)
+    begun(journal).end("answered", "a", "")
+    journal.entry("r1")
+    with closing(held(journal.path)) as holding:
+        with pytest.raises(UsageError, match="not deleted yet"):
+            journal.delete(["r1"])
+        holding.execute("rollback")
+    journal.delete(["r1"])
+    assert journal.runs() == []
+    journal.close()
+
+
+def test_a_run_is_not_gone_on_with_while_it_cannot_be_claimed(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite", patience=0.01)
+    begun(journal).end("partial", "", "")
+    entry = journal.entry("r1")
+    with closing(held(journal.path)) as holding:
+        with pytest.raises(Unusable, match="held by another process") as caught:
+            journal.resume(entry)
+        holding.execute("rollback")
+    assert caught.value.fix == "try again"
+    assert journal.resume(entry).trouble == ""
+    journal.close()
 
 
 async def test_what_a_newer_hira_left_behind_is_not_misread(journal: Journal) -> None:
@@ -530,6 +563,20 @@ async def test_a_resumed_run_that_goes_another_way_than_its_record_says_so_once(
     assert await told("m", begun(journal), "in time") == []
     assert await told("m", journal.resume("r1"), "cut short") == []
     assert len(await told("other", journal.resume("r1"), "cut short")) == 1
+
+
+async def test_a_call_that_is_made_again_on_purpose_is_no_departure_from_the_record(journal: Journal) -> None:
+    async def shown(log: Log) -> str:
+        async def make() -> str:
+            return "a picture"
+
+        for file in ("one.png", "two.png"):
+            await log.call(Asked("tool", "1/multimodal", file, "look", dict, again=True), make, str, str)
+        log.end("partial", "", "")
+        return log.departed
+
+    assert await shown(begun(journal)) == ""
+    assert await shown(journal.resume("r1")) == ""
 
 
 async def test_a_stopped_call_leaves_no_gap_in_its_conversation(journal: Journal) -> None:

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,14 @@ import httpx
 import pytest
 from serving import Slow
 
+from hira.api import Run
+from hira.casting import Crew
 from hira.errors import EndpointError
+from hira.journal import Journal
 from hira.policy import Completion, Request, Usage, Watch
 from hira.serve.app import application
 from hira.settings import KeySettings, Settings
+from hira.team import Team
 
 ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
 WHERE = "http://10.1.2.3:9000/v1"
@@ -150,3 +157,63 @@ async def test_events_are_told_from_any_number_on_and_from_nonsense_all(tmp_path
             told_from = await client.get(f"/api/runs/{told['hira']['run_id']}/events", params={"from": start})
             assert told_from.status_code == 200
             assert "RunStarted" in told_from.text
+
+
+async def test_a_run_that_its_key_has_nothing_left_for_stays_as_it_ended(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 30_000})})
+    failing = Failing(0, Usage(1, 40_000, 100))
+    async with application(settings, policies={"*": failing}) as app, client_of(app, authorization="Bearer k") as client:
+        told = await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})
+        run = told.json()["hira"]["run_id"]
+        before = (await client.get("/api/runs")).json()["runs"]
+        refused = await client.post(f"/api/runs/{run}/resume", json={})
+        after = (await client.get("/api/runs")).json()["runs"]
+    assert refused.status_code == 429
+    assert [one["status"] for one in before] == [one["status"] for one in after]
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        assert journal.entry(run).status != "running"
+
+
+@pytest.mark.parametrize("soon", [True, False])
+async def test_a_run_that_ends_while_it_waits_for_a_place_can_be_gone_on_with(tmp_path: Path, *, soon: bool) -> None:
+    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "concurrency": 1})})
+    path = tmp_path / "journal.sqlite"
+    async with (
+        application(settings, policies={"*": Failing(0)}) as app,
+        client_of(app, authorization="Bearer k") as client,
+    ):
+        told = await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})
+        run = told.json()["hira"]["run_id"]
+    with closing(Journal(path)) as journal:
+        ended = journal.entry(run)
+    async with application(settings, policies={"*": Slow(30)}) as app, client_of(app, authorization="Bearer k") as client:
+        await client.post("/api/runs", json={"question": "How high?", "workflow": "direct"})
+        reply = await client.post(f"/api/runs/{run}/resume", json={})
+        assert (reply.status_code, reply.json()["status"]) == (201, "running")
+        if not soon:
+            await asyncio.sleep(0.05)
+    with closing(Journal(path)) as journal:
+        entry = journal.entry(run)
+    assert (entry.status, entry.answer, entry.usage) == (ended.status, ended.answer, ended.usage)
+
+
+async def test_a_run_that_is_cancelled_before_its_question_is_asked_is_interrupted(tmp_path: Path) -> None:
+    class Slowly(Crew):
+        """Takes its time to open what a run needs."""
+
+        @asynccontextmanager
+        async def team(self, *given: Any, **more: Any) -> AsyncIterator[Team]:
+            await asyncio.sleep(30)
+            async with super().team(*given, **more) as made:
+                yield made
+
+    async with application(settings_of(tmp_path), policies={"*": Slow(0)}) as app:
+        ready = app.state.crew
+        run = Run(Slowly(**{one.name: getattr(ready, one.name) for one in fields(ready) if one.init}), "How high?", ())
+        working = asyncio.ensure_future(run.work())
+        await asyncio.sleep(0.05)
+        working.cancel()
+        await asyncio.wait([working])
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        entry = journal.entry(run.id)
+    assert (entry.status, entry.question) == ("interrupted", "How high?")
