@@ -118,9 +118,9 @@ class Run:
         and the cost that it had. Of a run that has begun nothing is changed."""
         if self._log and not self._begun:
             self._begun = True
-            past, usage = self._past, Usage(**self._past.usage) if self._past else Usage()
-            status, error = (past.status, past.error) if past and past.status != "running" else ("interrupted", "cancelled")
-            self._log.end(status, past.answer if past else "", error, usage)
+            past = self._past
+            kept = (past.status, past.answer, past.error) if past and past.status != "running" else None
+            self._log.end(*(kept or ("interrupted", "", "cancelled")), Usage(**past.usage) if past else Usage())
 
     async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
         """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes.

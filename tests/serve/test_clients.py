@@ -162,7 +162,10 @@ async def test_events_are_told_from_any_number_on_and_from_nonsense_all(tmp_path
 async def test_a_run_that_its_key_has_nothing_left_for_stays_as_it_ended(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 30_000})})
     failing = Failing(0, Usage(1, 40_000, 100))
-    async with application(settings, policies={"*": failing}) as app, client_of(app, authorization="Bearer k") as client:
+    async with (
+        application(settings, policies={"*": failing}) as app,
+        client_of(app, authorization="Bearer k") as client,
+    ):
         told = await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})
         run = told.json()["hira"]["run_id"]
         before = (await client.get("/api/runs")).json()["runs"]
@@ -186,7 +189,10 @@ async def test_a_run_that_ends_while_it_waits_for_a_place_can_be_gone_on_with(tm
         run = told.json()["hira"]["run_id"]
     with closing(Journal(path)) as journal:
         ended = journal.entry(run)
-    async with application(settings, policies={"*": Slow(30)}) as app, client_of(app, authorization="Bearer k") as client:
+    async with (
+        application(settings, policies={"*": Slow(30)}) as app,
+        client_of(app, authorization="Bearer k") as client,
+    ):
         await client.post("/api/runs", json={"question": "How high?", "workflow": "direct"})
         reply = await client.post(f"/api/runs/{run}/resume", json={})
         assert (reply.status_code, reply.json()["status"]) == (201, "running")
