@@ -194,7 +194,9 @@ def keep(plan: Plan) -> None:
     plan.folder.mkdir(parents=True, exist_ok=True)
     record = {"began": plan.began, "configuration": plan.configuration.shown()}
     text = json.dumps(record, indent=2, ensure_ascii=False)
-    plan.folder.joinpath(BEGUN).write_text(f"{text}\n", encoding="utf-8")
+    fresh = plan.folder / f"{BEGUN}.part"
+    fresh.write_text(f"{text}\n", encoding="utf-8")
+    fresh.replace(plan.folder / BEGUN)  # another process of this run may be reading it
 
 
 def kept(folder: Path) -> Configuration | None:

@@ -34,29 +34,29 @@ def own_fault(error: EndpointError) -> bool:
 
 @dataclass(slots=True)
 class Underway:
-    """The calls of models and tools that nobody has answered yet, with when they began. `cut` is for each run the call
-    in which it was ended."""
+    """The calls of models and tools that nobody has answered yet, in the order in which they began, each with its name
+    and when that was. `cut` is for each run the call in which it was ended."""
 
-    since: dict[str, float] = field(default_factory=dict)
+    since: dict[object, tuple[str, float]] = field(default_factory=dict)
     cut: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
     def call(self, run: str, what: str) -> Iterator[None]:
-        name = f"{run} {what}"
         self.cut.pop(run, None)  # whatever was ended before, the run has gone on
-        self.since[name] = began = time.monotonic()
+        call, began = object(), time.monotonic()
+        self.since[call] = f"{run} {what}", began
         try:
             yield
         except asyncio.CancelledError:
             self.cut.setdefault(run, f"{what} for {time.monotonic() - began:.0f} s")
             raise
         finally:
-            self.since.pop(name, None)
+            del self.since[call]
 
     def told(self, most: int = 5) -> str:
         """The calls that wait longest, one line."""
         now = time.monotonic()
-        waiting = sorted(self.since.items(), key=lambda one: one[1])
+        waiting = list(self.since.values())
         listed = ", ".join(f"{name} for {now - since:.0f} s" for name, since in waiting[:most])
         return listed + (f" and {len(waiting) - most} more" if len(waiting) > most else "")
 

@@ -93,7 +93,8 @@ class Training:
             raise UsageError("a pipeline trains on older weights' replies", fix=fix)
         begun = last_checkpoint(self.folder) if resume else None
         since = step_of(begun) if begun else 0
-        records.cut(self.folder / EXAMS, since or -1)
+        if PartialState().is_main_process:
+            records.cut(self.folder / EXAMS, since or -1)
         with asyncio.Runner() as runner:
             engine = BatchingEngine(self.model, Template(self.tokenizer, where=f"model {self.name!r}"))
             gate = Gate()
