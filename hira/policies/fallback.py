@@ -35,13 +35,14 @@ class Fallback:
     """Policies in order of preference, for one run: who has spoken up for another does so to the end of the run.
 
     Each reply of another than the first carries a note of why. `model` names them all, so that a run that is resumed
-    asks the same. Where the time is limited, one that others stand behind may take half of what is left: a model that
-    is silent would else use up what they need.
+    asks the same. Where the time is limited, one that others stand behind may take half of what is left until it has
+    replied once: a model that is silent would else use up what they need.
     """
 
     policies: tuple[Policy, ...]
     _at: int = 0
     _notes: tuple[str, ...] = ()
+    _replied: int = -1
 
     @property
     def model(self) -> str:
@@ -64,11 +65,12 @@ class Fallback:
                     told = f"{policy.model}: {error.what}; {self.policies[at + 1].model} speaks from now on"
                     self._notes = (*self._notes, told)
             else:
+                self._replied = max(self._replied, at)
                 model = completion.model or policy.model
                 return replace(completion, model=model, notes=(*self._notes, *completion.notes))
 
     async def _asked(self, at: int, request: Request, watch: Watch | None) -> Completion:
-        if request.seconds is None or at + 1 == len(self.policies):
+        if request.seconds is None or at + 1 == len(self.policies) or at == self._replied:
             return await self.policies[at].complete(request, watch)
         share = request.seconds / 2
         try:

@@ -339,6 +339,25 @@ async def test_the_last_models_error_is_the_one_that_is_told() -> None:
         )
 
 
+async def test_a_model_that_has_replied_may_take_all_the_time_that_is_left() -> None:
+    given: list[float | None] = []
+
+    def speaks(request: Request) -> str:
+        given.append(request.seconds)
+        return "here"
+
+    timed = Request((user("x"),), conversation="planner", seconds=10.0)
+    policy = Fallback((ScriptedPolicy(speaks, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
+    for _ in range(3):
+        await policy.complete(timed)
+    assert given == [5.0, 10.0, 10.0]
+    down = ScriptedPolicy([trouble()], model="down")
+    policy = Fallback((down, ScriptedPolicy(speaks, model="a"), ScriptedPolicy(["b"], model="b"))).for_run()
+    for _ in range(2):
+        assert (await policy.complete(timed)).model == "a"
+    assert given[-2:] == [pytest.approx(5.0, abs=1.0), 10.0]
+
+
 # --- prompts that must fit
 
 
