@@ -24,7 +24,7 @@ from hira.evaluation.item import Item
 from hira.evaluation.needs import check
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.events import Event, Reader, ToolEnded
-from hira.journal import StillGoing, Unusable
+from hira.journal import NoJournal, StillGoing
 from hira.pipeline import flowing
 from hira.settings import Settings
 from hira.spread import Spread
@@ -237,7 +237,7 @@ class Evaluation:
         failure, status = done.answer.rollout.failure, done.answer.status
         if isinstance(failure, StillGoing):
             return None
-        if isinstance(failure, AccessDenied | Unusable):  # what a workflow cannot do is one question's failure
+        if isinstance(failure, AccessDenied | NoJournal):  # what a workflow cannot do is one question's failure
             self.failure = self.failure or failure
             self._stopped = True
             return None

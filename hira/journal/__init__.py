@@ -36,7 +36,7 @@ _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOf
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
-__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoRun", "NotRecorded", "StillGoing", "Unusable"]
+__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoRun", "NotRecorded", "StillGoing", "NoJournal"]
 
 
 class NoRun(UsageError):
@@ -47,7 +47,7 @@ class StillGoing(UsageError):
     """The run is being worked on, here or by another process."""
 
 
-class Unusable(UsageError):
+class NoJournal(UsageError):
     """The journal cannot be read or written now, whichever run is asked for."""
 
 
@@ -219,8 +219,10 @@ class Journal:
         return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
 
     def delete(self, runs: Sequence[str]) -> None:
-        """Remove runs with all they hold, and give their room back. Raises `UsageError` if they are still there, such as
-        where somebody else holds the file."""
+        """Remove runs with all they hold, and give their room back.
+
+        Raises `NoJournal` where they are still there afterwards, as when somebody else holds the file.
+        """
         self._writer.settle()  # what waits must not come after the deletion
         deleted: list[Statement] = [("for good", ())]
         deleted += [(name, (run,)) for run in runs for name in ("no calls", "no events", "no sources", "no run")]
@@ -228,7 +230,7 @@ class Journal:
         self._writer.settle()
         self._check()
         if any(self._there(run) for run in runs):
-            raise Unusable(
+            raise NoJournal(
                 "the runs are not deleted yet: another process holds the journal",
                 where=f"at {self.path}",
                 fix="try again when it is done",
@@ -254,7 +256,7 @@ class Journal:
         except sqlite3.OperationalError as error:
             if busy(error):  # by one who may be going on with this run
                 what = "the journal is held by another process"
-                raise Unusable(what, where=f"at {self.path}", fix="try again") from None
+                raise NoJournal(what, where=f"at {self.path}", fix="try again") from None
             return
         if not claimed and self._there(entry.id):
             raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
@@ -265,7 +267,7 @@ class Journal:
             with self._reading:
                 return bool(self._reader.execute("select 1 from runs where id = ?", (run,)).fetchall())
         except sqlite3.OperationalError as error:
-            raise Unusable(f"the journal cannot be read: {error}", where=f"at {self.path}", fix="try again") from None
+            raise NoJournal(f"the journal cannot be read: {error}", where=f"at {self.path}", fix="try again") from None
 
     def _check(self) -> None:
         if self._writer.trouble:
@@ -299,7 +301,7 @@ class Journal:
             take_in(self.path)
         except (OSError, sqlite3.Error) as error:
             what = f"what a run that broke off recorded cannot be taken in: {error}"
-            raise Unusable(what, where=f"at {self.path}", fix="see that the disk has room") from None
+            raise NoJournal(what, where=f"at {self.path}", fix="see that the disk has room") from None
         with self._reading:
             return self._reader.execute(query, values).fetchall()
 

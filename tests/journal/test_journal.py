@@ -18,7 +18,7 @@ from hira.agents.loop import use
 from hira.errors import Interrupted, RateLimited, UsageError
 from hira.events import Event, Events, Notice
 from hira.evidence import Source
-from hira.journal import Asked, Journal, Log, NotRecorded, StillGoing, Unusable
+from hira.journal import Asked, Journal, Log, NoJournal, NotRecorded, StillGoing
 from hira.journal.calls import described
 from hira.journal.digest import digest_of
 from hira.journal.pending import framed, frames
@@ -252,7 +252,7 @@ def test_a_run_is_not_gone_on_with_while_it_cannot_be_claimed(tmp_path: Path) ->
     begun(journal).end("partial", "", "")
     entry = journal.entry("r1")
     with closing(held(journal.path)) as holding:
-        with pytest.raises(Unusable, match="held by another process") as caught:
+        with pytest.raises(NoJournal, match="held by another process") as caught:
             journal.resume(entry)
         holding.execute("rollback")
     assert caught.value.fix == "try again"
