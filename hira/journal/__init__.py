@@ -36,7 +36,7 @@ _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOf
 SILENT = 4 * BEAT
 """Seconds without a sign of life after which a run counts as gone."""
 
-__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoRun", "NotRecorded", "StillGoing", "NoJournal"]
+__all__ = ["Asked", "Call", "Entry", "Journal", "Log", "NoJournal", "NoRun", "NotRecorded", "StillGoing"]
 
 
 class NoRun(UsageError):
