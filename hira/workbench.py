@@ -10,8 +10,8 @@ from typing import Any
 
 from hira.errors import ToolError, UsageError
 from hira.events import Events, Notice
-from hira.place import Place, looked_at, work_folder
 from hira.settings import SEARCH_KEYS, Settings, did_you_mean
+from hira.surroundings import Surroundings, looked_at, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, listed, search_documents
 from hira.tools.documents.walk import beginnings, walk
@@ -57,15 +57,15 @@ class Workbench:
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read_at: float | None = None
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _place: Place = field(default_factory=Place)
+    _around: Surroundings = field(default_factory=Surroundings)
 
     @asynccontextmanager
     async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        place = await self._looked_at(files)
+        around = await self._looked_at(files)
         if self.index:
             attached = set(map(str, files))
-            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in place.shown)
+            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in around.shown)
             await self._read(self.index, events, seen=seen)
         while self.notices:
             events(Notice(self.notices.pop(0)))
@@ -76,9 +76,9 @@ class Workbench:
                 scholar=scholar,
                 browse=browse,
                 files=files_tool(files) if files else None,
-                python=self._python(folder, place.readable) if self.python else None,
-                media=media_reader((*place.readable, folder), place.shown) if place.shown else None,
-                visible=tuple(place.shown),
+                python=self._python(folder, around.readable) if self.python else None,
+                media=media_reader((*around.readable, folder), around.shown) if around.shown else None,
+                visible=tuple(around.shown),
                 extra=self.extra,
                 scoped=self.scoped,
             )
@@ -93,12 +93,12 @@ class Workbench:
     async def aclose(self) -> None:
         await self.stack.aclose()
 
-    async def _looked_at(self, files: Sequence[Path]) -> Place:
+    async def _looked_at(self, files: Sequence[Path]) -> Surroundings:
         """What lies around a run; what is among the documents is looked up once for runs that begin together."""
         async with self._looking:
-            if time.monotonic() - self._place.at >= FRESH:
-                self._place = await asyncio.to_thread(looked_at, self.settings.docs)
-            docs = self._place
+            if time.monotonic() - self._around.at >= FRESH:
+                self._around = await asyncio.to_thread(looked_at, self.settings.docs)
+            docs = self._around
         return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
 
     async def _read(self, index: Index, events: Events, *, seen: bool) -> None:

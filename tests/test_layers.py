@@ -17,7 +17,7 @@ LAYERS: list[set[str]] = [
     {
         "settings",
         "workbench",
-        "place",
+        "surroundings",
         "casting",
         "connecting",
         "chosen",

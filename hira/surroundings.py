@@ -17,24 +17,24 @@ from hira.tools.media import can_be_sent
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Surroundings:
     """What there is to be seen and heard, by its name, and where all that may be read lies, as it was found `at`."""
 
     shown: Mapping[str, Path] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
     at: float = -math.inf
 
-    def beside(self, attached: "Place") -> "Place":
+    def beside(self, attached: "Surroundings") -> "Surroundings":
         """This and what is attached to a run, which is named first."""
-        return Place({**attached.shown, **self.shown}, (*self.readable, *attached.readable), self.at)
+        return Surroundings({**attached.shown, **self.shown}, (*self.readable, *attached.readable), self.at)
 
 
-def looked_at(docs: Sequence[Path], files: Sequence[Path] = ()) -> Place:
+def looked_at(docs: Sequence[Path], files: Sequence[Path] = ()) -> Surroundings:
     """What lies among the documents, and these files. Blocking."""
     found = walk(docs)
     named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
     shown = {name: path for name, path in named.items() if can_be_sent(name)}
-    return Place(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
+    return Surroundings(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
 
 
 @asynccontextmanager
