@@ -18,6 +18,8 @@ ANSWER = 1000
 ROOM = 100
 LONGEST_ASKED = 4096
 MEDIA = 1000
+AGAIN = "try again when they have ended"
+"""The fix where nothing but calls under way stands against a call."""
 _FRAME = 4
 
 
@@ -35,7 +37,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call that is to be made: by which role, with a prompt of about how many tokens, at which price.
+    """A call that is to be made: by which role, with a prompt of about how many tokens, at which price; its `reply` has
+    at most so many tokens, where that is known.
 
     `answers` marks the calls of the role that writes the run's answer, `last` the very call that writes it; `closes`
     says that this conversation has a closing call to keep something for, `closing` that this is it.
@@ -48,6 +51,7 @@ class Wanted:
     last: bool = False
     closes: bool = False
     closing: bool = False
+    reply: int | None = None
 
     def usage(self, completion: int = 0) -> Usage:
         used = Usage(1, self.prompt, completion)
@@ -71,9 +75,21 @@ class Purse:
         Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve, which is for the call
         that the reserve is kept for, any rest is enough, if something has been paid for already.
         """
-        used, kept, limits = self.spent + self.held, reserve or Usage(), self.limits
-        after = used + call.usage(ROOM)
-        nothing = not self.spent.calls
+        used = self.spent + self.held
+        if short := self._short(call, used, reserve):
+            limit, name, needed = short
+            told = f"the budget of {limit:,} {name}{self.whose}"
+            if self._short(call, self.spent, reserve) is None:
+                raise self.spends(f"{told} is held by other calls under way", fix=AGAIN)
+            raise self.out(f"{told} {_used_up(name, not self.spent.calls, needed)}")
+        return self._room(call, used + (reserve or Usage()), ANSWER if reserve is None else ROOM)
+
+    def out(self, told: str) -> OutOfBudget:
+        return self.spends(told)
+
+    def _short(self, call: Wanted, used: Usage, reserve: Usage | None) -> tuple[float, str, float] | None:
+        """The limit that the call would break, its name, and what is needed; None if there is none."""
+        kept, limits, after = reserve or Usage(), self.limits, used + call.usage(ROOM)
         for name, limit, total, rest in (
             ("tokens", limits.tokens, after.tokens, kept.tokens),
             ("US dollars", limits.cost, after.cost or 0.0, kept.cost or 0.0),
@@ -82,12 +98,9 @@ class Purse:
             if limit is None:
                 continue
             before = {"tokens": used.tokens, "US dollars": used.cost or 0.0, "calls": used.calls}[name]
-            if before >= limit or ((reserve is not None or nothing) and total > limit - rest):
-                raise self.out(f"the budget of {limit:,} {name}{self.whose} {_used_up(name, nothing, total + rest)}")
-        return self._room(call, used + kept, ANSWER if reserve is None else ROOM)
-
-    def out(self, told: str) -> OutOfBudget:
-        return self.spends(told)
+            if before >= limit or ((reserve is not None or not self.spent.calls) and total > limit - rest):
+                return limit, name, total + rest
+        return None
 
     def _room(self, call: Wanted, taken: Usage, least: int) -> int | None:
         rooms = []
@@ -127,7 +140,8 @@ class Allowance:
         others = sum((kept for one, kept in self._kept.items() if one != run), Usage())
         self._kept[run] = Usage() if call.last else answer
         room = self.purse.check(call, others if call.last else others + answer)
-        held = call.usage(LONGEST_ASKED if room is None else room)
+        longest = LONGEST_ASKED if room is None else room
+        held = call.usage(min(longest, call.reply or longest))
         self._rooms[id(call)] = held
         self.purse.held += held
         return room

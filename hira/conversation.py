@@ -154,7 +154,8 @@ class Conversation:
         role = self.trajectory.role
         prompt = self._size(tools) if self.team.budget.counts(role) else 0
         answers = self.closes == "run"
-        return Wanted(role, prompt, self.part.price, answers, last, bool(self.closes), closing or last)
+        part, closes = self.part, bool(self.closes)
+        return Wanted(role, prompt, part.price, answers, last, closes, closing or last, part.sampling.max_tokens)
 
     def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
         """About how many tokens the next prompt is. What is new is counted, on top of what is known of the rest."""

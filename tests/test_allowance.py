@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hira.budget import LONGEST_ASKED, Allowance, Budget, Limits, Purse, Wanted
+from hira.budget import AGAIN, LONGEST_ASKED, Allowance, Budget, Limits, Purse, Wanted
 from hira.errors import OutOfBudget
 from hira.policy import Usage
 
@@ -31,13 +31,16 @@ def test_runs_of_one_key_never_spend_more_than_it_has_whichever_calls_go_side_by
         refused = 0
         while refused < 20 or under_way:
             if refused < 20 and random.random() < 0.5:
-                run, call = random.choice(runs), Wanted("planner", random.randint(100, 8_000), answers=True)
+                longest = random.choice([None, random.randint(1, 6_000)])
+                run = random.choice(runs)
+                call = Wanted("planner", random.randint(100, 8_000), answers=True, reply=longest)
                 try:
                     room = run.admit(call)
                 except OutOfBudget:
                     refused += 1
                 else:
-                    under_way.append((run, call, LONGEST_ASKED if room is None else room))
+                    bounds = (LONGEST_ASKED if room is None else room, longest or LONGEST_ASKED)
+                    under_way.append((run, call, min(bounds)))
             elif under_way:
                 run, call, room = under_way.pop(random.randrange(len(under_way)))
                 run.charge(call, Usage(1, call.prompt, random.randint(0, room)))
@@ -91,3 +94,27 @@ def test_what_comes_from_the_record_was_paid_for_when_it_was_recorded() -> None:
     run.charge(call, Usage(1, 5_000, 500), paid=False)
     assert shared.purse.spent == Usage()
     assert run.spent.tokens == 5_500
+
+
+def test_no_more_is_held_for_a_reply_than_it_may_have() -> None:
+    shared, runs = budgets(10, 20_000)
+    calls = [Wanted("planner", 500, reply=200) for _ in runs]
+    for run, call in zip(runs, calls, strict=True):
+        run.admit(call)
+    assert shared.purse.held.tokens == 10 * 700
+
+
+def test_a_call_that_only_others_under_way_stand_against_is_told_so_and_may_be_tried_again() -> None:
+    shared, (one, other) = budgets(2, 6_000)
+    first, second = Wanted("planner", 1_500), Wanted("planner", 1_500)
+    one.admit(first)
+    with pytest.raises(OutOfBudget, match="the budget of 6,000 tokens of the key 'ada' is held by other calls") as held:
+        other.admit(second)
+    assert held.value.fix == AGAIN
+    one.charge(first, Usage(1, 1_500, 100))
+    other.admit(second)
+    other.charge(second, Usage(1, 1_500, 1_500))
+    with pytest.raises(OutOfBudget, match="the budget of 6,000 tokens of the key 'ada' is used up") as spent:
+        other.admit(Wanted("planner", 1_500))
+    assert not spent.value.fix
+    assert shared.purse.held == Usage()

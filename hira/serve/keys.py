@@ -81,6 +81,12 @@ class Client:
         ):
             raise self.used_up()
 
+    def unpaid(self, spent: KeySpent) -> Refused:
+        """What a run is told whose first call is not paid for. It may be that others' calls will leave enough."""
+        if spent.fix:
+            return Refused(429, f"{spent.what}; {spent.fix}", "requests", "rate_limit_exceeded")
+        return self.used_up()
+
     def used_up(self) -> Refused:
         what = f"the budget of the key {self.name!r} is used up"
         return Refused(429, what, "insufficient_quota", "insufficient_quota")

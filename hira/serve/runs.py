@@ -131,8 +131,9 @@ class Runs:
         try:
             async with client.admitted():
                 await run.work(watched.heard, stream=True)
-            if isinstance(run.answer.rollout.failure, KeySpent) and not run.spent.calls:
-                raise client.used_up()  # what is left of it pays for no call
+            spent = run.answer.rollout.failure
+            if isinstance(spent, KeySpent) and not run.spent.calls:
+                raise client.unpaid(spent)  # what is left of it pays for no call
             watched.failure = run.failure if run.failure and not run.answer.text else None
         except (HiraError, Refused) as error:
             watched.failure = error

@@ -223,3 +223,19 @@ async def test_a_run_that_is_cancelled_before_its_question_is_asked_is_interrupt
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
         entry = journal.entry(run.id)
     assert (entry.status, entry.question) == ("interrupted", "How high?")
+
+
+async def test_a_run_that_only_calls_under_way_stand_against_may_be_asked_again(tmp_path: Path) -> None:
+    slow = Slow(0.3)
+    settings = settings_of(tmp_path, keys={"someone": KeySettings.model_validate({"key": "k", "max_tokens": 3_000})})
+    async with application(settings, policies={"*": slow}) as app, client_of(app, authorization="Bearer k") as client:
+        first = asyncio.ensure_future(client.post("/v1/chat/completions", json=ASKED))
+        while not slow.begun:
+            await asyncio.sleep(0.01)
+        refused = await client.post("/v1/chat/completions", json=ASKED)
+        assert (await first).status_code == 200
+        again = await client.post("/v1/chat/completions", json=ASKED)
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"]) == (429, "rate_limit_exceeded")
+    assert "is held by other calls under way; try again" in error["message"]
+    assert again.status_code == 200
