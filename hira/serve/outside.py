@@ -13,8 +13,8 @@ from typing import Any
 
 from hira.settings import OFF, Settings
 
-# An absolute path of any machine. A URL's has a slash, a colon or a name before it.
-_ABSOLUTE = re.compile(r"(?<![\w:/.~-])(?:/(?:[^\s/'\"<>|:,;()]+/)+|[A-Za-z]:\\(?:[^\s\\'\"<>|]+\\)+)")
+# An absolute path of any machine, as a file: URL, too. Another URL's has a slash, a colon or a name before it.
+_ABSOLUTE = re.compile(r"(?:\bfile://|(?<![\w:/.~-]))(?:/(?:[^\s/'\"<>|:,;()]+/)+|[A-Za-z]:\\(?:[^\s\\'\"<>|]+\\)+)")
 log = logging.getLogger("hira.serve")
 
 
@@ -40,7 +40,7 @@ class Outside:
         folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
         attachments = [f"{re.escape(str(one))}/[^/\\s]+" for one in _spelled([attached])]
         places = attachments + [re.escape(str(one)) for one in _spelled(folders)]
-        self._places = re.compile(rf"(?<![\w.~/-])(?:{'|'.join(places)})(?:/|(?![\w.-]))")
+        self._places = re.compile(rf"(?:\bfile://|(?<![\w.~/-]))(?:{'|'.join(places)})(?:/|(?![\w.-]))")
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -129,6 +129,7 @@ def test_folders_of_the_server_are_taken_off_and_nothing_else(tmp_path: Path) ->
     assert outside({"a": [f"{attached}/tmp1/b.txt of {docs}/c/d.md", 1, None]}) == {"a": ["b.txt of c/d.md", 1, None]}
     assert outside(f"in {docs}, it stands") == "in docs, it stands"
     assert outside(f"x{docs}/y and http://example.org{docs}/y") == f"x{docs}/y and http://example.org{docs}/y"
+    assert outside(f"at file://{docs}/a.txt, file://{docs} and file:///etc") == "at a.txt, docs and file:///etc"
     assert outside("and/or") == "and/or"
 
 
@@ -137,6 +138,7 @@ def test_folders_of_the_server_are_taken_off_and_nothing_else(tmp_path: Path) ->
     [
         ("no such file: '/srv/papers/alta.txt'", "no such file: 'alta.txt'"),
         ("http://example.org/a/b is away", "http://example.org/a/b is away"),
+        ("file:///srv/papers/alta.txt is away", "alta.txt is away"),
         ("3/4 of a/b, and/or", "3/4 of a/b, and/or"),
         (r"at C:\Users\me\x.txt", "at x.txt"),
     ],
