@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -570,6 +571,25 @@ async def test_bins_are_counted_with_the_tokens_of_system_1s_model() -> None:
     assert len(short) == 3
     assert all(len(prompt) <= 4_000 for prompt in short)
     assert max(map(len, short)) > 3_600  # and the long page is cut no shorter than it has to be, or little
+
+
+class Reading(Counting):
+    """A model whose tokenizer is not there at once."""
+
+    def count(self, text: str) -> int:
+        time.sleep(1.5)
+        return super().count(text)
+
+
+async def test_a_limit_holds_while_a_model_is_read_to_count_with() -> None:
+    policy = Reading({"system2": [wanted("height"), ANSWER], "system1": notes})
+    people = Team({"*": Part(policy)}, budget=Budget(seconds=0.5), tools=BOX)
+    began = time.monotonic()
+    record = await rollout(MARS(), QUESTION, people)
+    assert time.monotonic() - began < 1.4
+    assert (record.status, record.answer) == ("partial", "The tower is 31 m high [s1].")
+    assert "“Height-0 begins" in policy.requests[-1].messages[-2].text
+    assert of(policy, "system1") == []
 
 
 async def test_a_replay_needs_no_model_to_know_the_bins(tmp_path: Path) -> None:

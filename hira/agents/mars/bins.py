@@ -23,13 +23,15 @@ async def binned(documents: Sequence[Filled], frame: str, window: int, team: Tea
 
     A model in this process counts by its own tokenizer. What came of it is recorded as calls are, since a run that is
     replayed has no model to count with. Any other is counted by its name, which a replay knows too.
+    Raises `Stop` if the run is stopped while the model counts.
     """
     part, log = team.part("system1"), team.log
     own, name = counting(part.policy), f"{under}/{PACKING}"
 
     async def make() -> Bins:
         counted = own.count if own else counter(part.policy.model)
-        return await asyncio.to_thread(_packed, documents, frame, window, counted)
+        packing = asyncio.to_thread(_packed, documents, frame, window, counted)
+        return await (team.unless_stopped(packing) if own else packing)  # its own tokenizer may have to be read first
 
     if log is None or not (own or log.holds(name)):
         return await make()

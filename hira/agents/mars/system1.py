@@ -35,11 +35,16 @@ async def distil(
     Every document stands in exactly one prompt of at most `window` tokens, and all of these are asked at once.
     """
     frame = _prompt(question, request, (), window)
-    bins = await binned(found.documents, frame, window, team, under=str(turn))
-    prompts = [_prompt(question, request, documents, window) for documents in bins]
-    names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
-    reading = [_read(*one, team, reply) for one in zip(names, prompts, bins, strict=True)]
-    text = "\n\n".join([*(await together(reading)), *found.notes])
+    notes: Sequence[str]
+    try:
+        bins = await binned(found.documents, frame, window, team, under=str(turn))
+    except Stop as stop:  # before they were counted
+        notes = [_beginnings(found.documents, stop.what)] if found.documents else []
+    else:
+        prompts = [_prompt(question, request, documents, window) for documents in bins]
+        names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
+        notes = await together([_read(*one, team, reply) for one in zip(names, prompts, bins, strict=True)])
+    text = "\n\n".join([*notes, *found.notes])
     finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(cited(text)))
     team.rollout.findings.append(finding)
     team.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
