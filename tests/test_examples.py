@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow(seconds=1)
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 LONGEST = 40

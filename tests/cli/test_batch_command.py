@@ -21,6 +21,8 @@ from hira.policy import Request
 from hira.testing.endpoint import Endpoint
 from hira.trajectory import Rollout
 
+pytestmark = pytest.mark.slow(seconds=1)
+
 TOWERS = {"Alta": 31, "Brava": 42, "Carma": 53, "Delta": 64, "Essa": 75}
 QUESTIONS = [f"How high is the tower of {name}?" for name in TOWERS]
 

@@ -16,6 +16,8 @@ from hira.cli import main
 from hira.cli.shell import Shell
 from hira.testing import Endpoint
 
+pytestmark = pytest.mark.slow(seconds=1)
+
 QUESTIONS = [
     {"id": "a", "question": "How high is the tower of Alta?", "answer": "31 metres", "level": "easy"},
     {"id": "b", "question": "How high is the tower of Brava?", "answer": "43 metres", "level": "easy"},

@@ -23,6 +23,8 @@ from hira.errors import UsageError
 from hira.policy import Request
 from hira.testing.endpoint import Endpoint
 
+pytestmark = pytest.mark.slow(seconds=1)
+
 
 @dataclass(frozen=True)
 class Said:

@@ -26,7 +26,7 @@ def test_parallel_subtasks_of_a_killed_run_resume_in_their_own_order(tmp_path: P
     killed_and_resumed(tmp_path / "place", 3, Random(seed), AT_ONCE)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=60)
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_a_run_killed_at_any_of_25_random_points_resumes(tmp_path: Path, parallel: int) -> None:
     random = Random(20261120 + parallel)

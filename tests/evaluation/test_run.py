@@ -78,6 +78,7 @@ async def test_a_folder_of_another_evaluation_is_not_mixed_up(tmp_path: Path) ->
     assert "--out" in failed.value.fix
 
 
+@pytest.mark.slow
 async def test_what_is_unanswerable_is_right_only_without_a_citation(tmp_path: Path) -> None:
     done = await evaluated(plan_of(tmp_path, wanted=Wanted(categories=("unanswerable",))), tmp_path / "out")
     assert len(done.records) == 10
@@ -255,6 +256,7 @@ def test_the_ablation_is_the_papers_table_and_the_sweep_its_figure() -> None:
     assert settings.workflows["hira"]["describe_experts"] is False
 
 
+@pytest.mark.slow
 async def test_two_evaluations_are_compared_question_by_question(tmp_path: Path) -> None:
     for name, variant in (("a", {}), ("b", {"without": frozenset({"code"})})):
         plan = plan_of(tmp_path, [Cell("hira", changes=variant)], Wanted(categories=("table",)))
@@ -289,7 +291,7 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
 README = Path(__file__).parent.parent.parent / "README.md"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=100)
 async def test_the_table_of_the_readme_is_had_again(tmp_path: Path) -> None:
     lines = README.read_text(encoding="utf-8").splitlines()
     told = {row[0].strip("`"): row[1:] for line in lines if line.startswith("| `") and len(row := cells_of(line)) == 9}
