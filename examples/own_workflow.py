@@ -6,7 +6,7 @@ python examples/own_workflow.py
 from pathlib import Path
 
 from hira import Hira
-from hira.agents.loop import use
+from hira.agents.calls import use
 from hira.messages import user
 from hira.prompts import Prompt
 from hira.team import Team

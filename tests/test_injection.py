@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from hira.agents.loop import Loop, use
+from hira.agents.calls import use
+from hira.agents.loop import Loop
 from hira.dialects import DIALECTS
 from hira.evidence import Source
 from hira.messages import user

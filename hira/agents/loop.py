@@ -5,29 +5,21 @@ read, or when the run has to stop, the model is told so once, after the last res
 """
 
 import asyncio
-import json
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
-from hira.agents.recorded import recorded
+from hira.agents.calls import spelled, use
 from hira.budget import size
 from hira.dialects import Call, Parsed
 from hira.dialects.answer import final, only_thought
-from hira.errors import BadReply, RoleSpent, Stop, ToolError, ToolsRefused
-from hira.events import Notice, ToolEnded, ToolStarted
-from hira.evidence import Source, unmarked
+from hira.errors import BadReply, RoleSpent, Stop, ToolsRefused
+from hira.events import Notice
 from hira.messages import Filled, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
-from hira.redaction import redacted
 from hira.team import Conversation, together
-from hira.tools import Observation, Tool
-from hira.tools.seen import on
-from hira.untrusted import clean
+from hira.tools import Tool
 
-PASSAGE = Prompt(__file__, "passage")
 REPEATED = Prompt(__file__, "repeated")
 UNREADABLE = Prompt(__file__, "unreadable")
 EMPTY = Prompt(__file__, "empty")
@@ -259,7 +251,7 @@ class Loop:
             self.said = parsed.text
             self._keep(parsed)
             self.transcript.append(parsed.text)
-            self.transcript += [f"[calls {call.name}] {_spelled(call.arguments)}" for call in made]
+            self.transcript += [f"[calls {call.name}] {spelled(call.arguments)}" for call in made]
         return Step(parsed.text, tuple(made))
 
     def _keep(self, parsed: Parsed) -> None:
@@ -283,7 +275,7 @@ class Loop:
 
     @staticmethod
     def _key(call: Call) -> str:
-        return f"{call.name} {_spelled(call.arguments)}"
+        return f"{call.name} {spelled(call.arguments)}"
 
 
 def check_spoken(completion: Completion, conversation: Conversation) -> None:
@@ -294,100 +286,3 @@ def check_spoken(completion: Completion, conversation: Conversation) -> None:
             where=f"role {conversation.trajectory.role!r}, model {completion.model!r}",
             fix="let it write longer replies at its server, or use another model for this role",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a call brought: the tool's observation, and its `text` as the model reads it."""
-
-    observation: Observation
-    text: Filled
-    ok: bool = True
-
-
-async def use_all(conversation: Conversation, calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> list[Seen]:
-    """Call tools side by side. What they read gets its ids in the order of the calls, whichever is done first."""
-    ends = [asyncio.Event() for _ in calls]
-
-    async def one(at: int) -> Seen:
-        try:
-            return await use(conversation, *calls[at], after=ends[at - 1] if at else None)
-        finally:
-            ends[at].set()
-
-    return await together([one(at) for at in range(len(calls))])
-
-
-async def use(
-    conversation: Conversation, tool: Tool, arguments: Mapping[str, Any], *, after: asyncio.Event | None = None
-) -> Seen:
-    """Call a tool for a role. Passages enter the run's sources and are shown with their ids, `after` those of an
-    earlier call.
-
-    A tool that cannot do it says so in the text, for the model to read; nothing is raised.
-    """
-    team = conversation.team
-    team.called += 1
-    number = team.called
-    told = redacted(arguments, team.secrets)
-    team.events(ToolStarted(conversation.name, tool.name, told, number))
-    began = time.monotonic()
-    try:
-        _check_unmasked(arguments, told)
-        _check_open(arguments, tool)
-        key = f"{tool.name} {_spelled(arguments)}" if tool.pure else ""
-        call = team.once(key, lambda: recorded(conversation, tool, arguments), _went_well)
-        observation = _admitted(await team.unless_stopped(call), tool)
-        if after:
-            await after.wait()
-        seen = Seen(observation, _shown(observation, conversation), observation.ok)
-    except (ToolError, Stop) as error:
-        seen = Seen(Observation(), Filled(unmarked(clean(f"{tool.name} failed: {error}"))), ok=False)
-    took = round(time.monotonic() - began, 3)
-    team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
-    return seen
-
-
-def _went_well(observation: Observation) -> bool:
-    return observation.ok
-
-
-def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> None:
-    """Keys and passwords of this machine leave it in no argument, however a page talked the model into it."""
-    if told != arguments:
-        raise ToolError("an argument holds a secret of this machine, so the call was not made; leave it out")
-
-
-def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
-    """What is on a blocked host is not opened."""
-    for value in arguments.values():
-        if isinstance(value, str) and on(value, tool.blocked):
-            raise ToolError(f"{value} is blocked in this run; go on without it")
-
-
-def _admitted(observation: Observation, tool: Tool) -> Observation:
-    """What was seen without what is on a blocked host, wherever it came from: a search, a redirect, an earlier run."""
-    if not tool.blocked:
-        return observation
-    passages = tuple(one for one in observation.passages if not on(one.source.location, tool.blocked))
-    return replace(observation, passages=passages)
-
-
-def _shown(observation: Observation, conversation: Conversation) -> Filled:
-    shown = [unmarked(clean(observation.text))] if observation.text else []
-    shown += [framed(conversation.team.read(passage.source), passage.text) for passage in observation.passages]
-    return Filled("\n\n".join(shown) or "Nothing was found.")
-
-
-def framed(source: Source, text: str) -> Filled:
-    """What was read of a source that has its id, as a model is shown it: with where it comes from, between marks."""
-    title, location = (" ".join(unmarked(told).split()) for told in (source.title, source.location))
-    return PASSAGE.fill(id=source.id, title=title, location=location, text=unmarked(text))
-
-
-def _spelled(arguments: Mapping[str, object]) -> str:
-    if len(arguments) == 1:
-        (value,) = arguments.values()
-        if isinstance(value, str):
-            return " ".join(value.split())
-    return json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str)

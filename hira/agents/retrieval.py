@@ -7,7 +7,7 @@ as a document of its own.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hira.agents.loop import Seen, framed, use
+from hira.agents.calls import Seen, framed, use
 from hira.evidence import unmarked
 from hira.messages import Filled
 from hira.team import Conversation, together

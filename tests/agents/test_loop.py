@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hira.agents.loop import Loop, use, use_all
+from hira.agents.calls import use, use_all
+from hira.agents.loop import Loop
 from hira.budget import Budget, size
 from hira.dialects import DIALECTS, Call
 from hira.errors import ToolError

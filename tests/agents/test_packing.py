@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.agents.loop import framed
+from hira.agents.calls import framed
 from hira.agents.mars.bins import shortened
 from hira.agents.packing import JOINT, beginning, first_fit_decreasing, pack
 from hira.evidence import Source

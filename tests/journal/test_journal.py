@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.agents.loop import use
+from hira.agents.calls import use
 from hira.errors import Interrupted, RateLimited, UsageError
 from hira.events import Event, Events, Notice
 from hira.evidence import Source

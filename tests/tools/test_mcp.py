@@ -13,7 +13,8 @@ import pytest
 import pytest_asyncio
 
 from hira import Hira, Settings
-from hira.agents.loop import Loop, use
+from hira.agents.calls import use
+from hira.agents.loop import Loop
 from hira.errors import HiraError, ToolError, UsageError
 from hira.settings import load
 from hira.testing import ScriptedPolicy, calling

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from hira.agents.approved import approved, as_issued
+from hira.agents.calls import framed
 from hira.agents.coordinator import Coordinator
-from hira.agents.loop import Loop, check_spoken, framed
+from hira.agents.loop import Loop, check_spoken
 from hira.dialects import Call
 from hira.dialects.answer import document, spoken
 from hira.errors import BadReply, Stop, ToolError

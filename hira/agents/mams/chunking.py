@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hira.agents.loop import framed
+from hira.agents.calls import framed
 from hira.evidence import Source
 from hira.messages import Filled
 from hira.tokens import count, fits

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hira.agents.calls import Seen, use_all
 from hira.agents.expert import attached
-from hira.agents.loop import Loop, Seen, use_all
+from hira.agents.loop import Loop
 from hira.agents.mams.chunking import Key, Read, size
 from hira.agents.mams.shown import done, memory, plan, report
 from hira.agents.mams.state import Plan, State

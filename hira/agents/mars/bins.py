@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from hira.agents.loop import PASSAGE
+from hira.agents.calls import PASSAGE
 from hira.agents.packing import beginning, pack
 from hira.journal import Asked
 from hira.journal.digest import digest_of_tool

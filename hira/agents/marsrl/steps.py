@@ -6,7 +6,8 @@ refined: the same role with the same prompt, told apart by the names of their co
 
 from dataclasses import dataclass
 
-from hira.agents.loop import Seen, check_spoken, use
+from hira.agents.calls import Seen, use
+from hira.agents.loop import check_spoken
 from hira.agents.retrieval import look_up
 from hira.conversation import Conversation
 from hira.dialects.answer import final, spoken

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.agents.loop import use
+from hira.agents.calls import use
 from hira.errors import ToolError
 from hira.events import ToolEnded
 from hira.testing.team import team_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.agents.loop import use
+from hira.agents.calls import use
 from hira.evidence import verify
 from hira.testing import team_of
 from hira.tools.media import media_reader
