@@ -4,9 +4,10 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-RARE = 100
-"""Collections of the middle generation to a full one; Python's own is 10. A full one goes through all that is under
-way, and runs leave next to nothing that only it would find."""
+OFTEN, RARE = 3, 3000
+"""Collections of the youngest generation to one of the middle one, and of that to a full one; Python's own are 10. A
+middle one goes through what was made since the last, so that more of them are shorter ones; a full one goes through
+all that is under way, and runs leave next to nothing that only it would find."""
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def short_pauses() -> Iterator[None]:
     gc.collect()
     gc.freeze()
     first, second, full = gc.get_threshold()
-    gc.set_threshold(first, second, max(full, RARE))
+    gc.set_threshold(first, min(second, OFTEN), max(full, RARE))
     try:
         yield
     finally:

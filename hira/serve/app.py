@@ -5,8 +5,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from hira.chosen import AnyOf, made_workflow
 from hira.policy import Policy
 from hira.serve import chat
 from hira.serve.chat import refused_by
-from hira.serve.door import LOCAL, Door, Handler, beating, body_of, guarded, unknown
+from hira.serve.door import LOCAL, Door, Handler, body_of, guarded, unknown
 from hira.serve.keys import Clients
 from hira.serve.page import page_routes
 from hira.serve.runs import Runs, Watched, while_connected
@@ -96,7 +96,7 @@ async def completions(door: Door, request: Request) -> Response:
         return _Told(watched, stream)
     async with while_connected(watched):
         assert watched.task is not None  # noqa: S101 - begin() has made it
-        gone = asyncio.ensure_future(_gone(request))
+        gone = asyncio.ensure_future(_gone(request.receive))
         try:
             await asyncio.wait((watched.task, gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -111,33 +111,47 @@ async def completions(door: Door, request: Request) -> Response:
     return JSONResponse(door.outside(told))
 
 
-async def _gone(request: Request) -> None:
+async def _gone(receive: Receive) -> None:
     """Returns when the client has gone away."""
-    while (await request.receive())["type"] != "http.disconnect":
+    while (await receive())["type"] != "http.disconnect":
         pass
 
 
 class _Told(StreamingResponse):
     """A run told to its client, who ends it by going away, also before anything was sent."""
 
-    def __init__(self, watched: Watched, stream: AsyncIterator[bytes]) -> None:
+    def __init__(self, watched: Watched, stream: AsyncGenerator[bytes, None]) -> None:
         super().__init__(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
         self.watched = watched
+        self.stream = stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with while_connected(self.watched):
-            await super().__call__(scope, receive, send)
+        del scope
+        gone = asyncio.ensure_future(_gone(receive))
+        gone.add_done_callback(lambda _: self.watched.leave())
+        async with while_connected(self.watched), aclosing(self.stream) as stream:
+            try:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                async for part in stream:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            except OSError:
+                pass  # how some servers tell that the client has gone away
+            finally:
+                gone.cancel()
 
 
-async def _streamed(door: Door, watched: Watched, model: str, made: int, *, counted: bool) -> AsyncIterator[bytes]:
+async def _streamed(
+    door: Door, watched: Watched, model: str, made: int, *, counted: bool
+) -> AsyncGenerator[bytes, None]:
     """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
     run = watched.id
     yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
-    async for event in beating(watched):
-        if event is None:
-            yield b": still at work\n\n"
-        elif told := chat.thought(event):
+    async for news in watched.watched():
+        if told := "".join(map(chat.thought, news)):
             yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(told)}))
+        elif not news:
+            yield chat.STILL
     if watched.failure:
         refused = refused_by(watched.failure)
         yield chat.sse(chat.error_of(refused.message, refused.kind, refused.code))

@@ -278,6 +278,10 @@ def error_of(message: str, kind: str, code: str = "") -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": code or None}}
 
 
+STILL = b": still at work\n\n"
+"""Keeps the connection of a stream alive, and says nothing."""
+
+
 def sse(value: Mapping[str, Any] | str) -> bytes:
     """One server-sent event."""
     told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,23 +10,25 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from hira.errors import HiraError
-from hira.events import Event
 from hira.serve.chat import error_of, refused_by
 from hira.serve.keys import Client, Clients, Refused
 from hira.serve.outside import Outside, log
-from hira.serve.runs import Runs, Watched
+from hira.serve.runs import Runs
 from hira.settings import Settings
 
 LARGEST = 32 * 2**20
 """Bytes of a request."""
-HEARTBEAT = 10.0
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "testserver"})
 Handler = Callable[["Door", Request], Awaitable[Response]]
 
 
 @dataclass(slots=True)
 class Door:
-    """What the requests share. `hosts` are the names by which the server may be called, None for any."""
+    """What the requests share. `hosts` are the names by which the server may be called, None for any.
+
+    What clients send is taken in one by one, each in a `turn` of its own between which the loop goes round, so that
+    many who come at once do not hold it up for longer than one does.
+    """
 
     settings: Settings
     runs: Runs
@@ -34,6 +36,7 @@ class Door:
     hosts: frozenset[str] | None = LOCAL
     folder: Path = field(default_factory=Path)
     outside: Outside = field(init=False)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.outside = Outside(self.settings, self.folder)
@@ -54,6 +57,9 @@ def guarded(door: Door, handler: Handler) -> Callable[[Request], Awaitable[Respo
         try:
             if request.method == "POST" and not _is_json(request):
                 raise Refused(415, "the body has to be application/json", "invalid_request_error")
+            if request.method == "POST":
+                async with door.turn:
+                    await asyncio.sleep(0)
             return await handler(door, request)
         except Refused as refused:
             return refusal(refused)
@@ -94,26 +100,3 @@ async def body_of(request: Request) -> bytes:
         if len(read) > LARGEST:
             raise Refused(413, f"the body is larger than {LARGEST // 2**20} MB", "invalid_request_error")
     return bytes(read)
-
-
-async def beating(watched: Watched, start: int = 0) -> AsyncIterator[Event | None]:
-    """The run's events as they come, and None after each while without one, which keeps the connection alive."""
-    stream = watched.watched(start)
-    pending: asyncio.Future[tuple[int, Event]] | None = None
-    try:
-        while True:
-            pending = pending or asyncio.ensure_future(anext(stream))
-            await asyncio.wait((pending,), timeout=HEARTBEAT)
-            if not pending.done():
-                yield None
-                continue
-            try:
-                _, event = pending.result()
-            except StopAsyncIteration:
-                pending = None  # it holds the error, which holds this frame
-                return
-            pending = None
-            yield event
-    finally:
-        if pending:
-            pending.cancel()

@@ -19,6 +19,8 @@ from hira.serve.outside import log
 
 KEPT = 200
 """Ended runs that are kept in memory for those who still watch; older ones are in the journal."""
+HEARTBEAT = 10.0
+"""Seconds."""
 
 
 @dataclass(eq=False, slots=True)
@@ -66,16 +68,20 @@ class Watched:
             self.failure = Interrupted("whoever asked went away")
             self.task.cancel()
 
-    async def watched(self, start: int = 0) -> AsyncIterator[tuple[int, Event]]:
-        """Each event with its number, from `start` on, until the run has ended."""
+    async def watched(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
+        """The events from `start` on, as many at a time as there are, until the run has ended; none of them after each
+        while without one, so that a connection can be kept alive."""
         at = start
-        while True:
-            while at < len(self.events):
-                yield at, self.events[at]
-                at += 1
-            if self.ended:
-                return
-            await self._news.wait()
+        while at < len(self.events) or not self.ended:
+            if news := self.events[at:]:
+                at += len(news)
+                yield news
+                continue
+            try:
+                async with asyncio.timeout(HEARTBEAT):
+                    await self._news.wait()
+            except TimeoutError:
+                yield ()
 
     def told(self) -> dict[str, Any]:
         """The run in a line of a list."""

@@ -16,8 +16,8 @@ from hira.errors import UsageError
 from hira.journal import Entry, Journal
 from hira.replay import replay
 from hira.serve.approving import SHAPE, Desk
-from hira.serve.chat import refused_by, sse, trouble
-from hira.serve.door import Door, beating, body_of
+from hira.serve.chat import STILL, refused_by, sse, trouble
+from hira.serve.door import Door, body_of
 from hira.serve.keys import Client, Refused
 from hira.serve.outside import without_folders
 from hira.serve.runs import Watched, shown
@@ -94,8 +94,8 @@ async def events(door: Door, request: Request) -> Response:
 
 
 async def _live(door: Door, watched: Watched, start: int) -> AsyncIterator[bytes]:
-    async for event in beating(watched, start):
-        yield b": still at work\n\n" if event is None else sse(door.outside(shown(event)))
+    async for news in watched.watched(start):
+        yield b"".join(sse(door.outside(shown(event))) for event in news) or STILL
     yield sse({"event": "Ended", **watched.told()})
 
 

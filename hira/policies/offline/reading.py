@@ -6,7 +6,7 @@ only if what stands around it covers enough of the question, every name and numb
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -214,9 +214,11 @@ class Query:
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
 
-    def coverage(self, one: Sentence) -> float:
-        """The share of the question that stands in a sentence and around it: of all of it, and of all but its names."""
-        near = {word: self.near(word, one) for word in self.weights}
+    def coverage(self, one: Sentence, near: Mapping[str, float]) -> float:
+        """The share of the question that stands in a sentence and around it: of all of it, and of all but its names.
+
+        `near` says how near each of the question's words stands.
+        """
         parts = [self._share(near, self.weights), self._share(near, self.rest) * ENOUGH / ENOUGH_REST]
         if self.measures:
             parts.append(
@@ -240,10 +242,10 @@ class Query:
             return False
         return self.kind != "person" or (holds_office(one.text, self.text) and did(self.text, one.own | one.beside))
 
-    def score(self, one: Sentence) -> float:
+    def score(self, one: Sentence, near: Mapping[str, float]) -> float:
         back = 0.9 if points_back(one.text) else BESIDE
         inside = {
-            word: max(holds(word, one.own), (back if word in self.names else BESIDE) * self.near(word, one))
+            word: max(holds(word, one.own), (back if word in self.names else BESIDE) * near[word])
             for word in self.weights
         }
         score = 0.25 * self._share(inside, self.names) + 0.75 * self._share(inside, self.rest)
@@ -265,7 +267,7 @@ class Query:
         far = (other if self.kind == "person" else dated) * 0.35 * holds(word, one.around)
         return max(dated * 0.8 * holds(word, one.earlier), dated * 0.6 * holds(word, one.title), far)
 
-    def _share(self, held: dict[str, float], of: Iterable[str]) -> float:
+    def _share(self, held: Mapping[str, float], of: Iterable[str]) -> float:
         total = sum(self.weights[word] for word in of)
         return sum(self.weights[word] * held[word] for word in of) / total if total else 1.0
 
@@ -311,7 +313,10 @@ def best(asked: Query, candidates: Sequence[Sentence]) -> list[tuple[float, floa
     """Sentences with (score, coverage), best first, earlier first among equals."""
     if not asked.weights:
         return []
-    ranked = [(asked.score(one), asked.coverage(one), one) for one in candidates]
+    ranked = []
+    for one in candidates:
+        near = {word: asked.near(word, one) for word in asked.weights}
+        ranked.append((asked.score(one, near), asked.coverage(one, near), one))
     return sorted(ranked, key=lambda entry: -entry[0])
 
 

@@ -76,6 +76,7 @@ KIN = tuple(
 )
 """Words that answer for each other."""
 _STEMS = tuple(frozenset(words(" ".join(family))) for family in KIN)
+_FAMILIES = {word: [family for family in _STEMS if word in family] for family in _STEMS for word in family}
 IRREGULAR = tuple(
     verb.split()
     for verb in (
@@ -146,4 +147,4 @@ def holds(word: str, held: frozenset[str]) -> float:
         return 0.8
     if word in _FORMS and any(_FORMS.get(other) == _FORMS[word] for other in held):
         return 0.9
-    return 0.7 if any(word in family and family & held for family in _STEMS) else 0.0
+    return 0.7 if any(not family.isdisjoint(held) for family in _FAMILIES.get(word, ())) else 0.0
