@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -239,3 +240,24 @@ async def test_a_run_that_only_calls_under_way_stand_against_may_be_asked_again(
     assert (refused.status_code, error["code"]) == (429, "rate_limit_exceeded")
     assert "is held by other calls under way; try again" in error["message"]
     assert again.status_code == 200
+
+
+async def test_clients_who_come_at_once_are_taken_in_one_by_one_with_the_loop_going_round(tmp_path: Path) -> None:
+    begun: list[int] = []
+
+    async def counting() -> None:
+        while True:
+            names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
+            begun.append(names.count("Runs._work"))
+            await asyncio.sleep(0)
+
+    async with application(settings_of(tmp_path), policies={"*": Slow(30)}) as app, client_of(app) as client:
+        round_and_round = asyncio.ensure_future(counting())
+        asking = [asyncio.ensure_future(client.post("/v1/chat/completions", json=ASKED)) for _ in range(30)]
+        while not begun or begun[-1] < len(asking):
+            await asyncio.sleep(0.01)
+        round_and_round.cancel()
+        for one in asking:
+            one.cancel()
+        await asyncio.wait(asking)
+    assert max(after - before for before, after in pairwise(begun)) == 1
