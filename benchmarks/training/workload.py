@@ -37,8 +37,8 @@ from hira.trajectory import Rollout
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "benchmarks" / "data" / "offline"
-QWEN_05B = Shape(24, 896, 14, 2, 64, 4864, 151_936, tied=True, biases=True)
-TINY = Shape(2, 64, 4, 2, 16, 128, 8_000, tied=True, biases=True)
+QWEN_05B = Shape(24, 896, 14, 2, 64, 4864, 151_936, tied=True, small=2 * 896 + 18 * 64)
+TINY = Shape(2, 64, 4, 2, 16, 128, 8_000, tied=True, small=2 * 64 + 8 * 16)
 START, END = "<|im_start|>", "<|im_end|>"
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"

@@ -2,7 +2,8 @@
 
 From a model's `config.json` alone, without torch. Bytes are those that CUDA's allocator hands out at its peak
 (`torch.cuda.max_memory_allocated`); the driver's own few hundred MiB come on top. The counts per token were taken from
-the operations of transformers' decoder layers with PEFT's adapters, for SwiGLU layers in bf16.
+the operations of transformers' decoder layers with PEFT's adapters, for SwiGLU layers in bf16 and, where the base is
+kept in 32 or 64 bits, in those.
 """
 
 import json
@@ -21,11 +22,14 @@ TILE_TOKENS, TILE_WORDS = 4096, 32_768
 WORKSPACE = 32 * 2**20
 # What the engine adds to a row's keys and values at a time, and the prompt tokens that it reads at once.
 GROWTH, READS = 128, 16_384
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+ATTENDS = {"full_attention", "sliding_attention", "chunked_attention"}
+"""Kinds of layers that are a decoder's own: whatever they see, they have the same weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A decoder's sizes."""
+    """A decoder's sizes. `small` are the parameters of a layer that are no matrices: norms and biases."""
 
     layers: int
     hidden: int
@@ -35,29 +39,36 @@ class Shape:
     inner: int
     words: int
     tied: bool
-    biases: bool = False
+    small: int
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Shape":
         """From the values of `config.json`; those of the text model, where there are several."""
         own = {**config, **config.get("text_config", {})}
+        fix = "plan knows dense decoders such as Qwen, Llama and Mistral"
+        if any(own.get(name) for name in EXPERTS):
+            raise UsageError("config.json is that of a mixture of experts", fix=fix)
+        if other := set(own.get("layer_types") or ()) - ATTENDS:
+            raise UsageError(f"config.json has layers of the kind {min(other)!r}", fix=fix)
         try:
-            heads = int(own["num_attention_heads"])
+            heads, hidden, inner = (
+                int(own[name]) for name in ("num_attention_heads", "hidden_size", "intermediate_size")
+            )
+            kv_heads = int(own.get("num_key_value_heads") or heads)
+            head = int(own.get("head_dim") or hidden // heads)
             return cls(
                 int(own["num_hidden_layers"]),
-                int(own["hidden_size"]),
+                hidden,
                 heads,
-                int(own.get("num_key_value_heads") or heads),
-                int(own.get("head_dim") or own["hidden_size"] // heads),
-                int(own["intermediate_size"]),
+                kv_heads,
+                head,
+                inner,
                 int(own["vocab_size"]),
                 bool(own.get("tie_word_embeddings", True)),
-                own.get("model_type") == "qwen2" or bool(own.get("attention_bias")),
+                _small(own, hidden, inner, heads * head, kv_heads * head, head),
             )
         except KeyError as missing:
-            raise UsageError(
-                f"config.json has no {missing.args[0]}", fix="plan knows dense decoders such as Qwen, Llama and Mistral"
-            ) from None
+            raise UsageError(f"config.json has no {missing.args[0]}", fix=fix) from None
 
     @classmethod
     def read(cls, folder: Path) -> "Shape":
@@ -93,9 +104,8 @@ class Shape:
 
     @property
     def rest(self) -> int:
-        """Parameters of norms and biases."""
-        biases = (self.heads + 2 * self.kv_heads) * self.head if self.biases else 0
-        return self.layers * (2 * self.hidden + biases) + self.hidden
+        """Parameters of norms and biases, the last norm's included."""
+        return self.layers * self.small + self.hidden
 
     @property
     def parameters(self) -> int:
@@ -109,6 +119,23 @@ class Shape:
     def kv(self) -> int:
         """Bytes of keys and values of one token, in bf16."""
         return self.layers * 2 * self.kv_heads * self.head * 2
+
+
+def _small(own: Mapping[str, Any], hidden: int, inner: int, query: int, key: int, head: int) -> int:
+    """Norms and biases of a layer: what a family has beside two norms of the hidden width, it does not say in its
+    config. Queries and keys are normed by the head in Qwen3 and Gemma 3, and as a whole in OLMo 2."""
+    kind = str(own.get("model_type", ""))
+    norms = 4 if kind.startswith(("gemma2", "gemma3")) else 2
+    small = norms * hidden
+    if kind.startswith(("qwen3", "gemma3")):
+        small += 2 * head
+    elif kind.startswith("olmo2"):
+        small += query + key
+    if kind.startswith("qwen2") or own.get("attention_bias"):
+        small += query + 2 * key
+    if own.get("attention_bias"):
+        small += hidden
+    return small + (2 * inner + hidden if own.get("mlp_bias") else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,54 +184,65 @@ class Sheet:
 
 def sheet(shape: Shape, work: Work) -> Sheet:
     """The memory of a run of LoRA GRPO with this model."""
-    if work.bits not in {4, 16}:
-        raise UsageError(f"a base of {work.bits} bits", fix="plan knows 16 (bf16) and 4 (nf4)")
+    if work.bits not in WIDTHS:
+        raise UsageError(f"a base of {work.bits} bits", fix="plan knows 4 (nf4), 16 (bf16), 32 and 64")
     one = shape.lora(work.rank, work.targets)
     held = {"base weights": base(shape, work.bits), **adapters(shape, work)}
     parameters = {"base": shape.parameters, "one adapter": one, "trained": one * work.adapters}
     return Sheet(shape, work, held | _rollout(shape, work), held | _update(shape, work), parameters)
 
 
+WIDTHS = {4: 2, 16: 2, 32: 4, 64: 8}
+"""Bytes of a number that is computed with, by the bits of the base."""
+
+
 def base(shape: Shape, bits: int) -> int:
     """Bytes of the frozen weights. In 4 bits, embedding, norms and biases stay bf16; a block of 64 has its scale."""
     if bits == 4:
         return 2 * (shape.embedding + shape.rest) + round(shape.linear * (0.5 + 4 / 64))
-    return 2 * shape.parameters
+    return WIDTHS[bits] * shape.parameters
 
 
 def adapters(shape: Shape, work: Work) -> dict[str, int]:
-    """Adapters are kept in fp32 over bf16, in bf16 over 4 bits; Adam keeps two values for each."""
-    each = 2 if work.bits == 4 else 4
+    """Adapters are kept in fp32 over bf16, in bf16 over 4 bits, else as the base; Adam keeps two values for each."""
+    each = _kept(work.bits)
     trained = shape.lora(work.rank, work.targets) * work.adapters
     return {"adapters": each * trained, "optimiser": 2 * each * trained}
 
 
+def _kept(bits: int) -> int:
+    """Bytes of a number that is trained."""
+    return {4: 2, 64: 8}.get(bits, 4)
+
+
 def _rollout(shape: Shape, work: Work) -> dict[str, int]:
     """Keys and values are there twice while rows join or leave a batch. Reading a prompt passes through an MLP whose
-    adapter computes in fp32; choosing a token takes about seven fp32 and bf16 copies of a row's logits."""
-    cache = work.at_once * (work.longest + GROWTH) * shape.kv
+    adapter computes in fp32 over bf16; choosing a token takes three fp32 copies of a row's logits beside them."""
+    width = WIDTHS[work.bits]
+    cache = work.at_once * (work.longest + GROWTH) * shape.kv * width // 2
     read = min(work.reads, work.at_once * work.longest)
+    a_token = 12 * shape.inner + 10 * shape.hidden if width == 2 else 4 * width * (shape.inner + shape.hidden)
     return {
         "keys and values": cache,
         "keys and values, moved": cache,
-        "reading prompts": read * (12 * shape.inner + 10 * shape.hidden) + _unpacked(shape, work.bits),
-        "choosing tokens": 14 * work.at_once * shape.words,
+        "reading prompts": read * a_token + _unpacked(shape, work.bits),
+        "choosing tokens": (width + 12) * work.at_once * shape.words,
         "workspace": WORKSPACE,
     }
 
 
 def _update(shape: Shape, work: Work) -> dict[str, int]:
     """The peak is in the backward pass: of the last layer, or of the scoring of tokens, whichever is more."""
-    tokens = max(work.budget, work.longest)
-    each = 2 if work.bits == 4 else 4
+    tokens, width = max(work.budget, work.longest), WIDTHS[work.bits]
+    each = _kept(work.bits)
     trained = shape.lora(work.rank, work.targets)
-    kept = 2 * shape.hidden * shape.layers * tokens
-    layer = tokens * layer_bytes(shape, work.rank)
+    kept = width * shape.hidden * shape.layers * tokens
+    layer = tokens * layer_bytes(shape, work.rank, width)
     if not work.checkpointing:
-        kept = shape.layers * tokens * saved_bytes(shape, work.rank)
-        layer = tokens * 6 * (shape.inner + shape.hidden)
+        kept = shape.layers * tokens * saved_bytes(shape, work.rank, width)
+        layer = tokens * (6 if width == 2 else 7 * width // 4) * (shape.inner + shape.hidden)
     scored = round(tokens * work.scored)
-    scoring = min(scored, TILE_TOKENS) * TILE_WORDS * 2 + scored * shape.hidden * 8 + tokens * shape.hidden * 4
+    scoring = width * (min(scored, TILE_TOKENS) * TILE_WORDS + 4 * scored * shape.hidden + 2 * tokens * shape.hidden)
     return {
         "gradients": each * trained * work.adapters + 2 * trained,
         "activations kept": kept,
@@ -214,20 +252,26 @@ def _update(shape: Shape, work: Work) -> dict[str, int]:
     }
 
 
-def layer_bytes(shape: Shape, rank: int) -> int:
-    """Bytes a token at the peak of one layer's backward pass, its forward pass made again included.
+def layer_bytes(shape: Shape, rank: int, width: int = 2) -> int:
+    """Bytes a token at the peak of one layer's backward pass, its forward pass made again included; `width` are those
+    of a number.
 
-    MLP: five bf16 copies of its inner width and one in fp32; about eighteen bf16 copies of the hidden width, of which
-    the norms make four in fp32; keys and values; the adapters' narrow outputs.
+    In bf16, of the MLP's inner width five copies and one in fp32; about eighteen of the hidden width, of which the
+    norms make four in fp32; keys and values; the adapters' narrow outputs. With wider numbers nothing has to be made
+    wider: six copies and seven.
     """
-    return (
-        14 * shape.inner + 36 * shape.hidden + 4 * 2 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
-    )
+    rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
+    if width == 2:
+        return 14 * shape.inner + 36 * shape.hidden + rest
+    return width * (6 * shape.inner + 7 * shape.hidden) + rest * width // 4
 
 
-def saved_bytes(shape: Shape, rank: int) -> int:
+def saved_bytes(shape: Shape, rank: int, width: int = 2) -> int:
     """Bytes a token that one layer keeps for its backward pass when activations are not made again."""
-    return 8 * shape.inner + 24 * shape.hidden + 4 * 2 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
+    rest = 8 * shape.kv_heads * shape.head + 14 * rank + 4 * shape.heads + 256
+    if width == 2:
+        return 8 * shape.inner + 24 * shape.hidden + rest
+    return width * (4 * shape.inner + 6 * shape.hidden) + rest * width // 4
 
 
 def _unpacked(shape: Shape, bits: int) -> int:
@@ -274,7 +318,7 @@ def times(shape: Shape, work: Work, device: Device, *, rows: int, length: int, s
     start; an update makes three passes over the base: forward, forward again, and backward without its own gradients.
     """
     steps = sampled * max(1, -(-rows // work.at_once))
-    held = base(shape, work.bits) + min(rows, work.at_once) * length * shape.kv
+    held = base(shape, work.bits) + min(rows, work.at_once) * length * shape.kv * WIDTHS[work.bits] // 2
     decode = steps * max(held / device.bandwidth, shape.layers * device.layer_seconds)
     passes = 2.0 * (shape.linear + shape.words * shape.hidden * work.scored)
     attended = 4.0 * shape.layers * shape.heads * shape.head * length / 2

@@ -38,6 +38,61 @@ def test_parameters_are_those_that_are_published() -> None:
     assert Shape.of(QWEN_7B).lora(16) == 40_370_176
 
 
+SMALL = {
+    "num_hidden_layers": 3,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 96,
+    "vocab_size": 100,
+}
+FAMILIES: list[tuple[str, dict[str, Any]]] = [
+    ("qwen2", {}),
+    ("qwen3", {"head_dim": 32}),
+    ("qwen3", {"head_dim": 32, "attention_bias": True}),
+    ("llama", {}),
+    ("llama", {"attention_bias": True, "mlp_bias": True}),
+    ("mistral", {}),
+    ("gemma2", {"head_dim": 32}),
+    ("gemma3_text", {"head_dim": 32}),
+    ("olmo2", {"eos_token_id": 1}),
+]
+
+
+@pytest.mark.parametrize(("family", "own"), FAMILIES, ids=[f"{one}{len(own)}" for one, own in FAMILIES])
+def test_parameters_are_those_of_the_model_that_transformers_makes_of_the_config(
+    family: str, own: dict[str, Any]
+) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    for tied in (True, False):
+        config = transformers.CONFIG_MAPPING[family](**SMALL, **own, tie_word_embeddings=tied)
+        with torch.device("meta"):
+            made = transformers.AutoModelForCausalLM.from_config(config)
+        written = json.loads(config.to_json_string())
+        assert Shape.of(written).parameters == sum(one.numel() for one in made.parameters())
+
+
+def test_models_that_are_no_plain_decoders_are_refused() -> None:
+    with pytest.raises(UsageError, match="mixture of experts"):
+        Shape.of({**SMALL, "model_type": "qwen3_moe", "num_experts": 8})
+    with pytest.raises(UsageError, match="layers of the kind 'linear_attention'"):
+        Shape.of({**SMALL, "layer_types": ["linear_attention", "full_attention"]})
+
+
+def test_a_base_of_32_or_64_bits_takes_as_many_bytes_as_its_numbers_have() -> None:
+    shape = Shape.of(QWEN_05B)
+    half, single, double = (sheet(shape, Work(bits=bits)) for bits in (16, 32, 64))
+    assert half.update["base weights"] == 2 * shape.parameters
+    assert single.update["base weights"] == 4 * shape.parameters
+    assert double.update["base weights"] == 8 * shape.parameters
+    for name in ("keys and values", "keys and values, moved"):
+        assert (single.rollout[name], double.rollout[name]) == (2 * half.rollout[name], 4 * half.rollout[name])
+    assert single.update["adapters"] == half.update["adapters"] == 4 * shape.lora(16)
+    assert double.update["adapters"] == 8 * shape.lora(16)
+    assert half.peak < single.peak < double.peak
+
+
 def test_the_sheet_of_seven_billion_parameters_is_the_one_worked_out_by_hand() -> None:
     planned = sheet(Shape.of(QWEN_7B), Work(budget=8192, longest=8192, at_once=32))
     assert planned.update["base weights"] / GIB == pytest.approx(14.2, abs=0.05)
@@ -84,7 +139,7 @@ def test_more_rows_and_longer_ones_take_longer() -> None:
     assert few.rollout < longer.rollout
 
 
-def lying(torch: Any, config: dict[str, int], *, checkpointing: bool) -> tuple[int, int]:
+def lying(torch: Any, config: dict[str, int], kind: str, *, checkpointing: bool) -> tuple[int, int]:
     """The bytes that lie in memory after a forward pass and at the peak of the backward pass, weights left out."""
     from peft import LoraConfig, get_peft_model
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -111,15 +166,17 @@ def lying(torch: Any, config: dict[str, int], *, checkpointing: bool) -> tuple[i
             return made
 
     torch.set_num_threads(1)
-    base = Qwen2ForCausalLM(Qwen2Config(**config)).to(torch.bfloat16)
+    base = Qwen2ForCausalLM(Qwen2Config(**config)).to(getattr(torch, kind))
     made = get_peft_model(base, LoraConfig(r=8, target_modules="all-linear", task_type="CAUSAL_LM"))
+    if kind == "float64":
+        made.double()
     if checkpointing:
         made.gradient_checkpointing_enable()
     made.enable_input_require_grads()
     made.train()
     ids = torch.randint(0, config["vocab_size"], (2, 512))
     with Lying([*made.parameters(), *made.buffers(), ids]) as seen:
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=kind == "bfloat16"):
             said = made.get_base_model().model(input_ids=ids, use_cache=False).last_hidden_state
         kept = seen.now
         (said * said).sum().backward()
@@ -129,7 +186,8 @@ def lying(torch: Any, config: dict[str, int], *, checkpointing: bool) -> tuple[i
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("inner", [512, 1536])
-def test_activations_are_within_a_tenth_of_what_really_lies_in_memory(inner: int) -> None:
+@pytest.mark.parametrize(("kind", "width"), [("bfloat16", 2), ("float32", 4), ("float64", 8)])
+def test_activations_are_within_a_tenth_of_what_really_lies_in_memory(inner: int, kind: str, width: int) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("peft")
     config = {
@@ -141,7 +199,7 @@ def test_activations_are_within_a_tenth_of_what_really_lies_in_memory(inner: int
         "num_key_value_heads": 2,
     }
     shape, tokens = Shape.of({**config, "model_type": "qwen2"}), 1024
-    _, most = lying(torch, config, checkpointing=True)
-    assert 2 * 256 * 4 * tokens + tokens * layer_bytes(shape, 8) == pytest.approx(most, rel=0.1)
-    kept, _ = lying(torch, config, checkpointing=False)
-    assert 4 * tokens * saved_bytes(shape, 8) == pytest.approx(kept, rel=0.1)
+    _, most = lying(torch, config, kind, checkpointing=True)
+    assert width * 256 * 4 * tokens + tokens * layer_bytes(shape, 8, width) == pytest.approx(most, rel=0.1)
+    kept, _ = lying(torch, config, kind, checkpointing=False)
+    assert 4 * tokens * saved_bytes(shape, 8, width) == pytest.approx(kept, rel=0.1)

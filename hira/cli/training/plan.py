@@ -12,6 +12,7 @@ from hira.settings import did_you_mean
 from hira.trainers.configuration import Configuration
 from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Sheet, Times, Work, sheet, times
 
+HALF = 16
 TURNS = 8
 """Turns of a rollout that times are told for."""
 
@@ -23,7 +24,8 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     shape = shape_of(configuration.model.name, shell.folder)
     found = sheet(shape, work_of(configuration))
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
-    took = {name: times_of(found, configuration, name) for name in named}
+    known = configuration.model.bits <= HALF  # rates of devices are those of bf16
+    took = {name: times_of(found, configuration, name) for name in named} if known else {}
     if args.json:
         told = {
             "parameters": found.parameters,
@@ -35,12 +37,17 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
         return OK
     shell.say(str(found))
     shell.say(f"\n{'a step, about':<14}{'memory':>10}{'rollouts':>12}{'update':>10}{'run':>10}")
-    for name, one in took.items():
-        memory = DEVICES[name].memory
-        fits = f"{memory / GIB:.0f} GiB" if found.peak < 0.94 * memory else "too small"
-        hours = (one.rollout + one.update) * configuration.train.steps / 3600
-        shell.say(f"{name:<14}{fits:>10}{one.rollout:>10.0f} s{one.update:>8.0f} s{hours:>8.1f} h")
+    for name, device in named.items():
+        fits = f"{device.memory / GIB:.0f} GiB" if found.peak < 0.94 * device.memory else "too small"
+        shell.say(f"{name:<14}{fits:>10}{_times(took[name], configuration.train.steps) if took else ''}".rstrip())
+    if not took:
+        shell.tell("how long it takes is known for 4 and 16 bits alone")
     return OK
+
+
+def _times(one: Times, steps: int) -> str:
+    hours = (one.rollout + one.update) * steps / 3600
+    return f"{one.rollout:>10.0f} s{one.update:>8.0f} s{hours:>8.1f} h"
 
 
 def work_of(configuration: Configuration) -> Work:
@@ -54,7 +61,7 @@ def work_of(configuration: Configuration) -> Work:
         budget=configuration.train.budget,
         longest=rollouts.window,
         at_once=at_once,
-        bits=4 if model.bits == 4 else 16,
+        bits=model.bits,
         checkpointing=configuration.train.checkpointing,
     )
 
