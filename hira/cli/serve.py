@@ -46,14 +46,24 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
                 shell.remark(f"{host} can be reached from other machines; what is sent there is not encrypted")
             shell.remark(f"a page to watch runs: {address}/")
             shell.remark(f"an OpenAI-compatible endpoint: {address}/v1, models: {', '.join(app.state.models)}")
+            looking = asyncio.create_task(_look(app.state.crew.settings, shell))
             with short_pauses():
                 await server.serve(sockets=[listening])
+            looking.cancel()
 
     try:
         asyncio.run(served())
     except KeyboardInterrupt:
         shell.remark("stopped")
     return OK
+
+
+async def _look(settings: Settings, shell: Shell) -> None:
+    """Say which of the models cannot be asked, while the server goes on: they may come up later."""
+    from hira.serve.endpoints import unready
+
+    for line in await unready(settings):
+        shell.remark(line)
 
 
 def _keyed(settings: Settings, key: str | None) -> Settings:

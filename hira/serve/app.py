@@ -23,6 +23,7 @@ from hira.serve import chat
 from hira.serve.chat import refused_by
 from hira.serve.door import LOCAL, Door, Handler, body_of, guarded, unknown
 from hira.serve.keys import Clients
+from hira.serve.outside import Outside
 from hira.serve.page import page_routes
 from hira.serve.runs import Runs, Watched, while_connected
 from hira.serve.watching import approve, begin, events, listed, one_run, resume, stop
@@ -42,7 +43,8 @@ async def application(
     common = await crew(settings, workflow=AnyOf(made), policies=policies)
     crews = {name: common.beside(workflow) for name, workflow in made.items()}
     with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:
-        door = Door(settings, Runs(crews), Clients(settings.keys), hosts, Path(folder))
+        outside = Outside(settings, Path(folder))
+        door = Door(Runs(crews, outside.hidden), Clients(settings.keys), outside, Path(folder), hosts)
         try:
             app = Starlette(routes=[*_routes(door), *page_routes()], exception_handlers={404: unknown, 405: unknown})
             app.state.crew, app.state.models = common, list(crews)
@@ -54,6 +56,8 @@ async def application(
 
 def _routes(door: Door) -> list[Route]:
     table: list[tuple[str, str, Handler]] = [
+        ("GET", "/healthz", healthy),
+        ("GET", "/health", healthy),
         ("GET", "/v1/models", models),
         ("GET", "/v1/models/{model:path}", model),
         ("POST", "/v1/chat/completions", completions),
@@ -66,6 +70,11 @@ def _routes(door: Door) -> list[Route]:
         ("POST", "/api/runs/{run}/resume", resume),
     ]
     return [Route(path, guarded(door, handler), methods=[method]) for method, path, handler in table]
+
+
+async def healthy(_door: Door, _request: Request) -> Response:
+    """For those who watch over servers and have no key: this one takes requests. What its model does is not asked."""
+    return JSONResponse({"status": "ok"})
 
 
 async def models(door: Door, request: Request) -> Response:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hira.answer import Answer
-from hira.errors import AccessDenied, HiraError, UsageError
+from hira.errors import AccessDenied, EndpointError, HiraError, UsageError
 from hira.events import (
     Event,
     Notice,
@@ -265,7 +265,10 @@ def refused_by(error: HiraError | Refused) -> Refused:
         return Refused(400, what, "invalid_request_error")
     if isinstance(error, AccessDenied):
         return Refused(502, "the model behind this server refused its key", "api_error", "upstream_denied")
-    return Refused(502, without_folders(error.what), "api_error")
+    what = without_folders(error.what)
+    return Refused(
+        502, f"the model behind this server: {what}" if isinstance(error, EndpointError) else what, "api_error"
+    )
 
 
 def trouble(answer: Answer) -> str:

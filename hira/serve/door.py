@@ -14,7 +14,6 @@ from hira.serve.chat import error_of, refused_by
 from hira.serve.keys import Client, Clients, Refused
 from hira.serve.outside import Outside, log
 from hira.serve.runs import Runs
-from hira.settings import Settings
 
 LARGEST = 32 * 2**20
 """Bytes of a request."""
@@ -24,22 +23,19 @@ Handler = Callable[["Door", Request], Awaitable[Response]]
 
 @dataclass(slots=True)
 class Door:
-    """What the requests share. `hosts` are the names by which the server may be called, None for any.
+    """What the requests share. In `folder` lie attached files; `hosts` are the names by which the server may be called,
+    None for any.
 
     What clients send is taken in one by one, each in a `turn` of its own between which the loop goes round, so that
     many who come at once do not hold it up for longer than one does.
     """
 
-    settings: Settings
     runs: Runs
     clients: Clients
+    outside: Outside
+    folder: Path
     hosts: frozenset[str] | None = LOCAL
-    folder: Path = field(default_factory=Path)
-    outside: Outside = field(init=False)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def __post_init__(self) -> None:
-        self.outside = Outside(self.settings, self.folder)
 
     def client(self, request: Request) -> Client:
         """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes

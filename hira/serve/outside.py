@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from hira.serve.deltas import Hidden
 from hira.settings import OFF, Settings
 
 # An absolute path of any machine, as a file: URL, too. Another URL's has a slash, a colon or a name before it.
@@ -38,8 +39,9 @@ class Outside:
         folders = [Path.cwd(), Path.home(), Path(tempfile.gettempdir())]
         folders += [one if one.is_dir() else one.parent for one in docs]
         folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
-        attachments = [f"{re.escape(str(one))}/[^/\\s]+" for one in _spelled([attached])]
-        places = attachments + [re.escape(str(one)) for one in _spelled(folders)]
+        own, shared = _spelled([attached]), _spelled(folders)
+        self.hidden = Hidden(shared, own, settings.secrets)
+        places = [f"{re.escape(one)}/[^/\\s]+" for one in own] + list(map(re.escape, shared))
         self._places = re.compile(rf"(?:\bfile://|(?<![\w.~/-]))(?:{'|'.join(places)})(?:/|(?![\w.-]))")
 
     def __call__(self, value: Any) -> Any:
@@ -56,7 +58,7 @@ def _shortened(place: re.Match[str]) -> str:
     return "" if place[0].endswith("/") else place[0].rpartition("/")[2]
 
 
-def _spelled(folders: Iterable[Path]) -> list[Path]:
+def _spelled(folders: Iterable[Path]) -> list[str]:
     """The folders as they are named and without links, the longest first; `/` would be every path's beginning."""
     every = {one.absolute() for one in folders} | {Path(os.path.realpath(one)) for one in folders}
-    return sorted((one for one in every if len(one.parts) > 1), key=lambda one: -len(str(one)))
+    return sorted((str(one) for one in every if len(one.parts) > 1), key=len, reverse=True)

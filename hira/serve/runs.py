@@ -14,11 +14,14 @@ from hira.casting import Crew
 from hira.errors import HiraError, Interrupted
 from hira.events import Event, RunEnded, record
 from hira.serve.approving import Desk
+from hira.serve.deltas import Deltas, Hidden
 from hira.serve.keys import Client, KeySpent, Refused
 from hira.serve.outside import log
 
 KEPT = 200
-"""Ended runs that are kept in memory for those who still watch; older ones are in the journal."""
+"""Ended runs of one key that are kept in memory for those who still watch; older ones are in the journal."""
+AT_ONCE = 50
+"""Events that are told without others being let to the loop."""
 HEARTBEAT = 10.0
 """Seconds."""
 
@@ -31,6 +34,7 @@ class Watched:
     question: str
     workflow: str
     run: Run
+    whole: Deltas
     events: list[Event] = field(default_factory=list)
     failure: HiraError | Refused | None = None
     task: "asyncio.Task[None] | None" = None
@@ -51,7 +55,7 @@ class Watched:
         return "failed" if self.failure else self.run.answer.status
 
     def heard(self, event: Event) -> None:
-        self.events.append(event)
+        self.events += self.whole(event)
         self.ring()
 
     def ring(self) -> None:
@@ -69,13 +73,15 @@ class Watched:
             self.task.cancel()
 
     async def watched(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
-        """The events from `start` on, as many at a time as there are, until the run has ended; none of them after each
-        while without one, so that a connection can be kept alive."""
+        """The events from `start` on, some at a time, until the run has ended; none of them after each while without
+        one, so that a connection can be kept alive."""
         at = start
         while at < len(self.events) or not self.ended:
-            if news := self.events[at:]:
+            if news := self.events[at : at + AT_ONCE]:
                 at += len(news)
                 yield news
+                if len(news) == AT_ONCE:
+                    await asyncio.sleep(0)  # of a long run there are thousands
                 continue
             try:
                 async with asyncio.timeout(HEARTBEAT):
@@ -95,10 +101,11 @@ class Watched:
 
 
 class Runs:
-    """All runs of the server, by their names. `crews` are by workflow."""
+    """All runs of the server, by their names. `crews` are by workflow; `hidden` is what no watcher is told."""
 
-    def __init__(self, crews: Mapping[str, Crew]) -> None:
+    def __init__(self, crews: Mapping[str, Crew], hidden: Hidden) -> None:
         self.crews = crews
+        self.hidden = hidden
         self.known: dict[str, Watched] = {}
         self.resuming = asyncio.Lock()
 
@@ -119,14 +126,14 @@ class Runs:
         desk = Desk() if approve else None
         crew = crew.spending(client.allowance)
         run = Run(crew.approving(desk) if desk else crew, question, files, run=name)
-        return self._started(client, Watched(name, question, crew.workflow.name, run, desk=desk))
+        return self._started(client, Watched(name, question, crew.workflow.name, run, Deltas(self.hidden), desk=desk))
 
     def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:
         """Go on with a run of the journal; at the `desk` wait the subtasks of one that somebody approves."""
-        return self._started(client, Watched(run.id, run.question, workflow, run, desk=desk))
+        return self._started(client, Watched(run.id, run.question, workflow, run, Deltas(self.hidden), desk=desk))
 
     def _started(self, client: Client, watched: Watched) -> Watched:
-        self._forget()
+        self._forget(client)
         self.known[watched.id] = watched
         watched.task = asyncio.create_task(self._work(client, watched))
         watched.task.add_done_callback(lambda _: watched.over())
@@ -154,8 +161,9 @@ class Runs:
             raise Refused(404, f"there is no run {run!r}", "invalid_request_error", "not_found")
         return found
 
-    def _forget(self) -> None:
-        ended = [name for name, one in self.known.items() if one.ended]
+    def _forget(self, client: Client) -> None:
+        """Of the client's runs those that ended before the last few; another's are left alone."""
+        ended = [name for name, one in self.known.items() if one.ended and client.owns(name)]
         for name in ended[: max(0, len(ended) - KEPT)]:
             del self.known[name]
 

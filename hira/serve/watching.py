@@ -13,14 +13,16 @@ from hira.answer import Answer
 from hira.api import Run
 from hira.casting import APPROVAL, HANDED, Crew
 from hira.errors import UsageError
+from hira.events import event_of
 from hira.journal import Entry, Journal
 from hira.replay import replay
 from hira.serve.approving import SHAPE, Desk
 from hira.serve.chat import STILL, refused_by, sse, trouble
+from hira.serve.deltas import Deltas
 from hira.serve.door import Door, body_of
 from hira.serve.keys import Client, Refused
 from hira.serve.outside import without_folders
-from hira.serve.runs import Watched, shown
+from hira.serve.runs import AT_ONCE, Watched, shown
 
 LISTED = 200
 
@@ -102,8 +104,11 @@ async def _live(door: Door, watched: Watched, start: int) -> AsyncIterator[bytes
 async def _past(
     door: Door, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
-    for event in recorded[start:]:
-        yield sse(door.outside(event))
+    whole = Deltas(door.runs.hidden)
+    events = [event for one in recorded for event in whole(event_of(one))][start:]
+    for at in range(0, len(events), AT_ONCE):
+        yield b"".join(sse(door.outside(shown(event))) for event in events[at : at + AT_ONCE])
+        await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
 
 
