@@ -15,7 +15,10 @@ from pathlib import Path
 
 DEEPEST = 40
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff<>]")
+_ODD = re.compile(
+    r"[\x00-\x1f\x7f-\xa0\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff<>]"
+    r"|[\U000e0000-\U000e0fff]"
+)
 
 Mark = tuple[int, int, int]
 """Inode, time of change in nanoseconds, size in bytes: a file that keeps all three is taken for unchanged."""
@@ -26,13 +29,13 @@ class Found:
     """What lies in the folder. `bytes` are taken on disk; `deep` says that a branch was too deep to look through."""
 
     files: dict[str, Mark] = field(default_factory=dict)
-    folders: int = 0
+    folders: set[str] = field(default_factory=set)
     bytes: int = 0
     deep: bool = False
 
     @property
     def entries(self) -> int:
-        return len(self.files) + self.folders
+        return len(self.files) + len(self.folders)
 
 
 def look(folder: Path, most: int) -> Found:
@@ -43,7 +46,7 @@ def look(folder: Path, most: int) -> Found:
             info = entry.stat(follow_symlinks=False)
             found.bytes += info.st_blocks * 512
             if stat.S_ISDIR(info.st_mode):
-                found.folders += 1
+                found.folders.add(place)
                 found.deep = found.deep or depth >= DEEPEST
             else:
                 found.files[place] = (info.st_ino, info.st_mtime_ns, info.st_size if stat.S_ISREG(info.st_mode) else -1)
@@ -63,24 +66,26 @@ def written(before: Mapping[str, Mark], after: Mapping[str, Mark]) -> tuple[list
     return sorted(plain), len(changed) - len(plain)
 
 
-def clear(folder: Path, keep: Mapping[str, Mark]) -> None:
-    """Remove everything except the files that `keep` names. Nothing may run in the folder meanwhile."""
-    kept = {place for name in keep for place in _with_parents(name)}
+def clear(folder: Path, keep: Found) -> None:
+    """Remove everything except the files and folders that `keep` names, and what cannot be removed.
+
+    Nothing may run in the folder meanwhile.
+    """
+    folders = {*keep.folders, *(above for name in keep.files for above in _parents(name))}
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:
         places = [""]
         while places:
             place = places.pop()
-            with _opened(root, place) as here:
+            with contextlib.suppress(OSError), _opened(root, place) as here:
                 for entry in _listed(here):
                     inner = f"{place}/{entry.name}" if place else entry.name
-                    if not entry.is_dir(follow_symlinks=False):
-                        if inner not in kept:
-                            os.unlink(entry.name, dir_fd=here)
-                    elif inner in kept:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if is_folder and inner in folders:
                         places.append(inner)
-                    else:
-                        _remove_tree(here, entry.name)
+                    elif is_folder or inner not in keep.files:
+                        with contextlib.suppress(OSError):
+                            _remove(here, entry.name, is_folder=is_folder)
     finally:
         os.close(root)
 
@@ -91,7 +96,7 @@ def read(folder: Path, place: str, most: int) -> bytes:
     try:
         above, _, name = place.rpartition("/")
         with _opened(root, above) as here:
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
+            handle = _unlocked(here, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(f"{place} is no regular file")
@@ -140,15 +145,22 @@ def _listed(folder: int) -> "list[os.DirEntry[str]]":
 
 def _enter(parent: int, name: str) -> int:
     """Open a folder below, also one that its maker has closed to us."""
+    return _unlocked(parent, name, os.O_RDONLY | _DIRECTORY, 0o700)
+
+
+def _unlocked(parent: int, name: str, flags: int, mode: int) -> int:
+    """Open what is below, with that mode if its maker has closed it to us. No link is followed."""
     try:
-        return os.open(name, os.O_RDONLY | _DIRECTORY, dir_fd=parent)
+        return os.open(name, flags, dir_fd=parent)
     except PermissionError:
         if sys.platform != "linux":
             raise
-        handle = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=parent)
+        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
-            Path(f"/proc/self/fd/{handle}").chmod(0o700)
-            return os.open(name, os.O_RDONLY | _DIRECTORY, dir_fd=parent)
+            if stat.S_ISLNK(os.fstat(handle).st_mode):
+                raise
+            Path(f"/proc/self/fd/{handle}").chmod(mode)
+            return os.open(name, flags, dir_fd=parent)
         finally:
             os.close(handle)
 
@@ -166,6 +178,13 @@ def _opened(root: int, place: str) -> Iterator[int]:
         os.close(here)
 
 
+def _remove(parent: int, name: str, *, is_folder: bool) -> None:
+    if is_folder:
+        _remove_tree(parent, name)
+    else:
+        os.unlink(name, dir_fd=parent)
+
+
 def _remove_tree(parent: int, name: str) -> None:
     """Remove a tree of any depth: each folder found in it is moved up beside it first."""
     pending = [name]
@@ -173,6 +192,8 @@ def _remove_tree(parent: int, name: str) -> None:
         one = pending.pop()
         folder = _enter(parent, one)
         try:
+            if os.fstat(folder).st_mode & 0o700 != 0o700:
+                os.fchmod(folder, 0o700)
             for entry in _listed(folder):
                 if entry.is_dir(follow_symlinks=False):
                     moved = f".gone-{secrets.token_hex(8)}"
@@ -186,8 +207,7 @@ def _remove_tree(parent: int, name: str) -> None:
         os.rmdir(one, dir_fd=parent)
 
 
-def _with_parents(place: str) -> Iterator[str]:
-    yield place
+def _parents(place: str) -> Iterator[str]:
     while "/" in place:
         place = place.rpartition("/")[0]
         yield place

@@ -8,7 +8,8 @@ import struct
 from typing import Any
 
 LENGTH = struct.Struct(">I")
-LARGEST = 4 << 20
+ANSWER = 1 << 20
+"""Bytes of an answer, at most: a value and an error of 20,000 characters each, of twelve bytes at worst."""
 
 
 def packed(frame: dict[str, Any]) -> bytes:

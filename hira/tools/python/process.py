@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.tools.python.container import Container, command, engine
-from hira.tools.python.frames import LARGEST, LENGTH, packed
+from hira.tools.python.frames import ANSWER, LENGTH, packed
 from hira.tools.python.output import Output
 from hira.tools.python.usage import Limits
 
@@ -32,11 +32,16 @@ _LINUX = sys.platform == "linux"
 _PIPE = 1 << 20
 _CHUNK = 1 << 16
 _REAP = 30.0
+_WAIT, _SOON, _SLOW = 0.2, 0.001, 0.05
 _STRAY = 64  # frames that answer no call: code that found the channel can send some
 
 
 class Ended(Exception):
-    """The interpreter is gone, or what it sends is no frame."""
+    """The interpreter is gone, silent if the text is empty; or what it said is told. `passing`: it may start later."""
+
+    def __init__(self, what: str = "", *, passing: bool = False) -> None:
+        super().__init__(what)
+        self.passing = passing
 
 
 @dataclass(slots=True)
@@ -59,20 +64,28 @@ class Interpreter:
         asyncio.get_running_loop().add_reader(self.pipe, self._drain)
 
     async def ask(self, frame: dict[str, Any]) -> dict[str, Any]:
-        """Send the frame and wait for the answer that carries its id. Raises `Ended`."""
-        loop = asyncio.get_running_loop()
+        """Send the frame and wait for the first answer that carries its id. Raises `Ended`."""
         try:
-            await loop.sock_sendall(self.channel, packed(frame))
+            await asyncio.get_running_loop().sock_sendall(self.channel, packed(frame))
+        except OSError:
+            raise Ended from None
+        return await self.answer(frame["id"])
+
+    async def answer(self, mark: str) -> dict[str, Any]:
+        """Wait for the next answer that carries this id. Raises `Ended`."""
+        try:
             for _ in range(_STRAY):
                 (size,) = LENGTH.unpack(await self._exactly(LENGTH.size))
-                if size > LARGEST:
-                    raise Ended
+                if size > ANSWER:
+                    break
                 answer = json.loads(await self._exactly(size))
-                if isinstance(answer, dict) and answer.get("id") == frame["id"]:
+                if isinstance(answer, dict) and answer.get("id") == mark:
                     return answer
-        except (OSError, ValueError, RecursionError):
+        except OSError:
             raise Ended from None
-        raise Ended
+        except (ValueError, RecursionError):
+            pass
+        raise Ended("what it sent could not be read")
 
     async def _exactly(self, size: int) -> bytes:
         loop, got = asyncio.get_running_loop(), bytearray()
@@ -104,14 +117,16 @@ class Interpreter:
 
     @property
     def alive(self) -> bool:
-        """Whether the other end of the channel is still held. Nothing asks the system before `kill`, because whoever
-        reaps the process gives its number away, and a later signal could meet a stranger."""
+        """Whether the other end of the channel is still held and silent, as it is between two calls. Nothing asks the
+        system before `kill`, because whoever reaps the process gives its number away, and a later signal could meet a
+        stranger."""
         try:
-            return bool(self.channel.recv(1, socket.MSG_PEEK))
+            self.channel.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
             return True
         except OSError:
             return False
+        return False
 
     @property
     def seen(self) -> int:
@@ -141,15 +156,31 @@ class Interpreter:
         self._signal(signal.SIGKILL)
         return asyncio.ensure_future(self._reaped(asyncio.get_running_loop()))
 
+    async def fallen(self) -> bool:
+        """Whether the process has ended, and not by `kill`: waited for, a moment, because its channel closes first."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _WAIT
+        looked = os.WEXITED | os.WNOHANG | os.WNOWAIT if hasattr(os, "waitid") else 0
+        while looked and loop.time() < until:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitid(os.P_PID, self.process.pid, looked):  # noqa: ASYNC222 - it looks and does not wait
+                    return True
+            await asyncio.sleep(_SOON)
+        return False
+
     async def _reaped(self, loop: asyncio.AbstractEventLoop) -> int:
+        """Asks again and again instead of waiting in a thread: that could be the one thread too many."""
+        until, pause = loop.time() + _REAP, _SOON
         try:
-            status = await asyncio.to_thread(self.process.wait, _REAP)
-            if self.container:
+            while (status := self.process.poll()) is None and loop.time() < until:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _SLOW)
+            if status is None:
+                status = -signal.SIGKILL
+            elif self.container:
                 await asyncio.to_thread(self.container.remove)
             elif self.mark:
                 await asyncio.to_thread(kill_marked, self.mark)
-        except subprocess.TimeoutExpired:
-            status = -signal.SIGKILL
         finally:
             loop.remove_reader(self.pipe)
             self._last_words()
@@ -206,17 +237,17 @@ def spawn_contained(folder: Path, readable: Sequence[str], limits: Limits, image
 
 def _started(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], mark: str, kept: int) -> Interpreter:
     """The interpreter that `start` starts with its end of the channel and of the pipe for what is printed."""
-    ours, theirs = socket.socketpair()
-    read, write = os.pipe()
-    try:
-        process = start(theirs, write)
-    except OSError:
-        ours.close()
-        os.close(read)
-        raise
-    finally:
-        theirs.close()
-        os.close(write)
+    with contextlib.ExitStack() as unless_started:
+        ours, theirs = socket.socketpair()
+        unless_started.callback(ours.close)
+        with theirs:
+            read, write = os.pipe()
+            unless_started.callback(os.close, read)
+            try:
+                process = start(theirs, write)
+            finally:
+                os.close(write)
+        unless_started.pop_all()
     ours.setblocking(False)  # noqa: FBT003 - the standard library takes it by position only
     os.set_blocking(read, False)
     if _LINUX:

@@ -1,29 +1,37 @@
 """A Python session for one subtask: code comes in, what it printed, computed and wrote comes back."""
 
 import asyncio
+import errno
 import secrets
 import signal
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from hira.errors import ToolDown
 from hira.tools.python.container import IMAGE
-from hira.tools.python.frames import LARGEST, shortened
+from hira.tools.python.frames import shortened
 from hira.tools.python.layers import Mode, readable_paths, refusal
 from hira.tools.python.process import Ended, Interpreter, spawn, spawn_contained
+from hira.tools.python.starting import AGAIN, introduced, why_not
 from hira.tools.python.usage import Limits, broken, size
 from hira.tools.python.workplace import Workplace
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
 
-_START = 30.0
-_GRACE = 0.5
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TAKEN = 10.0
+_GRACE = 1.0
 _LOOK = 0.1
 _REST = 10  # looking takes at most a tenth of the time
 RESTARTED = "Python was restarted: variables are lost."
+SPENT = f"This call changed Python itself. {RESTARTED}"
+HELD = f"This call kept files open that are deleted. {RESTARTED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ class PythonSandbox:
         self._dying: asyncio.Future[int] | None = None
         self.workplace = Workplace(self.folder, limits, bounded=sandbox != "off")
         self._lock = asyncio.Lock()
+        self._hand: ThreadPoolExecutor | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,7 +107,10 @@ class PythonSandbox:
         """End the interpreter and wait for its end. Files stay, except the scratch of libraries."""
         self._discard()
         await self._gone()
-        await asyncio.to_thread(self.workplace.tidy)
+        if self._hand:
+            await self._beside(self.workplace.tidy)
+            self._hand.shutdown(wait=False)
+            self._hand = None
 
     async def run(self, code: str, *, seconds: float | None = None) -> Outcome:
         """Run the code; never raises for what the code does. `ToolDown` if Python cannot be run here at all.
@@ -109,7 +121,8 @@ class PythonSandbox:
             try:
                 lost = await self._ready()
                 self.calls += 1
-                outcome = await self._call(code, seconds or self.limits.seconds)
+                mark, lost = await self._handed(code, lost)
+                outcome = await self._call(mark, seconds or self.limits.seconds)
             except BaseException:
                 self._discard()
                 raise
@@ -118,14 +131,30 @@ class PythonSandbox:
             return outcome
 
     async def files(self, most: int = 1 << 20) -> dict[str, bytes]:
-        """The files of the session by their place in the folder, at most `most` bytes of each. Follows no link."""
+        """The files of the session by their place in the folder, at most `most` bytes of each and 64 MiB of all.
+
+        Follows no link.
+        """
         async with self._lock:
-            return await asyncio.to_thread(self.workplace.contents, most)
+            return await self._beside(self.workplace.contents, most)
 
     async def contents(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
         """At most `most` bytes of each of these files of the session, without those that are none. Follows no link."""
         async with self._lock:
-            return await asyncio.to_thread(self.workplace.read, paths, most)
+            return await self._beside(self.workplace.read, paths, most)
+
+    async def _beside(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do this in the session's own thread: nobody else's work keeps it waiting, and all is done in order.
+
+        Once the session has its thread it needs no other, so that code which starts too many does not stand in the way.
+        """
+        hand = self._hand = self._hand or ThreadPoolExecutor(1, "hira-python")
+        try:
+            doing = asyncio.get_running_loop().run_in_executor(hand, lambda: work(*args, **kwargs))
+        except RuntimeError as error:
+            self._hand = None
+            raise OSError(errno.EAGAIN, str(error)) from None
+        return await doing
 
     async def _ready(self) -> str:
         """Make sure that an interpreter waits for code; says what was wrong if another one had to be started."""
@@ -139,72 +168,86 @@ class PythonSandbox:
                 return ""
             self._discard()
         await self._gone()
-        if line := await asyncio.to_thread(refusal, self.mode, self.image):
-            raise ToolDown(line, fix='To run it all the same, the user can set the sandbox to "process" or "off".')
-        try:
-            await self._start()
-        except (OSError, Ended) as error:
-            raise ToolDown(f"Python could not be started: {str(error) or await self._why_not()}") from None
-        return lost
+        for pause in (*AGAIN, None):
+            try:
+                await self._start()
+            except (OSError, Ended) as error:
+                interpreter = self._interpreter
+                self._discard()
+                await self._gone()
+                said = _sound(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
+                why, fix, passing = why_not(error, said)
+            else:
+                return lost
+            if pause is None or not passing:
+                break
+            await asyncio.sleep(pause)
+        raise ToolDown(f"Python could not be started: {why}", fix=fix)
 
-    async def _why_not(self) -> str:
-        """What the interpreter said before it ended, its last line."""
-        interpreter = self._interpreter
-        self._discard()
-        await self._gone()
-        said = interpreter.output.text.strip() if interpreter else ""
-        return _sound(said.rpartition("\n")[2]) or "it ended at once"
+    async def _handed(self, code: str, lost: str) -> tuple[str, str]:
+        """Hand the code over; returns the id under which it is answered, and why variables are lost, if they are.
+
+        An interpreter that does not take the code has not begun with it, so another one can: something that an earlier
+        call left behind has ended or holds it, or the machine ran out of memory in between.
+        """
+        for again in (True, False):
+            interpreter, mark = self._running(), secrets.token_hex(8)
+            interpreter.thaw()
+            try:
+                async with asyncio.timeout(_TAKEN):
+                    await interpreter.ask({"id": mark, "code": code, "number": self.calls})
+            except (Ended, TimeoutError):
+                self._discard()
+                if again:
+                    await self._ready()
+                    lost = "Python did not answer any more."
+                continue
+            return mark, lost
+        raise ToolDown(f"Python was started, but did not answer within {_TAKEN:g} seconds; the machine may be too busy")
+
+    def _running(self) -> Interpreter:
+        assert self._interpreter is not None  # noqa: S101 - _ready() has started it
+        return self._interpreter
 
     async def _start(self) -> None:
-        await asyncio.to_thread(self.workplace.make)
+        if line := await self._beside(refusal, self.mode, self.image):
+            raise ToolDown(line, fix='To run it all the same, the user can set the sandbox to "process" or "off".')
+        await self._beside(self.workplace.make)
         # a session of a resumed run may have begun before the programs of earlier ones were run again
         earlier = [path for path in self.earlier if path.is_dir()]
-        opened, listed = await asyncio.to_thread(readable_paths, (*self.readable, *earlier))
+        opened, listed = await self._beside(readable_paths, (*self.readable, *earlier))
         if self.mode == "container":
             interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
         else:
             interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
-        setup = {
-            "id": secrets.token_hex(8),
-            "mode": self.mode,
-            "folder": str(self.folder),
-            "read": opened,
-            "list": listed,
-            "limits": asdict(self.limits),
-        }
-        try:
-            async with asyncio.timeout(_START):
-                answer = await interpreter.ask(setup)
-        except TimeoutError:
-            raise Ended(f"it did not answer within {_START:g} seconds") from None
-        if "failed" in answer:
-            raise Ended(f"it could not be confined: {answer['failed']}")
-        self.layers = tuple(answer["layers"])
-        if self.mode == "auto" and not {"landlock", "seccomp"} <= {*self.layers}:
-            raise Ended("it is not confined")
+        self.layers = await introduced(interpreter, self.mode, self.folder, opened, listed, self.limits)
 
-    async def _call(self, code: str, seconds: float) -> Outcome:
-        interpreter = self._interpreter
-        assert interpreter is not None  # noqa: S101 - _ready() has started it
-        interpreter.thaw()
-        frame = {"id": secrets.token_hex(8), "code": code, "number": self.calls}
-        asked = asyncio.ensure_future(interpreter.ask(frame))
+    async def _call(self, mark: str, seconds: float) -> Outcome:
+        interpreter = self._running()
+        asked = asyncio.ensure_future(interpreter.answer(mark))
         watched = asyncio.ensure_future(self._watch(interpreter))
+        fell: Ended | None = None
         try:
             await asyncio.wait((asked, watched), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             late = not (asked.done() or watched.done())
             if late:
                 interpreter.interrupt()
                 await asyncio.wait((asked, watched), timeout=_GRACE, return_when=asyncio.FIRST_COMPLETED)
-            answer = asked.result() if asked.done() and not asked.exception() else None
             limit = watched.result() if watched.done() else ""
-            ended = asked.done() and answer is None
+            try:
+                answer = asked.result() if asked.done() else None
+            except Ended as error:
+                answer, fell = None, error
         finally:
             asked.cancel()
             watched.cancel()
             await asyncio.gather(asked, watched, return_exceptions=True)
-        if answer is None or limit:
-            return await self._ended(interpreter, limit, seconds, by_itself=ended)
+        if limit:
+            return await self._ended(interpreter, "limit", f"Stopped: {limit}.")
+        if fell and not late:
+            return await self._ended(interpreter, "died", str(fell))
+        if answer is None:
+            return await self._ended(interpreter, "timeout", f"Stopped after {seconds:g} s.")
         interpreter.freeze()
         return await self._answered(
             interpreter, answer, f"(stopped after {seconds:g} s; variables are kept)" if late else ""
@@ -221,31 +264,34 @@ class PythonSandbox:
                 return f"it printed more than {size(self.limits.printed)}"
             if self.mode == "off":
                 continue
-            if limit := (broken(pid, self.limits) if pid else "") or await asyncio.to_thread(
-                self.workplace.overfull, pid
-            ):
+            limit = broken(pid, self.limits) if pid else ""
+            if limit := limit or await self._beside(self.workplace.overfull, pid):
                 return limit
             pause = max(_LOOK, _REST * (loop.time() - began))
 
     async def _answered(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
         """What an interpreter that goes on says of the call. It may say anything, at any length."""
         output = interpreter.printed()
-        value, error = (_sound(str(answer.get(name, "")), self.limits.output) for name in ("value", "error"))
+        value, error = (shortened(_sound(_told(answer, name)), self.limits.output) for name in ("value", "error"))
         status: Status = "timeout" if late else "error" if error else "ok"
-        settled = await asyncio.to_thread(self.workplace.settle, interpreter.seen)
+        settled = await self._beside(self.workplace.settle, interpreter.seen)
         if settled.limit:
             status, late = "limit", f"{settled.limit}: what this call wrote was removed"
+        spent = SPENT if answer.get("spent") else HELD if settled.held else ""
+        if spent:
+            self._discard()
         error = "\n".join(filter(None, (error, late)))
-        return Outcome(self.calls, status, _sound(output), value, error, settled.note, settled.files)
+        note = "\n".join(filter(None, (settled.note, spent)))
+        return Outcome(self.calls, status, _sound(output), value, error, note, settled.files, restarted=bool(spent))
 
-    async def _ended(self, interpreter: Interpreter, limit: str, seconds: float, *, by_itself: bool) -> Outcome:
+    async def _ended(self, interpreter: Interpreter, status: Status, why: str) -> Outcome:
         """The interpreter is gone or has to go; say why, and leave the folder so that the next call can work."""
+        alone = status == "died" and not why and await interpreter.fallen()
         self._discard()
         code = await self._gone()
-        settled = await asyncio.to_thread(self.workplace.settle)
-        status: Status = "limit" if limit else "died" if by_itself else "timeout"
-        stopped = f"Stopped: {limit}." if limit else f"Stopped after {seconds:g} s."
-        why = _last_words(code) if status == "died" else stopped
+        settled = await self._beside(self.workplace.settle)
+        if status == "died":
+            why = f"Python was ended: {why}." if why else _last_words(code, alone=alone)
         removed = "What this call wrote was removed." if settled.limit else ""
         error = " ".join(filter(None, (why, removed, RESTARTED)))
         output = _sound(interpreter.output.text)
@@ -265,14 +311,22 @@ class PythonSandbox:
         return status
 
 
-def _last_words(status: int) -> str:
+def _last_words(status: int, *, alone: bool) -> str:
+    """Why Python ended with that status; `alone` if nobody here made it."""
     if status >= 0:
         return f"The code ended Python (exit status {status})."
-    if status == -signal.SIGKILL:
-        return "Python was ended, or what it sent could not be read."
-    return f"Python crashed ({signal.strsignal(-status) or -status})."
+    if status != -signal.SIGKILL:
+        return f"Python crashed ({signal.strsignal(-status) or -status})."
+    if alone:
+        return "Python was killed: by the code itself, or because the machine ran out of memory."
+    return "Python was ended: the code closed what Python answers through."
 
 
-def _sound(text: str, most: int = LARGEST) -> str:
-    """Text that can be encoded, and not too much of it: what came as half a character is replaced."""
-    return shortened(text, most).encode("utf-8", "replace").decode("utf-8")
+def _told(answer: dict[str, Any], name: str) -> str:
+    """What an answer says under that name, if it is text: code that answers in Python's place may send anything."""
+    return text if isinstance(text := answer.get(name), str) else ""
+
+
+def _sound(text: str) -> str:
+    """Text that can be encoded: what came as half a character is replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -27,7 +27,10 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, o
 _Block = list[_Instruction]
 
 _AF_UNIX = 1
-_CLONE_THREAD, _CLONE_NEW = 0x10000, 0x7E020000
+_CLONE_THREAD, _CLONE_FILES, _CLONE_NEW = 0x10000, 0x400, 0x7E020000
+_CLOSE_UNSHARED = 2
+_WHITEOUT = 4
+_CONTINUE = 18  # SIGCONT
 _SET_ID_BITS = 0o6000
 _TRUNCATE, _ACCESS = 0o1000, 0o3
 _PROCESS = 0  # PRIO_PROCESS
@@ -79,14 +82,22 @@ def program(machine: str, pid: int, also: Iterable[str] = ()) -> _Block:
 def _rules(pid: int) -> dict[str, _Block]:
     """Calls that are allowed with some arguments only. A signal, a priority or a limit may meet the process itself."""
     me, own = (pid,), (0, pid)
+    queued = [*_only(0, me), *_none_of(1, (_CONTINUE,))]
+    aimed = [*_only(0, me), *_none_of(2, (_CONTINUE,))]
     unlisted = [(_RETURN, 0, 0, _ERRNO | _EOPNOTSUPP)]
     return {
         "socketpair": _only(0, (_AF_UNIX,)),  # asyncio wakes itself up through one
         "sendto": _zero(4),  # no address: on a connected pair only
-        "clone": [*_need_bits(0, _CLONE_THREAD), *_refuse_bits(0, _CLONE_NEW)],
-        **dict.fromkeys(("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"), _only(0, me)),
+        # threads with open files of their own would hold what nobody sees
+        "clone": [*_need_bits(0, _CLONE_THREAD), *_need_bits(0, _CLONE_FILES), *_refuse_bits(0, _CLONE_NEW)],
+        "close_range": _refuse_bits(2, _CLOSE_UNSHARED),
+        "renameat2": _refuse_bits(4, _WHITEOUT),  # leaves a device behind
+        # between two calls the process is stopped, and nothing in it may undo that
+        **dict.fromkeys(("kill", "rt_sigqueueinfo"), queued),
+        **dict.fromkeys(("tgkill", "rt_tgsigqueueinfo"), aimed),
         **dict.fromkeys(("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr"), _only(0, own)),
-        **dict.fromkeys(("prlimit64", "setpgid"), _only(0, own)),
+        "prlimit64": [*_only(0, own), *_zero(2)],  # lower limits would last for all later calls
+        "setpgid": _only(0, own),
         "setpriority": [*_only(0, (_PROCESS,)), *_only(1, own)],
         "ioprio_set": [*_only(0, (_IO_PROCESS,)), *_only(1, own)],
         "prctl": _only(0, _PRCTLS),

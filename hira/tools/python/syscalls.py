@@ -17,12 +17,13 @@ REFUSED = _names(
     perf_event_open personality pidfd_getfd pidfd_open pidfd_send_signal pivot_root process_madvise
     process_mrelease process_vm_readv process_vm_writev ptrace putpmsg query_module quotactl quotactl_fd reboot
     remap_file_pages request_key seccomp security semctl semget semop semtimedop sendmmsg sendmsg setdomainname
-    setfsgid setfsuid setgid setgroups sethostname setns setregid setresgid setresuid setreuid settimeofday setuid
-    shmat shmctl shmdt shmget socket statmount swapoff swapon symlink symlinkat sysfs syslog tkill tuxcall umount2
-    unshare uselib ustat vfork vhangup vserver
+    setfsgid setfsuid setgid setgroups sethostname setns setregid setresgid setresuid setreuid setrlimit
+    settimeofday setuid shmat shmctl shmdt shmget socket statmount swapoff swapon symlink symlinkat sysfs syslog
+    timer_create tkill tuxcall umount2 unshare uselib ustat vfork vhangup vserver
     """
 )
-"""Fail with EPERM: reach other machines, processes, users, or the kernel's rarely trodden parts."""
+"""Fail with EPERM: reach other machines, processes, users, or the kernel's rarely trodden parts; or wake a process that
+was stopped, which a timer with a signal of its own choice could."""
 
 MISSING = _names(
     """
@@ -34,23 +35,26 @@ MISSING = _names(
 
 PRETENDED = _names(
     """
-    chmod chown fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat lchown lremovexattr
-    lsetxattr removexattr removexattrat setxattr setxattrat sync syncfs utime utimensat utimes
+    chmod chown fchmod fchmodat fchmodat2 fchown fchownat flock fremovexattr fsetxattr futimesat lchown lremovexattr
+    lsetxattr removexattr removexattrat setxattr setxattrat sync syncfs umask utime utimensat utimes
     """
 )
-"""Succeed and do nothing: Landlock does not see them, and copying a file or writing an archive ends with one."""
+"""Succeed and do nothing: Landlock does not see them, and copying a file or writing an archive ends with one. A lock on
+a file that may only be read would keep others waiting; a mask would hide from us what is written."""
 
 # fmt: off
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None), "accept": (43, 202), "accept4": (288, 242), "acct": (163, 89), "add_key": (248, 217),
     "adjtimex": (159, 171), "afs_syscall": (183, None), "bind": (49, 200), "bpf": (321, 280), "capset": (126, 91),
     "chmod": (90, None), "chown": (92, None), "chroot": (161, 51), "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112), "clone": (56, 220), "clone3": (435, 435), "connect": (42, 203), "creat": (85, None),
+    "clock_settime": (227, 112), "clone": (56, 220), "clone3": (435, 435), "close_range": (436, 436),
+    "connect": (42, 203), "creat": (85, None),
     "create_module": (174, None), "delete_module": (176, 106), "execve": (59, 221), "execveat": (322, 281),
     "fallocate": (285, 47), "fanotify_init": (300, 262), "fanotify_mark": (301, 263),
     "fchmod": (91, 52), "fchmodat": (268, 53),
     "fchmodat2": (452, 452), "fchown": (93, 55), "fchownat": (260, 54), "fcntl": (72, 25), "fgetxattr": (193, 10),
-    "file_setattr": (469, 469), "finit_module": (313, 273), "flistxattr": (196, 13), "fork": (57, None),
+    "file_setattr": (469, 469), "finit_module": (313, 273), "flistxattr": (196, 13), "flock": (73, 32),
+    "fork": (57, None),
     "fremovexattr": (199, 16), "fsconfig": (431, 431), "fsetxattr": (190, 7), "fsmount": (432, 432),
     "fsopen": (430, 430), "fspick": (433, 433), "futimesat": (261, None), "get_kernel_syms": (177, None),
     "getpmsg": (181, None), "getxattr": (191, 8), "getxattrat": (464, 464), "init_module": (175, 105),
@@ -76,20 +80,23 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "process_madvise": (440, 440), "process_mrelease": (448, 448), "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271), "ptrace": (101, 117), "putpmsg": (182, None), "query_module": (178, None),
     "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142), "remap_file_pages": (216, 234),
-    "removexattr": (197, 14), "removexattrat": (466, 466), "request_key": (249, 218), "rt_sigqueueinfo": (129, 138),
+    "removexattr": (197, 14), "removexattrat": (466, 466), "renameat2": (316, 276), "request_key": (249, 218),
+    "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "seccomp": (317, 277), "security": (185, None),
     "semctl": (66, 191), "semget": (64, 190), "semop": (65, 193), "semtimedop": (220, 192), "sendmmsg": (307, 269),
     "sendmsg": (46, 211), "sendto": (44, 206), "setdomainname": (171, 162), "setfsgid": (123, 152),
     "setfsuid": (122, 151), "setgid": (106, 144), "setgroups": (116, 159), "sethostname": (170, 161),
     "setns": (308, 268), "setpgid": (109, 154), "setpriority": (141, 140), "setregid": (114, 143),
-    "setresgid": (119, 149), "setresuid": (117, 147), "setreuid": (113, 145), "settimeofday": (164, 170),
+    "setresgid": (119, 149), "setresuid": (117, 147), "setreuid": (113, 145), "setrlimit": (160, 164),
+    "settimeofday": (164, 170),
     "setuid": (105, 146), "setxattr": (188, 5), "setxattrat": (463, 463), "shmat": (30, 196), "shmctl": (31, 195),
     "shmdt": (67, 197), "shmget": (29, 194), "socket": (41, 198), "socketpair": (53, 199), "splice": (275, 76),
     "statmount": (457, 457), "swapoff": (168, 225), "swapon": (167, 224), "symlink": (88, None),
     "symlinkat": (266, 36), "sync": (162, 81), "syncfs": (306, 267), "sysfs": (139, None), "syslog": (103, 116),
-    "tee": (276, 77), "tgkill": (234, 131), "tkill": (200, 130), "truncate": (76, 45), "tuxcall": (184, None),
-    "umount2": (166, 39), "unshare": (272, 97), "uselib": (134, None), "userfaultfd": (323, 282),
+    "tee": (276, 77), "tgkill": (234, 131), "timer_create": (222, 107), "tkill": (200, 130), "truncate": (76, 45),
+    "tuxcall": (184, None),
+    "umask": (95, 166), "umount2": (166, 39), "unshare": (272, 97), "uselib": (134, None), "userfaultfd": (323, 282),
     "ustat": (136, None), "utime": (132, None), "utimensat": (280, 88), "utimes": (235, None), "vfork": (58, None),
     "vhangup": (153, 58), "vmsplice": (278, 75), "vserver": (236, None),
 }

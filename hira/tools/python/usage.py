@@ -3,13 +3,15 @@
 import contextlib
 import os
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from hira.tools.python.folder import look
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-_THREADS = 17  # field of /proc/PID/stat, counted behind the name
+_STATE, _THREADS = 0, 17  # fields of /proc/PID/stat, counted behind the name
+_STILL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ def broken(pid: int, limits: Limits) -> str:
     """Which limit the process has broken, in words for the model; empty if none, or where the system does not say."""
     try:
         resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
-        threads = int(Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[_THREADS])
+        threads = int(_fields(pid)[_THREADS])
     except (OSError, IndexError):
         return ""
     if resident > limits.memory * 1.2:
@@ -44,6 +46,23 @@ def broken(pid: int, limits: Limits) -> str:
     if threads > limits.threads:
         return f"it started more than {limits.threads} threads"
     return ""
+
+
+def still(pid: int) -> None:
+    """Wait until a process that was stopped stands still, for half a second at most. Blocking."""
+    until = time.monotonic() + _STILL
+    with contextlib.suppress(OSError, IndexError):
+        while pid and time.monotonic() < until and not _stands(pid):
+            time.sleep(0.002)
+
+
+def _stands(pid: int) -> bool:
+    """Whether every thread of the process is stopped or gone."""
+    return all(_fields(f"{pid}/task/{task.name}")[_STATE] in "TtZXx" for task in Path(f"/proc/{pid}/task").iterdir())
+
+
+def _fields(process: int | str) -> list[str]:
+    return Path(f"/proc/{process}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
 
 
 def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int = 0) -> str:
@@ -59,20 +78,34 @@ def overfull(folder: Path, limits: Limits, *, entries: int, taken: int, pid: int
         return "it nested folders too deep"
     if found.entries - entries > limits.files:
         return f"it made more than {limits.files:,} files"
-    if found.bytes + _held(pid) - taken > limits.disk:
+    if found.bytes + _held(pid, folder, limits.file) - taken > limits.disk:
         return f"its files took more than {size(limits.disk)}"
     return ""
 
 
-def _held(pid: int) -> int:
-    """Bytes of files that were deleted while they were open."""
-    total = 0
+def _held(pid: int, folder: Path, largest: int) -> int:
+    """Bytes of files that were deleted while they were open, or are still mapped into memory.
+
+    What a mapped file takes is not told to everyone; it counts as the `largest` that there can be.
+    """
+    if not pid:
+        return 0
+    opened: dict[int, int] = {}
     with contextlib.suppress(OSError):
-        for opened in Path(f"/proc/{pid}/fd").iterdir() if pid else ():
+        for file in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
-                info = opened.stat()
-                total += info.st_blocks * 512 if stat.S_ISREG(info.st_mode) and not info.st_nlink else 0
-    return total
+                info = file.stat()
+                if stat.S_ISREG(info.st_mode) and not info.st_nlink:
+                    opened[info.st_ino] = info.st_blocks * 512
+    return sum(opened.values()) + largest * len(_mapped(pid, folder) - opened.keys())
+
+
+def _mapped(pid: int, folder: Path) -> set[int]:
+    """The numbers of the deleted files of the folder that are mapped into the memory of the process."""
+    inside, deleted = f" {folder}/".encode(), b" (deleted)\n"
+    with contextlib.suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as maps:
+        return {int(line.split()[4]) for line in maps if line.endswith(deleted) and inside in line}
+    return set()
 
 
 def size(count: int) -> str:

@@ -7,6 +7,7 @@ most its own session. Whatever it answers is only said by the code itself: the p
 import ast
 import builtins
 import contextlib
+import faulthandler
 import fcntl
 import io
 import json
@@ -28,6 +29,8 @@ from .frames import LENGTH, packed, shortened
 _KEPT = 20_000
 _OWN = "<call "
 _RECURSION = 1000
+_SWITCH = 0.005
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _SIGNS = ("Operation not permitted", "Permission denied", "failure in name resolution")
 _HINT = (
     "(Here, code has no network and starts no other program; it reads the files it was given and writes only in its "
@@ -49,7 +52,9 @@ def main(descriptor: int, parent: int) -> None:
     session = Session(setup["folder"], _raised(1))
     channel.sendall(packed({"id": setup["id"], "layers": layers}))
     while (request := _received(channel)) is not None:
+        channel.sendall(packed({"id": request["id"]}))  # from here on it is this call's own doing if nothing comes
         answer = session.run(request["code"], request["number"])
+        channel.settimeout(None)
         channel.sendall(packed({"id": request["id"], **answer}))
 
 
@@ -68,6 +73,11 @@ class Pipes:
     def sendall(self, data: bytes) -> None:
         while data:
             data = data[os.write(self._out, data) :]
+
+    def settimeout(self, _: None) -> None:
+        """Wait for as long as it takes, as a socket does, whatever the code has made of the descriptors."""
+        for descriptor in (self._in, self._out):
+            os.set_blocking(descriptor, True)
 
 
 def _channel(descriptor: int) -> "socket.socket | Pipes":
@@ -101,50 +111,64 @@ class Session:
 
     def __init__(self, folder: str, out: int) -> None:
         self.folder = folder
+        self.scratch = Path(os.environ["TMPDIR"])
         self.out = out
         self.running = False
         self.module = types.ModuleType("__main__")
         self.builtins = dict(vars(builtins))
+        self.modules = sys.modules
         self.stream = self._open()
         self.input = _nothing()
-        sys.modules["__main__"] = self.module
+        self.modules["__main__"] = self.module
         sys.argv = [""]
         sys.path.append(folder)  # last, so that no file of the code stands in for a module of Python
         warnings.filterwarnings("ignore", message=".*non-interactive")
         self._prepare()
 
     def run(self, code: str, number: int) -> dict[str, Any]:
-        """Run the code as a notebook would. The answer: `value` of the last expression, or `error`."""
-        name = f"{_OWN}{number}>"
-        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        """Run the code as a notebook would. The answer: `value` of the last expression, or `error`; `spent` says that
+        after this code no other can be run here.
+        """
         try:
             self.running = True
-            answer = {"value": self._evaluated(code, name)}
+            value = self._evaluated(code, f"{_OWN}{number}>", vars(self.module))
+            self._save_figures(number)
+            answer: dict[str, Any] = {"value": self._kept(value)}
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
             self.running = False
             answer = self._failed(error)
         self.running = False
         self._tidy()
         self._prepare()
-        return answer
+        return answer if self._works() else {**answer, "spent": True}
 
-    def _evaluated(self, code: str, name: str) -> str:
+    def _works(self) -> bool:
+        """Whether the next call can be run: code may have bent what runs it, and the next must not pay for that."""
+        try:
+            return self._evaluated("6 * 7", f"{_OWN}0>", {}) == 42 and explained(ValueError(7)) == "ValueError: 7"
+        except BaseException:  # noqa: BLE001 - what was bent may fail in any way
+            return False
+
+    def _evaluated(self, code: str, name: str, space: dict[str, Any]) -> object:
+        """The value of the last expression, None if the last statement is none."""
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         tree = ast.parse(code, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        space = vars(self.module)
         exec(compile(tree, name, "exec", dont_inherit=True), space)  # noqa: S102 - that is what this process is for
-        value = None
-        if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), space)  # noqa: S307 - likewise
-        self._save_figures(name.removeprefix(_OWN).rstrip(">"))
+        if not isinstance(last, ast.Expr):
+            return None
+        return eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), space)  # noqa: S307 - likewise
+
+    def _kept(self, value: object) -> str:
+        """The value as it is shown, empty for None; the code may go on with it as `_`."""
         if value is None:
             return ""
-        space["_"] = value
+        vars(self.module)["_"] = value
         return shortened(repr(value), _KEPT)
 
-    def _save_figures(self, call: str) -> None:
+    def _save_figures(self, call: int) -> None:
         """Save what was drawn and neither saved nor closed, as a notebook would show it."""
-        if pyplot := sys.modules.get("matplotlib.pyplot"):
+        if pyplot := self.modules.get("matplotlib.pyplot"):
             drawn = [(number, pyplot.figure(number)) for number in pyplot.get_fignums()]
             for number, figure in drawn:
                 if figure.stale:  # else it was saved as it is
@@ -161,6 +185,7 @@ class Session:
 
     def _prepare(self) -> None:
         """Make ready for the next call, before this one is answered: what cannot be made ready ends with this call."""
+        os.set_blocking(self.out, True)
         os.dup2(self.out, 1)
         os.dup2(self.out, 2)
         if self.stream.closed:
@@ -170,16 +195,25 @@ class Session:
             self.input = _nothing()
         sys.stdin = sys.__stdin__ = self.input  # type: ignore[misc]
         signal.signal(signal.SIGINT, self._interrupt)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         with contextlib.suppress(OSError):
             os.chdir(self.folder)
+        with contextlib.suppress(OSError):
+            self.scratch.mkdir(0o700)
 
     def _tidy(self) -> None:
         """Put right what the code may have bent: hooks, limits, built-in names, alarms."""
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(_RECURSION)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.setswitchinterval(_SWITCH)
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        faulthandler.cancel_dump_traceback_later()
         vars(builtins).update(self.builtins)
+        vars(self.module)["__builtins__"] = builtins
+        sys.modules = self.modules
+        self.modules["__main__"] = self.module
         for stream in (sys.stdout, self.stream):
             with contextlib.suppress(Exception):
                 stream.flush()

@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.tools.python.folder import Found, clear, look, read, remove, written
-from hira.tools.python.usage import Limits, overfull
+from hira.tools.python.usage import Limits, overfull, still
 
 _SCRATCH = (".tmp", ".matplotlib")
 _SHOWN = 20
 _MOST = 1 << 30
+_TOTAL = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The folder after a call: its `files`, a `note` on those not listed, and the `limit` for which all went."""
+    """The folder after a call: its `files`, a `note` on those not listed, and the `limit` for which all went.
+
+    `held` says that the interpreter itself keeps too much: files that are deleted and still open.
+    """
 
     files: tuple[Path, ...] = ()
     note: str = ""
     limit: str = ""
+    held: bool = False
 
 
 class Workplace:
@@ -50,8 +55,10 @@ class Workplace:
         """Whether the folder is still the one that the interpreter was given."""
         try:
             there = self.folder.lstat()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError:  # nobody can tell
+            return True
         return (there.st_dev, there.st_ino) == self._place
 
     def overfull(self, pid: int = 0) -> str:
@@ -64,28 +71,36 @@ class Workplace:
     def settle(self, pid: int = 0) -> Settled:
         """Take stock after a call. Nothing may run in the folder meanwhile."""
         if limit := self.overfull(pid):
-            self._roll_back()
+            still(pid)
+            with contextlib.suppress(OSError):
+                self._roll_back()
+        held = bool(limit and self.overfull(pid))
         before, allowed = self._known.files, self.limits.files + (self._before or Found()).entries
         try:
             self._known = look(self.folder, allowed if self.bounded else _MOST)
-        except OSError:
-            return Settled(note="The work folder is gone.", limit=limit)
+        except OSError as error:
+            gone = not self.is_there()
+            why = "is gone" if gone else f"could not be looked at ({error.strerror or error})"
+            return Settled(note=f"The work folder {why}.", limit=limit, held=held)
         names, odd = written(before, self._known.files)
         left = len(names) - _SHOWN
         told = [f"{odd} files with unusual names are not listed." if odd else ""]
         told.append(f"{left} more files were written." if left > 0 else "")
-        return Settled(tuple(self.folder / name for name in names[:_SHOWN]), " ".join(filter(None, told)), limit)
+        listed = tuple(self.folder / name for name in names[:_SHOWN])
+        return Settled(listed, " ".join(filter(None, told)), limit, held)
 
     def contents(self, most: int) -> dict[str, bytes]:
-        """The files by their place in the folder, at most `most` bytes of each. Follows no link."""
+        """The files by their place in the folder, at most `most` bytes of each and 64 MiB of all. Follows no link."""
         contents: dict[str, bytes] = {}
+        room = _TOTAL
         try:
             names, _ = written({}, look(self.folder, self.limits.files).files)
         except OSError:
             return contents
         for name in names:
             with contextlib.suppress(OSError):
-                contents[name] = read(self.folder, name, most)
+                contents[name] = read(self.folder, name, min(most, room))
+                room -= len(contents[name])
         return contents
 
     def read(self, paths: Sequence[Path], most: int) -> dict[Path, bytes]:
@@ -102,7 +117,12 @@ class Workplace:
             remove(self.folder, _SCRATCH)
 
     def _roll_back(self) -> None:
-        """Remove what this call wrote; if older files have grown, all that the session wrote."""
-        clear(self.folder, self._known.files)
-        if self.overfull():
-            clear(self.folder, (self._before or Found()).files)
+        """Remove what this call wrote; if older files have grown, all that the session wrote.
+
+        If even that is too much, the user's own files have grown: later calls are measured from there.
+        """
+        for keep in (self._known, self._before or Found()):
+            clear(self.folder, keep)
+            if not self.overfull():
+                return
+        self._before = look(self.folder, _MOST)

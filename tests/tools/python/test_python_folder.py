@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from hira.tools.python.folder import clear, look, read, remove, written
+from hira.tools.python.folder import Found, clear, look, read, remove, written
 
 
 def deep(folder: Path, levels: int) -> None:
@@ -21,14 +21,14 @@ def deep(folder: Path, levels: int) -> None:
 def test_a_tree_deeper_than_any_path_is_noticed_and_removed(tmp_path: Path) -> None:
     deep(tmp_path, 100)
     assert look(tmp_path, 10_000).deep
-    clear(tmp_path, {})
+    clear(tmp_path, Found())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_clearing_keeps_what_is_named_and_the_folders_above_it(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "kept").write_text("1")
-    before = look(tmp_path, 100).files
+    before = look(tmp_path, 100)
     (tmp_path / "a" / "new").write_text("2")
     (tmp_path / "c" / "d").mkdir(parents=True)
     (tmp_path / "c" / "d" / "new").write_text("3")
@@ -53,7 +53,7 @@ def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None
             continue
         raise AssertionError(place)
     remove(work, ["folder"])
-    clear(work, {})
+    clear(work, Found())
     assert (outside / "secret").read_text() == "s"
 
 
@@ -66,7 +66,7 @@ def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
         assert "no regular file" in str(error)  # noqa: PT017 - reading must not wait either
     else:
         raise AssertionError("a pipe was read")
-    clear(tmp_path, {})
+    clear(tmp_path, Found())
 
 
 def test_a_folder_that_nobody_may_enter_is_counted_and_removed(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_folder_that_nobody_may_enter_is_counted_and_removed(tmp_path: Path) -
     found = look(tmp_path, 10)
     assert found.bytes >= 100_000
     (tmp_path / "closed").chmod(0)
-    clear(tmp_path, {})
+    clear(tmp_path, Found())
     assert list(tmp_path.iterdir()) == []
 
 
