@@ -14,24 +14,31 @@ from collections.abc import Container
 from hira.messages import Filled
 
 _ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
-# controls, zero-width characters, bidirectional overrides, byte-order marks, invisible tags
+# controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, selectors of variants, tags; and
+# halves of characters, which cannot be sent
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+# scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something
+_JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]+")
 _NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
 function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
 sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token) bos eos pad
-unk sop s""".split()
+unk sop s eo[adhp] response observation (?:unused|reserved|special|extra_id|tokens_unused)_?\d+""".split()
 # what a tokenizer may fold to `<`, `>`, `|`, `[`, `]` and `\` counts as these
 _L, _R, _BAR = "<＜﹤", ">＞﹥", "|｜"
 _PIPED = re.compile(rf"[{_L}]\s*(?:/\s*)?[{_BAR}][^{_L}{_R}\n]{{0,80}}?[{_BAR}]\s*[{_R}]")
 _NAMED = re.compile(
-    rf"[{_L}]\s*(?:/\s*)?(?:[{_BAR}]\s*)?(?:{'|'.join(_NAMES)})(?:[\s=/{_BAR}][^{_L}{_R}]*)?[{_R}]", re.IGNORECASE
+    rf"[{_L}]\s*(?:/\s*)?(?:[{_BAR}]\s*)?(?:\w{{1,20}}:)?(?:{'|'.join(_NAMES)})(?:[\s=/{_BAR}][^{_L}{_R}]*)?[{_R}]",
+    re.IGNORECASE,
 )
-_HALF = re.compile(rf"[{_L}](?=\s*(?:/\s*)?[{_BAR}])|(?<=[{_BAR}])\s*[{_R}]")
+_HALF = re.compile(rf"[{_L}](?=\s*(?:/\s*)?(?:[{_BAR}]|(?:begin|end|start)_\w))|(?<=[{_BAR}])\s*[{_R}]", re.IGNORECASE)
 _BRACKETED = re.compile(
-    r"[\[［]\s*((?:/\s*)?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYS))\s*[\]］]"
-    r"|[<＜]{2}\s*((?:/\s*)?SYS)\s*[>＞]{2}",
+    r"[\[［]\s*((?:/\s*)?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|SYS"
+    r"|(?-i:THINK|ARGS|CALL_ID|IMG|gMASK|sMASK)))\s*[\]］]"
+    r"|[<＜]{2}\s*((?:/\s*)?SYS)\s*[>＞]{2}|[\]\[](~!?b|e~)[\[\]]",
     re.IGNORECASE,
 )
 _JSON_CALL = re.compile(
@@ -46,7 +53,8 @@ _LIVE = re.compile(
     re.IGNORECASE,
 )
 _LIVE_BRACKETED = re.compile(
-    r"\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS))\]|<<(/?SYS)>>"
+    r"\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|THINK|[gs]MASK))\]|<<(/?SYS)>>"
+    r"|[\]\[](~!?b|e~)[\[\]]"
 )
 _BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
 
@@ -62,7 +70,9 @@ _LINK = re.compile(rf"\[([^\[\]]*)\]{_TARGET}")
 _LINKING = re.compile(r"\](?=\(\s*<?([^\s<>]*))")
 _DEFINED = re.compile(r"\[([^\[\]\n]*)\]:(?=\s*<?([^\s<>]*))")
 _DEFINING = re.compile(r"\]:(?=\s*<?([^\s<>]*))")
-_AUTOLINK = re.compile(r"<([a-z][a-z0-9+.-]{1,31}:(?!:)[^\s<>]*)>", re.IGNORECASE)
+_BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>@:/]+@)"
+_AUTOLINK = re.compile(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
+_AUTOLINKING = re.compile(rf"<(?={_BEGUN})", re.IGNORECASE)
 _OUTWARD = re.compile(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
 _ID = re.compile(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
 _SWALLOWING = "iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg|template|textarea|title|xmp"
@@ -77,11 +87,17 @@ _HTML = re.compile(
     r"([^<>]*)(>?)",
     re.IGNORECASE,
 )
+# what is left of a tag around one that was broken, but not a bare tag or type
+_OPEN = re.compile(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
+# a line that may begin a block of HTML, in which backticks mean nothing
+_BLOCK = re.compile(r"^[\s>*+\d.)-]*<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
 
 
 def clean(text: str) -> str:
     """The text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
-    text = _INVISIBLE.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    for end in ("\r\n", "\r", "\u2028", "\u2029"):
+        text = text.replace(end, "\n")
+    text = _JOINERS.sub(_joining, _INVISIBLE.sub("", _ESCAPES.sub("", text)))
     for pattern in (_PIPED, _NAMED, _HALF):
         text = pattern.sub(_look_alike, text)
     text = _JSON_CALL.sub(r"\1“arguments”", _BRACKETED.sub(_unbracketed, text))
@@ -97,12 +113,23 @@ def said(text: str) -> Filled:
     return Filled(_LIVE_BRACKETED.sub(_unbracketed, _LIVE.sub(_look_alike, text)))
 
 
+def _joining(found: re.Match[str]) -> str:
+    """What joins two characters that are not of ASCII, or chooses how the one before it is drawn; else nothing."""
+    text, run = found.string, found[0]
+    before, after = text[max(0, found.start() - 1) : found.start()], text[found.end() : found.end() + 1]
+    if not before or before.isascii():
+        return run if after == "\u20e3" and run == "\ufe0f" else ""
+    kept = run in ("\ufe0e", "\ufe0f")
+    joins = run in ("\u200c", "\u200d", "\ufe0f\u200d") and after and not after.isascii() and after not in "＼﹨"
+    return run if kept or joins else ""
+
+
 def _look_alike(token: re.Match[str]) -> str:
     return token[0].translate(_BROKEN)
 
 
 def _unbracketed(token: re.Match[str]) -> str:
-    return f"‹{token[1] or token[2]}›"
+    return f"‹{token[1] or token[2] or token[3]}›"
 
 
 def presentable(text: str, read: Container[str]) -> str:
@@ -131,8 +158,16 @@ def presentable(text: str, read: Container[str]) -> str:
     text = _DEFINED.sub(lambda name: name[0] if kept(name[2]) else f"‹{name[1]}›:", text)
     text = _DEFINING.sub(lambda end: end[0] if kept(end[1]) else "›:", text)
     text = _AUTOLINK.sub(lambda link: link[1] if link[1] in read else f"‹{link[1]}›", text)
-    text = _HTML.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", text)
-    return _KEPT.sub(lambda place: code[int(place[1])], text)
+    text = _AUTOLINKING.sub("‹", text)
+    if _BLOCK.search(text):
+        code = [_unloading(one) for one in code]
+    return _KEPT.sub(lambda place: code[int(place[1])], _unloading(text))
+
+
+def _unloading(text: str) -> str:
+    """With every tag of HTML broken that loads, runs or hides something."""
+    broken = _HTML.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", text)
+    return broken if broken == text else _OPEN.sub("‹", broken)
 
 
 def _leads_out(target: str) -> bool:

@@ -10,14 +10,13 @@ from typing import Any
 from hira.agents.recorded import recorded
 from hira.errors import Stop, ToolError
 from hira.events import ToolEnded, ToolStarted
-from hira.evidence import Source, unmarked
+from hira.evidence import Source, inert
 from hira.messages import Filled
 from hira.prompts import Prompt
 from hira.redaction import redacted
 from hira.team import Conversation, together
 from hira.tools import Observation, Tool
 from hira.tools.seen import on
-from hira.untrusted import clean
 
 PASSAGE = Prompt(__file__, "passage")
 
@@ -68,7 +67,7 @@ async def use(
             await after.wait()
         seen = Seen(observation, _shown(observation, conversation), observation.ok)
     except (ToolError, Stop) as error:
-        seen = Seen(Observation(), Filled(unmarked(clean(f"{tool.name} failed: {error}"))), ok=False)
+        seen = Seen(Observation(), inert(f"{tool.name} failed: {error}"), ok=False)
     took = round(time.monotonic() - began, 3)
     team.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, took, number))
     return seen
@@ -100,15 +99,15 @@ def _unblocked(observation: Observation, tool: Tool) -> Observation:
 
 
 def _shown(observation: Observation, conversation: Conversation) -> Filled:
-    shown = [unmarked(clean(observation.text))] if observation.text else []
+    shown = [inert(observation.text)] if observation.text else []
     shown += [framed(conversation.team.read(passage.source), passage.text) for passage in observation.passages]
     return Filled("\n\n".join(shown) or "Nothing was found.")
 
 
 def framed(source: Source, text: str) -> Filled:
     """What was read of a source that has its id, as a model is shown it: with where it comes from, between marks."""
-    title, location = (" ".join(unmarked(told).split()) for told in (source.title, source.location))
-    return PASSAGE.fill(id=source.id, title=title, location=location, text=unmarked(text))
+    title, location = (" ".join(inert(told).split()) for told in (source.title, source.location))
+    return PASSAGE.fill(id=source.id, title=title, location=location, text=inert(text))
 
 
 def spelled(arguments: Mapping[str, object]) -> str:

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hira.agents.calls import Seen, framed, use
-from hira.evidence import unmarked
+from hira.evidence import inert
 from hira.messages import Filled
 from hira.team import Conversation, together
 from hira.tools import Passage, Tool
-from hira.untrusted import clean
 
 PAGES = 5
 """Pages that are read for a query."""
@@ -85,4 +84,4 @@ def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, 
 
 def _note(seen: Seen) -> str:
     """What a search told besides its passages."""
-    return unmarked(clean(seen.observation.text)) if seen.ok and seen.observation.passages else seen.text
+    return inert(seen.observation.text) if seen.ok and seen.observation.passages else seen.text

@@ -4,7 +4,7 @@ A model never writes a URL. It cites `[s3]`; the id is resolved here and the cla
 """
 
 from hira.evidence.check import Citation, Verdict, accepted, check, doubts, shortened, verify
-from hira.evidence.marks import CITED, cited, claims, drop_unknown, uncited, unmarked
+from hira.evidence.marks import CITED, cited, claims, drop_unknown, inert, uncited, unmarked
 from hira.evidence.source import OUTPUT, Kind, Source, Sources, told
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "claims",
     "doubts",
     "drop_unknown",
+    "inert",
     "shortened",
     "told",
     "uncited",

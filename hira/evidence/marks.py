@@ -1,14 +1,17 @@
 """Marks such as `[s1]` in a text: finding them, dropping them, and what each of them is put behind."""
 
 import re
+from bisect import bisect_left
 
 from hira.evidence.source import Sources
+from hira.messages import Filled
 from hira.relevance import words
+from hira.untrusted import clean
 
 CITED = re.compile(r"\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]")
 HEADING = re.compile(r"#{1,6}\s")
 SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
-_MARK = re.compile(r"\[\s*/?\s*s\d+(?:\s*[,;]\s*s\d+)*\s*\]")
+_MARK = re.compile(r"\[(\s*/?\s*s\d+(?:\s*[,;]\s*s\d+)*\s*)\]")
 _MARKS = re.compile(rf"(?:{CITED.pattern}\s*)+")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _NAME = re.compile(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
@@ -17,6 +20,7 @@ _ID = re.compile(r"s\d+")
 _EDGE = " -*•.,;:，；。\t"
 _ABBREVIATED = re.compile(r"(?:\b[A-Z]|\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr))\.$")
 _LEADING = frozenset("according to as in and or but per see from by of the also both with while source sources".split())
+_NEAR = 120
 COUNTED = 3
 """Content words from which on a sentence without a mark counts as a statement that cites nothing."""
 
@@ -29,21 +33,44 @@ def cited(text: str) -> list[str]:
 def unmarked(text: str) -> str:
     """What was read, without marks like ours: no page cites a source, or opens and closes the frame around another.
 
-    In code an index such as `df[s1]` stays: right behind a name, between backticks or in a line that no prose has.
+    In code an index such as `df[s1]` stays: right behind a name, between backticks or in a line that no prose has. A
+    mark that comes about where another is dropped loses its brackets.
     """
+    once = _without_marks(text, "")
+    return once if once == text else _without_marks(once, r"(\1)")
+
+
+def _without_marks(text: str, instead: str) -> str:
     if not _MARK.search(text):
         return text
     spans = [match.span() for match in _CODE.finditer(text)]
+    begins = [start for start, _ in spans]
 
     def kept(match: re.Match[str]) -> str:
         at = match.start()
         after = text[match.end() : match.end() + 1]
         if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, at - 40) : at]):
-            return ""
-        line = text[text.rfind("\n", 0, at) + 1 : (text.find("\n", at) + 1 or len(text) + 1) - 1]
-        return match[0] if _CODED.search(line) or any(start < at < end for start, end in spans) else ""
+            return match.expand(instead)
+        span = bisect_left(begins, at) - 1
+        in_code = (span >= 0 and at < spans[span][1]) or _CODED.search(_line(text, at))
+        return match[0] if in_code else match.expand(instead)
 
     return _MARK.sub(kept, text)
+
+
+def _line(text: str, at: int) -> str:
+    """The line that this place is in; of a very long one, what is near."""
+    begin = text.rfind("\n", max(0, at - _NEAR), at) + 1
+    end = text.find("\n", at, at + _NEAR)
+    cut = "" if begin or at <= _NEAR else "…"
+    return cut + text[begin or max(0, at - _NEAR) : end if end >= 0 else at + _NEAR]
+
+
+def inert(text: str) -> Filled:
+    """What was read, as a prompt may hold it: with no token, no mark like ours, and none that dropping one leaves."""
+    cleaned = clean(text)
+    bare = unmarked(cleaned)
+    return Filled(bare if bare == cleaned else clean(bare))
 
 
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:

@@ -10,7 +10,7 @@ from hira.agents.retrieval import Retrieved
 from hira.dialects.answer import spoken
 from hira.errors import EndpointError, Stop
 from hira.events import Notice, SubtaskDone
-from hira.evidence import Sources, cited, drop_unknown, unmarked
+from hira.evidence import Sources, cited, drop_unknown, inert
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
 from hira.team import Team, together
@@ -90,5 +90,5 @@ def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
 def _sources(text: str, sources: Sources) -> Filled:
     """Which sources the notes rest on, as a paragraph of a prompt; empty if there are none."""
     named = [sources.read[one] for one in cited(text) if one in sources]
-    lines = [f"- [{one.id}] {' '.join(unmarked(f'{one.title}: {one.location}').split())}" for one in named]
+    lines = [f"- [{one.id}] {' '.join(inert(f'{one.title}: {one.location}').split())}" for one in named]
     return SOURCES.fill(sources="\n".join(lines)) if lines else Filled("")
