@@ -41,11 +41,24 @@ def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
             given[general] = value
         elif value and settings.origin(general).startswith("--"):
             raise UsageError(f"workflow {name!r} has no use for {settings.origin(general)}", fix="leave it out")
+    _check_tables(settings)
     for option, value in settings.workflows.get(name, {}).items():
         given[option] = _option(name, has, option, value)
     if "experts" in typing.get_type_hints(make):
         given["experts"] = (*EXPERTS, *experts)
     return make(**given)
+
+
+def _check_tables(settings: Settings) -> None:
+    """Raise `UsageError` for options of no workflow that there is, and for options that a workflow does not have, also
+    where another one is run: a misspelt name would be passed over for good."""
+    for name, options in settings.workflows.items():
+        if name not in WORKFLOWS:
+            where = f"table [workflows.{name}]"
+            raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
+        has = options_of(WORKFLOWS[name])
+        for option, value in options.items():
+            _option(name, has, option, value)
 
 
 def options_of(make: Any) -> dict[str, Any]:

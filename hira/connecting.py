@@ -1,5 +1,6 @@
 """Which model is asked where, and with which key: what is named, what is found on this machine, else `offline`."""
 
+import re
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings
 OFFLINE = "offline"
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
+_ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
 _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
 
@@ -29,10 +31,14 @@ async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> S
 
 
 def _check_base_urls(settings: Settings) -> None:
-    """Raise `UsageError` for a base URL with the path of a request at its end."""
+    """Raise `UsageError` for a base URL that is no address of HTTP, or has the path of a request at its end."""
     urls = {settings.origin("base_url"): settings.base_url}
     urls |= {f"role {role}": own.base_url for role, own in settings.roles.items()}
     for origin, url in urls.items():
+        if url and not _ADDRESS.match(url):
+            what = f"the base URL {without_userinfo(url)!r} does not begin with http:// or https://"
+            near = f"http://{url}" if "://" not in url else "http://HOST:PORT/v1"
+            raise UsageError(what, where=f"set by {origin}", fix=f"write {without_userinfo(near)}")
         bare = url.rstrip("/")
         for path in ("/chat/completions", "/completions", "/models", "/responses"):
             if bare.endswith(path):
@@ -103,8 +109,10 @@ async def _only_model(settings: Settings, key: str) -> Settings:
     found = await probe(base_url, key)
     where = f"at {without_userinfo(base_url)}, {_key_told(settings)}"
     if found.ok and len(found.models) == 1:
-        origin = f"the only model at {without_userinfo(found.base_url)}"
-        return settings.changed({"model": found.models[0], "base_url": found.base_url}, origin)
+        named = settings.changed({"model": found.models[0]}, "the only model there")
+        if found.base_url == settings.base_url:
+            return named
+        return named.changed({"base_url": found.base_url}, settings.origin("base_url"))
     if found.ok:
         shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
         has = f"{where}, which has {shown or 'none'}"

@@ -57,6 +57,10 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
+    for flag in ("out", "concurrency", "ray"):
+        if getattr(args, flag) is not None:
+            fix = "name their file with --batch" + ("; --output FILE writes one answer" if flag == "out" else "")
+            raise UsageError(f"--{flag} is for many questions", fix=fix)
     if args.question is None:
         raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
     question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()

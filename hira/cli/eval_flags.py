@@ -26,28 +26,61 @@ def add(commands: Any, model: Any, limits: Any) -> None:
         hints={"WHAT": "hira eval mini asks the questions that come with hira, hira eval FILE.jsonl yours"},
     )
     what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
-    run = what.add_parser("run", help="ask and score (`hira eval DATA` is short for it)")
+    run = what.add_parser(
+        "run",
+        help="ask and score (`hira eval DATA` is short for it)",
+        description="Ask every question of DATA with every workflow and model, score the answers, and report.",
+    )
     _asked(run, model, limits)
-    run.add_argument("--workflow", action="append", metavar="NAME", help="workflows, comma-separated; `all`; (hira)")
-    ablate = what.add_parser("ablate", help="HiRA whole and without one part at a time (its Table 2)")
+    run.add_argument(
+        "--workflow",
+        action="append",
+        metavar="NAME",
+        help="workflows, several separated by commas, or `all` (hira); repeatable",
+    )
+    ablate = what.add_parser(
+        "ablate",
+        help="HiRA whole and without one part at a time (its Table 2)",
+        description="Ask with HiRA whole, and with one of its parts left out at a time (the paper's Table 2).",
+    )
     _asked(ablate, model, limits)
-    sweep = what.add_parser("sweep", help="accuracy against the limit of subtasks (HiRA, Fig. 3)")
+    sweep = what.add_parser(
+        "sweep",
+        help="accuracy against the limit of subtasks (HiRA, Fig. 3)",
+        description="Ask with several limits of subtasks, and report accuracy against the limit (HiRA, Fig. 3).",
+    )
     _asked(sweep, model, limits)
     sweep.add_argument("--workflow", metavar="NAME", help="which workflow (hira)")
     sweep.add_argument(
-        "--max-subtasks", dest="subtasks", default="1,2,3,4,5,10,15", metavar="N,N", help="limits (1,2,3,4,5,10,15)"
+        "--max-subtasks",
+        dest="subtasks",
+        default="1,2,3,4,5,10,15",
+        metavar="N,N",
+        help="the limits, separated by commas (1,2,3,4,5,10,15)",
     )
-    diff = what.add_parser("diff", help="two evaluations of the same questions, question by question")
+    diff = what.add_parser(
+        "diff",
+        help="two evaluations of the same questions, question by question",
+        description="Compare two evaluations of the same questions, question by question.",
+    )
     diff.add_argument("folders", nargs=2, metavar="FOLDER", help="two folders of evaluations")
     diff.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    judge = what.add_parser("judge", help="how often a judge agrees with labels of people")
+    judge = what.add_parser(
+        "judge",
+        help="how often a judge agrees with labels of people",
+        description="Have a judge (--model) judge answers that people have labelled, and tell how often they agree.",
+    )
     model(judge)
     judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object a line")
     judge.add_argument(
         "--metric", metavar="NAME", default="hira", help="whose judge: hira (default), webwalker, simpleqa, hle"
     )
     judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    report = what.add_parser("report", help="write the report of a folder again, from its records")
+    report = what.add_parser(
+        "report",
+        help="write the report of a folder again, from its records",
+        description="Write the report of an evaluation's folder again, from its records.",
+    )
     report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
     for one in (run, ablate, sweep, diff, judge, report):
         one.add_argument("--debug", action="store_true", help="show tracebacks")
@@ -56,21 +89,27 @@ def add(commands: Any, model: Any, limits: Any) -> None:
 def _asked(command: "Parser", model: Any, limits: Any) -> None:
     command.add_argument("data", metavar="DATA", help="mini, a file (.jsonl, .json, .csv), or a public set")
     group = command.add_argument_group("questions")
-    group.add_argument("--category", action="append", metavar="NAME", help="only questions of this one; repeatable")
-    group.add_argument("--sample", type=int, metavar="N", help="so many, drawn with --draw")
+    group.add_argument(
+        "--category", action="append", metavar="NAME", help="only questions of this category; repeatable"
+    )
+    group.add_argument("--sample", type=int, metavar="N", help="so many questions, drawn with --draw")
     group.add_argument("--draw", type=int, default=0, metavar="SEED", help="the seed of the drawing (0)")
-    group.add_argument("--limit", type=int, metavar="N", help="the first so many")
+    group.add_argument("--limit", type=int, metavar="N", help="the first so many questions")
     group.add_argument("--split", default="", metavar="NAME", help="of a public set: another split")
     group.add_argument("--config", default="", metavar="NAME", help="of a public set: another part")
     group.add_argument(
-        "--column", action="append", default=[], metavar="PART=NAME", help="of a file: question=NAME, answer=NAME …"
+        "--column",
+        action="append",
+        default=[],
+        metavar="PART=NAME",
+        help="of a file: what a column is called, such as answer=NAME",
     )
     model(command, several=True)
     group = command.add_argument_group("how it is asked and scored")
-    group.add_argument("--docs", action="append", metavar="PATH", help="file or folder to search")
+    group.add_argument("--docs", action="append", metavar="PATH", help="file or folder to search; repeatable")
     group.add_argument("--search", metavar="NAME", help="web search service")
     group.add_argument(
-        "--set", action="append", default=[], metavar="NAME.OPTION=VALUE", help="an option of a workflow"
+        "--set", action="append", default=[], metavar="NAME.OPTION=VALUE", help="an option of a workflow; repeatable"
     )
     group.add_argument("--seeds", type=int, default=1, metavar="K", help="ask everything K times (1)")
     group.add_argument("--metric", metavar="NAME", help="how answers are scored; the set's own by default")
@@ -78,7 +117,7 @@ def _asked(command: "Parser", model: Any, limits: Any) -> None:
     limits(command)
     group = command.add_argument_group("the evaluation")
     group.add_argument("--concurrency", type=int, default=8, metavar="N", help="questions at a time (8)")
-    group.add_argument("--out", metavar="FOLDER", help="its folder; eval/DATA by default. The same command goes on")
+    group.add_argument("--out", metavar="FOLDER", help="its folder (eval/DATA); the same command goes on")
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
     group.add_argument("--json", action="store_true", help="the summary as JSON on stdout")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -4,8 +4,9 @@ import argparse
 import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from hira.api import Hira
@@ -16,18 +17,25 @@ from hira.errors import HiraError, UsageError
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import Probe, find_local
 from hira.settings import FILE, SEARCH_KEYS, Settings, load
+from hira.settings.trust import check_harmless
 from hira.tools.documents.walk import walk
 
 FOLDERS = ("docs", "documents", "papers", "notes", "data")
 KEYS = ("HIRA_API_KEY", "OPENAI_API_KEY")
 SOME = 5
 READ = 20_000
-NO_SUBJECT = "At In On For With By If When Where What Who Which How There It This That These Those Each Every No Not As"
-_SUBJECT = r"(?:The )?[A-Z][\w'-]+(?: (?!that\b|which\b|who\b)[\w'-]+){0,3}?"
+TRIED = 200
+"""Documents that are looked at for a question."""
+NO_SUBJECT = """At In On For From To Of With Without By After Before Since If When While Where What Who Which How There
+It They He She This That These Those Each Every Some All No Not As Your Our My"""
+_SUBJECT = r"(?:(?:The|An?) )?[A-Za-z][\w'-]+(?: (?!(?:that|which|who|it|they|he|she|this|there)\b)[\w'-]+){0,3}?"
 SENTENCE = re.compile(
-    rf"^(?!(?:{'|'.join(NO_SUBJECT.split())})\b)({_SUBJECT}) (is|was|are|were) [^.?!\n]{{12,}}[.]",
+    rf"^(?!(?:{'|'.join(NO_SUBJECT.split())})\b)(?=[A-Z])({_SUBJECT}) (is|was|are|were) ([^.?!\n]{{12,}}[.])",
     re.MULTILINE,
 )
+ARTICLES = ("The", "A", "An")
+KIND = re.compile(r"(?:an?|the) [a-z]")
+FENCED = re.compile(r"^(```+|~~~+).*?^\1`*$", re.DOTALL | re.MULTILINE)
 HEAD = """# What hira works with in this folder. Flags and HIRA_* variables win over it; hira doctor tells what holds.
 # Keys are not written here: hira reads them from the environment."""
 LIMITS = """# Limits of one run; a tenth is kept for the answer.
@@ -52,7 +60,9 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
         what = f"there is a {FILE} here already" if not path.is_symlink() else f"{FILE} is a link, which is left alone"
         raise UsageError(what, where=f"at {path}", fix="--force overwrites a file; hira doctor tells what is set")
     if args.docs:
-        walk([shell.folder / Path(name).expanduser() for name in args.docs])  # raises for one that is not there
+        docs = [shell.folder / Path(name).expanduser() for name in args.docs]
+        walk(docs)  # raises for one that is not there
+        check_harmless({"docs": docs}, path)
     found = asyncio.run(look(shell, args.docs or ()))
     _write(path, written(found), force=args.force)
     shell.remark(f"wrote {path}")
@@ -154,16 +164,29 @@ def question_for(settings: Settings, *, documents: bool) -> str:
     """A question that the set-up should be able to answer, empty if there is nothing to answer from."""
     if documents:
         files = walk(settings.docs).files
-        return next(filter(None, map(_asked_of, files.values())), "What are the documents about?") if files else ""
+        found = [one for path in islice(files.values(), TRIED) for one in _told_of(path)]
+        best = max(found, key=lambda one: one.worth, default=None)  # the first of those that are worth the same
+        return (best.question if best else "What are the documents about?") if files else ""
     return "What is 17 * 23?" if settings.model and settings.model != OFFLINE else ""
 
 
-def _asked_of(path: Path) -> str:
-    """A question that the first sentence of a plain text with a subject and a verb answers, empty if there is none."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A question that a sentence answers; `worth` more if the sentence says what its subject is, and names it."""
+
+    question: str
+    worth: int
+
+
+def _told_of(path: Path) -> Iterator[Told]:
+    """What the sentences of a plain text with a subject and a verb answer; code blocks are none of its own words."""
     if path.suffix.lower() not in (".txt", ".md"):
-        return ""
+        return
     with path.open(encoding="utf-8", errors="replace") as file:
-        found = SENTENCE.search(file.read(READ))
-    subject = found[1] if found else ""
-    subject = f"the {subject.removeprefix('The ')}" if subject.startswith("The ") else subject
-    return f"What {found[2]} {subject}?" if found else ""
+        text = FENCED.sub("", file.read(READ))
+    for found in SENTENCE.finditer(text):
+        article, _, rest = found[1].partition(" ")
+        named = article not in ARTICLES or rest != rest.lower()
+        subject = f"{article.lower()} {rest}" if article in ARTICLES else found[1]
+        kind = bool(KIND.match(found[3]))
+        yield Told(f"What {found[2]} {subject}?", named + 2 * kind + (kind and article in ("A", "An")))

@@ -148,14 +148,25 @@ def _runs(command: Parser) -> None:
     command.add_argument("--json", action="store_true", help="one JSON array on stdout")
     command.add_argument("--debug", action="store_true", help="show tracebacks")
     what = command.add_subparsers(dest="what", metavar="WHAT", title="what else")
-    export = what.add_parser("export", help="write conversations as JSON lines, for training")
+    export = what.add_parser(
+        "export",
+        help="write conversations as JSON lines, for training",
+        description="Write the conversations of recorded runs as JSON lines, for training.",
+    )
     export.add_argument(
         "runs", nargs="*", metavar="RUN", help="run, or the beginning of its id; all that ended if none"
     )
     export.add_argument("-o", "--output", required=True, metavar="FILE", help="where to; - is standard output")
-    delete = what.add_parser("delete", help="delete runs with all they hold")
+    delete = what.add_parser(
+        "delete", help="delete runs with all they hold", description="Delete recorded runs with all they hold."
+    )
     delete.add_argument("runs", nargs="*", metavar="RUN", help="run, or the beginning of its id")
     delete.add_argument("--older", type=float, metavar="DAYS", help="all that began longer ago")
+    for one in (export, delete):  # what was given before `export` or `delete` holds as well
+        one.add_argument(
+            "--journal", metavar="FILE", default=argparse.SUPPRESS, help="the file of records; yours by default"
+        )
+        one.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
 
 
 def _recorded(commands: Any) -> None:

@@ -1,12 +1,14 @@
-"""`hira replay`: a recorded run is shown again as it was, and gone through again without calling anything."""
+"""`hira replay`: a recorded run is shown again as it was, and gone through again without calling anything. A report is
+told and written as `hira report` does."""
 
 import argparse
 import asyncio
 import importlib
 
-from hira.cli import INTERRUPTED, USAGE, explain, output
+from hira.cli import INTERRUPTED, USAGE, explain, output, report
 from hira.cli.ask import shown, told
 from hira.cli.recorded import opened
+from hira.cli.report_flags import WORKFLOWS as REPORTING
 from hira.cli.shell import Shell
 from hira.errors import HiraError
 from hira.events import event_of
@@ -15,19 +17,20 @@ from hira.trace import read
 
 def replay(args: argparse.Namespace, shell: Shell) -> int:
     going = importlib.import_module("hira.replay").replay
-    path = output.checked(args.output, shell.folder) if args.output else None
     with opened(args, shell) as journal:
+        form = report if journal.entry(args.run).workflow in REPORTING else output
+        path = output.checked(args.output, shell.folder, form.SUFFIXES) if args.output else None
         again = asyncio.run(going(journal, args.run))
         answer = read(journal, again.entry.id).answer
     with shown(args, shell) as view:
         for record in again.events:
             view(event_of(record))
     if path:
-        output.write(answer, path)
+        form.write(answer, path)
     run = again.entry.id
     if again.same:
-        return told(answer, args, shell, again=f"to go on: hira resume {run}")
-    output.tell(answer, args, shell)
+        return told(answer, args, shell, again=f"to go on: hira resume {run}", tell=form.tell)
+    form.tell(answer, args, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} broke off here", fix=f"to go on: hira resume {run}"), shell)
         return INTERRUPTED

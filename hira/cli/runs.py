@@ -18,6 +18,8 @@ DAY = 86400.0
 
 
 def runs(args: argparse.Namespace, shell: Shell) -> int:
+    if args.limit < 1:
+        raise UsageError(f"--limit {args.limit} lists nothing", fix="give 1 or more")
     with opened(args, shell) as journal:
         if args.what == "export":
             return _export(journal, args, shell)

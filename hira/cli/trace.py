@@ -1,6 +1,7 @@
 """`hira trace`: a recorded run as one web page, or as spans for a collector of OpenTelemetry."""
 
 import argparse
+from pathlib import Path
 
 from hira.cli import OK
 from hira.cli.output import replaced
@@ -13,6 +14,8 @@ from hira.telemetry.export import export, sender
 from hira.telemetry.spans import spans_of
 from hira.trace import read
 from hira.trace.page import page
+
+SUFFIXES = (".html", ".htm")
 
 
 def trace(args: argparse.Namespace, shell: Shell) -> int:
@@ -27,6 +30,9 @@ def trace(args: argparse.Namespace, shell: Shell) -> int:
 
 def _page(args: argparse.Namespace, shell: Shell) -> None:
     path = (shell.folder / args.output).absolute()
+    if path.suffix.lower() not in SUFFIXES:
+        what = f"--output {args.output}: the page is HTML"
+        raise UsageError(what, fix=f"name it {Path(args.output).stem or 'trace'}.html")
     if not path.parent.is_dir():
         raise UsageError(f"--output {args.output}: there is no folder {path.parent}", fix="make it, or name another")
     with opened(args, shell) as journal:

@@ -69,7 +69,8 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[Team]:
     settings = await connected(settings.changed({**general, "roles": {JUDGE: changed}}, "--judge"))
     cast, policies = cast_of(settings, {})
     if cast[JUDGE].policy.model == "offline":
-        raise UsageError("`offline` judges no answers", fix="name a model with --judge M, or score with --metric match")
+        fix = "name a model that does (--judge M; --model M for hira eval judge), or score with --metric match"
+        raise UsageError("`offline` judges no answers", fix=fix)
     try:
         await _reached(settings)
         yield Team(cast, Rollout("", "", "judge"), budget=budget_of(settings))

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from hira.errors import UsageError
 from hira.policy import Policy
 
 if TYPE_CHECKING:
@@ -67,7 +69,11 @@ def _local(wanted: Wanted) -> Policy:
     from hira.policies.fitting import fitting
     from hira.policies.local.loading import open_local
 
-    return fitting(open_local(wanted.model.removeprefix(IN_PROCESS), wanted.adapter))
+    policy = open_local(wanted.model.removeprefix(IN_PROCESS), wanted.adapter)
+    missing = next((name for name in ("torch", "transformers") if find_spec(name) is None), "")
+    if missing:
+        raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
+    return fitting(policy)
 
 
 def _litellm(wanted: Wanted) -> Policy:

@@ -64,8 +64,9 @@ class MaMs:
             for turn in range(1, self.max_turns + 1):
                 left = self.max_turns + 1 - turn
                 decision = await decide(team, question, state, tools, turn=turn, left=left, several=self.several)
-                if not decision.calls:
-                    return _report(team) or decision.text or _nothing(question, team)
+                if not decision.calls:  # what it says once it has looked is that it is done, and no report
+                    said = "" if state.plan.done else decision.text
+                    return _report(team) or said or _nothing(question, team)
                 observed = await act(team, decision, tools, window=self.window)
                 new = {key: one for key, one in observed.read.items() if key not in seen}
                 fresh, unread = within(new, self.window)

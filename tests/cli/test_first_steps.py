@@ -85,6 +85,13 @@ def test_files_of_a_folder_that_cannot_be_read_are_told_even_to_those_who_want_n
     assert told[5:] == ["hira: … and 3 more"]
 
 
+def test_a_model_of_this_process_says_what_to_install(hira: Hira, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    said = hira("ask", QUESTION, "--model", "hf:owner/name")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines() == ["hira: models named hf:… need torch", "  pip install 'hira[train]'"]
+
+
 @pytest.mark.usefixtures("without_pypdf")
 def test_the_doctor_says_how_many_documents_can_be_read_and_why_not_the_others(hira: Hira, docs: Path) -> None:
     (docs / "history.pdf").write_bytes(b"%PDF-1.4")

@@ -85,6 +85,22 @@ def test_the_baseline_and_the_options_of_the_workflow_can_be_chosen(hira: Comman
     assert json.loads(said.out)["usage"]["calls"] == 3
 
 
+def test_a_report_is_replayed_in_the_form_in_which_it_was_told(hira: Command, tmp_path: Path) -> None:
+    journal = ("--journal", str(tmp_path / "journal.sqlite"))
+    said = hira("report", TOPIC, "--docs", LIBRARY, "--quiet", *journal)
+    again = hira("replay", "last", "--quiet", "--output", "again.html", *journal)
+    assert again.code == 0
+    assert (tmp_path / "again.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert hira("replay", "last", "--quiet", *journal).out == said.out
+
+
+def test_a_topic_that_nothing_read_has_to_do_with_is_said_so(hira: Command) -> None:
+    said = hira("report", "Unicorns of Patagonia", "--docs", LIBRARY, "--quiet")
+    assert said.code == 4
+    assert "Nothing that was read has to do with the topic." in said.out
+    assert "complete" not in said.out
+
+
 def test_a_workflow_that_settings_name_for_questions_is_none_for_reports(hira: Command) -> None:
     said = hira("report", TOPIC, "--docs", LIBRARY, "--json", "--quiet", HIRA_WORKFLOW="hira")
     assert json.loads(said.out)["workflow"] == "mams"

@@ -16,11 +16,11 @@ import pytest
 
 import hira
 from hira.cli import main
-from hira.cli.init import Found, written
+from hira.cli.init import Found, question_for, written
 from hira.cli.parser import parser
 from hira.cli.shell import Shell
 from hira.policies.probe import Probe
-from hira.settings import load
+from hira.settings import Settings, load
 
 KEY, SERPER, PASSWORD = "sk-very-secret-key-0001", "serper-secret-0002", "hunter2-long-password"
 
@@ -102,6 +102,33 @@ def test_init_writes_no_key_and_names_where_it_comes_from(place: Place) -> None:
 def test_init_refuses_documents_that_are_not_there_before_it_writes(place: Place) -> None:
     assert place.hira("init", "--docs", "nowhere", HIRA_MODEL="offline").code == 2
     assert not (place.folder / "hira.toml").exists()
+
+
+def test_init_refuses_documents_that_its_file_may_not_name_before_it_writes(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.txt").write_text("A heron is a bird of the shore.\n", encoding="utf-8")
+    said = place.hira("init", "--docs", "../elsewhere", HIRA_MODEL="offline")
+    assert said.code == 2
+    assert "may not name documents elsewhere" in said.err
+    assert not (place.folder / "hira.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "question"),
+    [
+        ("The questions are those that were asked.", "A heron is a bird of the shore.", "What is a heron?"),
+        ("The body is told by everyone in time.", "Ostra is the largest island of all.", "What is Ostra?"),
+        ("From outside it is the value of a field.", "The graph is a file of facts.", "What is the graph?"),
+        ("```\nEdda is the oldest of the three.\n```", "The harvest was 31 tons in 2020.", "What was the harvest?"),
+        ("Nothing here says what anything might be.", "", "What are the documents about?"),
+    ],
+)
+def test_init_asks_what_a_document_says_of_its_subject(place: Place, first: str, second: str, question: str) -> None:
+    docs = place.folder / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text(f"{first}\n", encoding="utf-8")
+    (docs / "b.md").write_text(f"{second}\n", encoding="utf-8")
+    assert question_for(Settings(docs=(docs,)), documents=True) == question
 
 
 def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:

@@ -210,6 +210,16 @@ async def test_a_search_agent_that_calls_nothing_ends_with_what_it_says() -> Non
     policy.assert_done()
 
 
+async def test_a_search_agent_that_is_done_and_has_found_nothing_does_not_answer_by_saying_that_it_is_done() -> None:
+    policy = ScriptedPolicy({"search": [calls("- [x] unicorns", "page 9"), "<plan>- [x] all</plan>\nIt is complete."]})
+    record = await rollout(MaMs(), TOPIC, team_of(policy, dialect="native", tools=searching()))
+    assert (record.answer, record.status) == (
+        "Nothing that was read has to do with the topic.",
+        "insufficient_evidence",
+    )
+    policy.assert_done()
+
+
 async def test_a_search_agent_that_only_plans_at_the_beginning_is_asked_for_its_first_calls() -> None:
     policy = script()
     policy.script.replies["search"].insert(0, "<plan>- [ ] first the mills</plan>")  # type: ignore[index,union-attr]

@@ -9,6 +9,7 @@ from typing import Any
 
 from hira.dialects import DIALECTS, Call
 from hira.messages import Filled, Message, ToolCall
+from hira.policies.offline.following import standing
 from hira.policy import Request
 from hira.tools.tool import Tool
 from hira.untrusted import clean
@@ -41,9 +42,12 @@ class Asked:
     request: Request = field(default=Request(()))
 
     def value(self, name: str) -> str:
-        """A value as plain text that can form no token, empty if the prompt has none of that name."""
+        """A value as plain text that can form no token, empty if the prompt has none of that name.
+
+        A question that continues a conversation stands alone in it.
+        """
         value = self.values.get(name) or ""
-        return str(value) if isinstance(value, Filled) else clean(str(value))
+        return standing(str(value) if isinstance(value, Filled) else clean(str(value)))
 
     def number(self, name: str, otherwise: int) -> int:
         """The first whole number in a value."""

@@ -9,13 +9,13 @@ from hira.policies.offline.wording import IRREGULAR, holds, keywords, names, num
 
 LONGEST = 1_000
 """Characters of a question whose form is looked at; a longer one is taken as it is."""
-_NAME = r"(?:the )?(?:[A-Z\d][\w’'.-]*|[\"“][^\"”]+[\"”])(?: (?:(?:(?:of|the|de|la|van|von|for) )*[A-Z]|\d)[\w’'.-]*)*"
+NAME = r"(?:the )?(?:[A-Z\d][\w’'.-]*|[\"“][^\"”]+[\"”])(?: (?:(?:(?:of|the|de|la|van|von|for) )*[A-Z]|\d)[\w’'.-]*)*"
 _RELATIVE = re.compile(
     r"\b(?:the|a|an) (?P<noun>[\w-]+(?: [\w-]+)??) (?P<relative>(?:(?:in|at|on|from|by|to|for|with|of) )?"
     r"(?:which|whom)|that|who|where|whose|when) (?P<clause>[^?]+)"
 )
-_OF = re.compile(rf"\b(?P<noun>the [a-z][\w-]*(?: [a-z][\w-]*)?) of (?P<name>{_NAME})")
-_OWNED = re.compile(rf"\b(?P<name>{_NAME})[’']s (?P<noun>[a-z][\w-]*)")
+_OF = re.compile(rf"\b(?P<noun>the [a-z][\w-]*(?: [a-z][\w-]*)?) of (?P<name>{NAME})")
+_OWNED = re.compile(rf"\b(?P<name>{NAME})[’']s (?P<noun>[a-z][\w-]*)")
 _AUXILIARY = re.compile(
     r"\b(?P<word>did|do|does|is|was|are|were|has|had|can|will)(?: the [a-z][\w-]*(?: [a-z][\w-]*)? of)?\s*$",
     re.IGNORECASE,
@@ -73,7 +73,7 @@ _BOTH = re.compile(
 _POINTS = re.compile(r"\b(?P<owned>its|his|her|their)\b|\b(?:it|he|she|they)\b", re.IGNORECASE)
 _TOPIC = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|can|founded|built|wrote|made)\s+"
-    rf"(?P<topic>(?:the )?{_NAME}|the [a-z][\w-]*)"
+    rf"(?P<topic>(?:the )?{NAME}|the [a-z][\w-]*)"
 )
 
 
@@ -146,7 +146,7 @@ def _tail(before: str, clause: str) -> tuple[str, str]:
 
 def _of(question: str) -> Iterator[Hop]:
     """What somebody is called by who made or leads it, "the builder of the old mill", or another thing of a name."""
-    if (match := _AGENT.search(question)) and not re.match(_NAME, match["clause"]):
+    if (match := _AGENT.search(question)) and not re.match(NAME, match["clause"]):
         before = question[: match.start()]
         clause, tail = _tail(before, match["clause"].strip())
         noun = match["noun"].removeprefix("the ")
@@ -271,7 +271,10 @@ def figure(conclusion: str, question: str) -> float | None:
 
 
 _PRONOUN = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their|In|On|At|After|Before|Since|From)")
-_ENTITY = re.compile(_NAME.removeprefix("(?:the )?"))
+_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
+_WHEN = r"(?:On|In|At|By|Since|From|Until|Till|After|Before|During)"
+_DATED = re.compile(rf"(?:{_WHEN} )?(?:\d{{1,2}} )?(?:{_MONTH})(?: \d{{1,4}})?(?:, \d{{4}})?|{_WHEN} \d{{4}}")
+_ENTITY = re.compile(NAME.removeprefix("(?:the )?"))
 
 
 def entity(conclusion: str, question: str, noun: str) -> str:
@@ -282,17 +285,20 @@ def entity(conclusion: str, question: str, noun: str) -> str:
     if noun.endswith(("year", "date")):
         return year[0] if (year := _YEAR.search(conclusion)) else ""
     known, marked = set(words(question)), names(question)
-    rest, kind_of = known - marked, set(words(noun))
+    rest, kind_of, asked = known - marked, set(words(noun)), frozenset(known)
     ranked: list[tuple[float, int, str]] = []
     for match in _ENTITY.finditer(conclusion[:LONGEST]):
         name = re.sub(r"[’']s$", "", match[0].strip('"“” .,'))
         own = set(words(name))
-        if not own or own <= known or name.isdigit() or _PRONOUN.fullmatch(name):
+        if all(holds(word, asked) > 0.7 for word in own) or name.isdigit() or _PRONOUN.fullmatch(name):
+            continue
+        if _DATED.fullmatch(name) and kind(question) != "date":
             continue
         follows = re.match(r" ([a-z][\w-]*)", conclusion[match.end() :])
         if follows and set(words(follows[1])) & kind_of:
             name, own = name + follows[0], own | kind_of
         distance = _distance(match.span(), conclusion, rest) - (40 if own & kind_of else 0)
+        distance += 40 if own & marked else 0  # "Captain of the Petrel", where the Petrel's is asked for
         ranked.append((distance, match.start(), name))
     return min(ranked)[2] if ranked else ""
 
