@@ -3,8 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from operator import attrgetter
 from typing import Any
 
 from hira.policy import Usage
@@ -186,20 +184,14 @@ class Events:
 
 
 def record(event: Event) -> dict[str, Any]:
-    """The event as one JSON object: its kind first, then its fields."""
+    """The event as one JSON object: its kind first, then its fields. Written out: events are recorded by the dozen."""
     kind = type(event)
-    names, values = _fields(kind)  # type: ignore[arg-type]  # a class is hashable, whatever its objects are
-    told = dict(zip(names, (kind.__name__, *values(event)), strict=True))
+    told: dict[str, Any] = {"event": kind.__name__}
+    for name in kind.__dataclass_fields__:
+        told[name] = getattr(event, name)
     if kind is TurnEnded or kind is RunEnded:
         told["usage"] = told["usage"].record
     return told
-
-
-@cache
-def _fields(kind: type[Event]) -> tuple[tuple[str, ...], Callable[[Event], tuple[Any, ...]]]:
-    """The names in a record of this kind, and what reads all fields at once: events are recorded by the dozen."""
-    names = tuple(kind.__dataclass_fields__)
-    return ("event", *names), attrgetter(*names)  # every kind has a field beside `at`
 
 
 def event_of(record: Mapping[str, Any]) -> Event:

@@ -1,24 +1,19 @@
 """A policy call as the journal stores it: the request by what is new in it, the completion whole."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from functools import lru_cache
 from typing import Any
 
 from hira.messages import ToolCall
 from hira.policy import Completion, Request, Sampling, Tokens, Usage
 
+_SAMPLED = tuple(Sampling.__dataclass_fields__)
+
 
 def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
     """What is stored of a request that shares its first `kept` messages with its conversation's previous one."""
     added = [{**message.wire, "prompt": message.prompt} for message in request.messages[kept:]]
-    return {"model": model, "kept": kept, "added": added, "sampling": _set(request.sampling), "stop": request.stop}
-
-
-@lru_cache(maxsize=64)
-def _set(sampling: Sampling) -> Mapping[str, Any]:
-    """What is set of it; roles sample the same way at every call."""
-    return {name: value for name, value in asdict(sampling).items() if value is not None}
+    sampling = {name: value for name in _SAMPLED if (value := getattr(request.sampling, name)) is not None}
+    return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
 
 
 def described(completion: Completion) -> dict[str, Any]:

@@ -39,16 +39,14 @@ class Digests:
             total, begin = earlier.total.copy(), kept
         else:
             total, begin = self._beginning(about), 0
-        for message in request.messages[begin:]:
-            total.update(repr(message.wire).encode("utf-8", "surrogatepass"))
+        total.update("".join(map(_spelled, request.messages[begin:])).encode("utf-8", "surrogatepass"))
         self._last[request.conversation] = _Read(about, request.messages, total)
         return total.hexdigest(), kept
 
     def _beginning(self, about: tuple[Any, ...]) -> "hashlib.blake2b":
         model, stop, sampling, tools, schema, continues = about
         same = (model, stop, continues, id(sampling), id(schema), *map(id, tools))
-        known = self._begun.get(same)
-        if known:
+        if known := self._begun.get(same):
             return known[1].copy()
         total = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=16)
         if len(self._begun) < MOST_BEGINNINGS:
@@ -64,6 +62,14 @@ class Digests:
             self._last[conversation] = to
         else:
             self._last.pop(conversation, None)
+
+
+def _spelled(message: Message) -> str:
+    """What tells the message from every other, also where more follow. Most are plain text, which `repr` would read
+    character by character."""
+    if message.calls or message.media or message.call_id:
+        return repr(message.wire)
+    return f"{message.role} {len(message.text)} {message.text}"
 
 
 def digest_of(model: str, request: Request) -> str:

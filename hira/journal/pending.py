@@ -30,9 +30,18 @@ def framed(statements: Sequence[Statement], number: int) -> bytes:
 
     A list in the values stands for so many bytes.
     """
-    told = [(name, [[len(one)] if type(one) is bytes else one for one in values]) for name, values in statements]
-    blobs = [one for _, values in statements for one in values if type(one) is bytes]
-    body = b"".join((packed(told), b"\n", *blobs))
+    told, parts = [], [b"", b"\n"]
+    for name, values in statements:  # written out, as all that every call passes through
+        row: list[Any] = []
+        for one in values:
+            if type(one) is bytes:
+                parts.append(one)
+                row.append((len(one),))
+            else:
+                row.append(one)
+        told.append((name, row))
+    parts[0] = packed(told)
+    body = b"".join(parts)
     return _HEAD.pack(len(body), zlib.crc32(body), number) + body
 
 

@@ -11,9 +11,9 @@ COMPRESSED = 8192
 
 
 def packed(value: Any) -> bytes:
-    """The value as JSON. What pydantic cannot write, halves of characters above all, is written by the slower way."""
+    """The value as JSON. What pydantic cannot write, as halves of characters, is written by the slower way."""
     try:
-        return to_json(value, fallback=str)
+        return to_json(value)
     except ValueError:
         text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=str)
         return text.encode("utf-8", "surrogatepass")
