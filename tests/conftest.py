@@ -1,11 +1,14 @@
-"""What many tests share: a real model server."""
+"""What many tests share: a real model server. And how they are spread over processes, so that all of them take little."""
 
+import re
 import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,13 +16,45 @@ USUAL = 10
 """Seconds of a slow test that says none."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
+WITH_TORCH = re.compile(r"\bneeds\(\"(?:torch|transformers|accelerate)\"")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of slow tests alone are not even imported where only fast ones are asked for."""
+    if config.option.markexpr != "not slow" or not re.fullmatch(r"test_.*\.py", collection_path.name):
+        return None
+    return bool(WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The files that take longest come first, so that no worker is left alone with one of them at the end."""
+    fast = config.option.markexpr == "not slow"
     seconds: Counter[Path] = Counter()
     for item in items:
         if mark := item.get_closest_marker("slow"):
             seconds[item.path] += mark.kwargs.get("seconds", USUAL)
-    items.sort(key=lambda item: -seconds[item.path])
+    items.sort(key=lambda item: (not (fast and with_torch(item.path)), -seconds[item.path]))
+
+
+@cache
+def with_torch(path: Path) -> bool:
+    return bool(WITH_TORCH.search(path.read_text(encoding="utf-8")))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of the fast tests, one worker runs all those that import torch: it takes longer than most of them."""
+    if (config.option.dist, config.option.markexpr) != ("loadfile", "not slow"):
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Grouped(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "with torch" if with_torch(config.rootpath / file) else file
+
+    return Grouped(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -68,6 +68,7 @@ def tiny_model(tokenizer, *, seed=0, window=4096, **config):
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
+    torch.set_num_threads(1)
     torch.manual_seed(seed)
     shape = {
         "hidden_size": 64,

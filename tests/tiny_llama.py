@@ -100,7 +100,8 @@ def serve(path: Path) -> None:
     wanted.n_parallel = 2
     wanted.hostnames = ["127.0.0.1"]
     wanted.port = 0
-    wanted.cpuparams.n_threads = 2
+    wanted.warmup = False
+    wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 1  # two wait for each other at work
     server = xllamacpp.Server(wanted)
     print(f"listening {server.listening_address}", flush=True)  # noqa: T201 - who started it reads where it listens
     while True:

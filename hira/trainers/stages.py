@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.engine import Engine
 from hira.trainers.agentic import Agentic
 from hira.trainers.gate import Gate
@@ -13,6 +13,9 @@ from hira.trainers.rollouts import Collector, Rollouts
 from hira.trainers.sampling import Strategy
 from hira.trainers.schedule import Limits
 from hira.trainers.segments import Segmented
+
+if TYPE_CHECKING:
+    from hira.policies.local.batching import BatchingEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,12 @@ class Stages:
     limits: Limits | None = None
     segment: int | None = None
 
-    def sampling(self, engine: BatchingEngine, gate: Gate) -> Engine:
+    def sampling(self, engine: "BatchingEngine", gate: Gate) -> Engine:
         """The engine as the policy samples with it."""
         return Segmented(engine, gate, self.segment) if self.limits else engine
 
     def collector(
-        self, runner: asyncio.Runner, rollouts: Rollouts, engine: BatchingEngine, gate: Gate, folder: Path
+        self, runner: asyncio.Runner, rollouts: Rollouts, engine: "BatchingEngine", gate: Gate, folder: Path
     ) -> Collector | PipelinedCollector:
         agentic = Agentic(rollouts, self.picks, self.strategy, self.roles, self.search)
         if self.limits is None:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from later import needs
+from tiny_hf import tiny_model, tiny_tokenizer
 
 from hira.messages import Message, ToolCall, assistant, system, user
 from hira.policies import open_policy
@@ -21,10 +23,6 @@ def reply(request: Request) -> str:
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder with a tiny model of transformers."""
-    pytest.importorskip("torch").set_num_threads(1)
-    pytest.importorskip("transformers")
-    from tiny_hf import tiny_model, tiny_tokenizer
-
     folder = str(tmp_path_factory.mktemp("tiny"))
     tokenizer = tiny_tokenizer()
     tokenizer.save_pretrained(folder)
@@ -32,7 +30,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
     return folder
 
 
-@pytest.fixture(params=["scripted", "endpoint", "llama.cpp", "offline", "local"])
+@pytest.fixture(
+    params=["scripted", "endpoint", "llama.cpp", "offline", pytest.param("local", marks=needs("torch", "transformers"))]
+)
 async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
     if request.param == "endpoint":
         with Endpoint(reply) as endpoint:

@@ -4,17 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later import later, needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("peft")
-pytest.importorskip("trl")
+from hira.errors import UsageError
 
-from tiny import model, tokenizer  # noqa: E402
-
-from hira.errors import UsageError  # noqa: E402
-from hira.trainers.base import Lora, adapted, opened  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("default")
+torch = later("torch")
+Lora, adapted = later("hira.trainers.base:Lora"), later("hira.trainers.base:adapted")
+opened = later("hira.trainers.base:opened")
+model, tokenizer = later("tiny:model"), later("tiny:tokenizer")
+pytestmark = [needs("torch", "peft", "trl"), pytest.mark.filterwarnings("default")]
 IDS = [[3, 4, 5]]
 
 
@@ -66,8 +64,9 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
         opened(str(tmp_path), ["default"])
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_base_in_four_bits_needs_a_gpu(folder: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
     with pytest.raises(UsageError, match="4 bits needs a GPU"):
         opened(str(folder), ["default"], bits=4)
 

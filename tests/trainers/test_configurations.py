@@ -5,16 +5,17 @@ from argparse import Namespace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("accelerate")
-
-from accelerate.commands.config.config_args import load_config_from_file
-from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-from accelerate.utils import FullyShardedDataParallelPlugin
-from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
+from later import later, needs
 
 from hira.trainers.configurations import path_of
 
+load_config_from_file = later("accelerate.commands.config.config_args:load_config_from_file")
+_validate_launch_command = later("accelerate.commands.launch:_validate_launch_command")
+launch_command_parser = later("accelerate.commands.launch:launch_command_parser")
+FullyShardedDataParallelPlugin = later("accelerate.utils:FullyShardedDataParallelPlugin")
+prepare_deepspeed_cmd_env = later("accelerate.utils.launch:prepare_deepspeed_cmd_env")
+prepare_multi_gpu_env = later("accelerate.utils.launch:prepare_multi_gpu_env")
+pytestmark = needs("accelerate")
 KINDS = {"ddp": "MULTI_GPU", "zero2": "DEEPSPEED", "fsdp": "FSDP"}
 ADDRESS = ["--main_process_port", "29999"]
 

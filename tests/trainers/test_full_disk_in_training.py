@@ -4,27 +4,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from later import later, needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("tokenizers")
+from hira.trainers.records import is_full
 
-from safetensors import SafetensorError  # noqa: E402
-from tokenizers import Tokenizer, models  # noqa: E402
-
-from hira.trainers.records import is_full  # noqa: E402
-
+torch, tokenizers, safetensors = later("torch"), later("tokenizers"), later("safetensors")
+pytestmark = needs("torch", "tokenizers")
 FULL = Path("/dev/full")
 
 
 def _safetensors() -> None:
     # its writer would put a file in the device's place, so its words are written down here
-    raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+    raise safetensors.SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
 
 WRITERS: dict[str, Callable[[], object]] = {
     "python": lambda: FULL.write_text("text"),
     "torch": lambda: torch.save({"weights": torch.zeros(300_000)}, FULL),
-    "tokenizers": lambda: Tokenizer(models.WordLevel({"a": 0}, unk_token="a")).save(str(FULL)),
+    "tokenizers": lambda: tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(FULL)),
     "safetensors": _safetensors,
 }
 

@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later import later, needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+from hira.trainers.credit import Credit, grpo, mars, matpo
+from hira.trainers.group import Credited, Group
 
-from tiny import groups, hand_written, logprobs, model, trainer  # noqa: E402
-from transformers import TrainerCallback  # noqa: E402
-
-from hira.trainers.credit import Credit, grpo, mars, matpo  # noqa: E402
-from hira.trainers.group import Credited, Group  # noqa: E402
-from hira.trainers.grpo import RoleTrainer  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("default")
+torch = later("torch")
+groups, hand_written, logprobs = later("tiny:groups"), later("tiny:hand_written"), later("tiny:logprobs")
+model, trainer = later("tiny:model"), later("tiny:trainer")
+pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.slow
 SHARED = {"*": "default"}
 OWN = {"planner": "one", "*": "two"}
@@ -35,20 +32,24 @@ SCHEMES: dict[str, Credit] = {
 }
 
 
-class Gradients(TrainerCallback):
+def gradients() -> Any:
     """Keeps the gradients of each step, as the optimiser is given them."""
+    from transformers import TrainerCallback
 
-    def __init__(self) -> None:
-        self.steps: list[dict[str, Any]] = []
+    class Gradients(TrainerCallback):
+        def __init__(self) -> None:
+            self.steps: list[dict[str, Any]] = []
 
-    def on_pre_optimizer_step(self, _args: Any, _state: Any, _control: Any, **known: Any) -> None:
-        named = known["model"].named_parameters()
-        self.steps.append({name: one.grad.clone() for name, one in named if one.grad is not None})
+        def on_pre_optimizer_step(self, _args: Any, _state: Any, _control: Any, **known: Any) -> None:
+            named = known["model"].named_parameters()
+            self.steps.append({name: one.grad.clone() for name, one in named if one.grad is not None})
+
+    return Gradients()
 
 
 def trained(folder: Path, made: Any, given: Any, credit: Credit, **settings: Any) -> tuple[dict[str, Any], float]:
     """The gradients and the loss of one update."""
-    kept = Gradients()
+    kept = gradients()
     run = trainer(folder, made, given, credit, **settings)
     run.add_callback(kept)
     loss = run.run().training_loss
@@ -95,7 +96,7 @@ def test_the_divergence_from_the_base_without_adapter_is_added(tmp_path: Path) -
 
 @SLOW
 def test_the_second_iteration_is_clipped_against_the_policy_that_sampled(tmp_path: Path) -> None:
-    given, kept = groups(5), Gradients()
+    given, kept = groups(5), gradients()
     run = trainer(tmp_path, model(), given, matpo, steps=2, iterations=2, learning_rate=0.05)
     run.add_callback(kept)
     run.run()
@@ -158,6 +159,7 @@ def changed(given: tuple[Group, ...], where: Callable[[int, int], bool]) -> tupl
 
 def test_the_gradient_of_every_masked_token_is_exactly_zero(tmp_path: Path) -> None:
     """The gradient with respect to each token's log-probability: zero wherever the role did not sample it."""
+    from hira.trainers.grpo import RoleTrainer
 
     seen: list[Any] = []
 

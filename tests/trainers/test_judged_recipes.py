@@ -7,27 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later import later, needs
+from test_grpo import SHARED, apart, by_hand, trained
+from tiny_hf import tiny_model, tiny_tokenizer
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+from hira.errors import UsageError
+from hira.policy import Request
+from hira.rewards.hybrid import Hybrid, Weights
+from hira.rewards.report import ByRubric
+from hira.testing import Endpoint
+from hira.trainers import records
+from hira.trainers.assembling import planned, reward_of
+from hira.trainers.configuration import load
+from hira.trainers.credit import grpo
+from hira.trainers.recipes import RECIPES
 
-from test_grpo import SHARED, apart, by_hand, trained  # noqa: E402
-from tiny import groups, model  # noqa: E402
-from tiny_hf import tiny_model, tiny_tokenizer  # noqa: E402
-
-from hira.errors import UsageError  # noqa: E402
-from hira.policy import Request  # noqa: E402
-from hira.rewards.hybrid import Hybrid, Weights  # noqa: E402
-from hira.rewards.report import ByRubric  # noqa: E402
-from hira.testing import Endpoint  # noqa: E402
-from hira.trainers import records  # noqa: E402
-from hira.trainers.assembling import planned, reward_of  # noqa: E402
-from hira.trainers.configuration import load  # noqa: E402
-from hira.trainers.credit import grpo  # noqa: E402
-from hira.trainers.recipes import RECIPES  # noqa: E402
-from hira.trainers.reinforcing import reinforced  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("default")
+reinforced = later("hira.trainers.reinforcing:reinforced")
+torch, groups, model = later("torch"), later("tiny:groups"), later("tiny:model")
+pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.slow
 ITEMS = [{"title": f"Item {at}", "description": f"Key Criterion: it says {at}.", "weight": 5} for at in range(7)]
 

@@ -7,36 +7,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later import Later, later, needs
+from tiny_hf import FORGETFUL, tiny_model, tiny_tokenizer, with_adapters
+from told_engine import Speaking, ToldEngine
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
+from hira.chosen import made_workflow
+from hira.dialects import DIALECTS
+from hira.messages import user
+from hira.policies.local.template import Template
+from hira.policy import Request, Sampling
+from hira.settings import Settings
+from hira.team import Part, Team
+from hira.tools import Toolbox
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.files import files_tool
+from hira.tools.python import open_python
+from hira.trainers.live import LivePolicy
+from hira.trainers.rows import rows_of
+from hira.trajectory import Rollout, Trajectory, Turn
+from hira.workflows import WORKFLOWS, HiRA, rollout
 
-from tiny_hf import FORGETFUL, tiny_model, tiny_tokenizer, with_adapters  # noqa: E402
-from told_engine import Speaking, ToldEngine  # noqa: E402
-
-from hira.chosen import made_workflow  # noqa: E402
-from hira.dialects import DIALECTS  # noqa: E402
-from hira.messages import user  # noqa: E402
-from hira.policies.local.batching import BatchingEngine  # noqa: E402
-from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Request, Sampling  # noqa: E402
-from hira.settings import Settings  # noqa: E402
-from hira.team import Part, Team  # noqa: E402
-from hira.tools import Toolbox  # noqa: E402
-from hira.tools.documents import Index, browse_documents, search_documents  # noqa: E402
-from hira.tools.files import files_tool  # noqa: E402
-from hira.tools.python import open_python  # noqa: E402
-from hira.trainers.live import LivePolicy  # noqa: E402
-from hira.trainers.rows import rows_of  # noqa: E402
-from hira.trajectory import Rollout, Trajectory, Turn  # noqa: E402
-from hira.workflows import WORKFLOWS, HiRA, rollout  # noqa: E402
-
-torch.set_num_threads(1)
-pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
+torch = later("torch")
+BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
+pytestmark = [
+    needs("torch", "transformers", "peft"),
+    pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning"),
+]
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the capital of Myanmar?"
-TOKENIZER = tiny_tokenizer(window=1_000_000)
+TOKENIZER: Any = Later(lambda: tiny_tokenizer(window=1_000_000))
 
 
 @pytest.fixture

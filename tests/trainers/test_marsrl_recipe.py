@@ -4,25 +4,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later import later, needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+from hira.errors import UsageError
+from hira.trainers import records
+from hira.trainers.assembling import Plan, credit_of, planned
+from hira.trainers.configuration import load
+from hira.trainers.group import Attempt, Group
+from hira.trainers.rows import Row
+from hira.trainers.schedule import Limits
+from hira.trainers.stages import Stages
+from hira.trainers.update import Updates
 
-from test_marsrl_training import base, tokenizer  # noqa: E402
-
-from hira.errors import UsageError  # noqa: E402
-from hira.trainers import records  # noqa: E402
-from hira.trainers.assembling import Plan, credit_of, planned  # noqa: E402
-from hira.trainers.configuration import load  # noqa: E402
-from hira.trainers.group import Attempt, Group  # noqa: E402
-from hira.trainers.reinforcing import reinforced, stages_of  # noqa: E402
-from hira.trainers.rows import Row  # noqa: E402
-from hira.trainers.schedule import Limits  # noqa: E402
-from hira.trainers.stages import Stages  # noqa: E402
-from hira.trainers.training import Training  # noqa: E402
-from hira.trainers.update import Updates  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("default")
+reinforced = later("hira.trainers.reinforcing:reinforced")
+stages_of = later("hira.trainers.reinforcing:stages_of")
+Training = later("hira.trainers.training:Training")
+base, tokenizer = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
+pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.slow
 PIPELINE = {"marsrl.staleness": 2, "marsrl.groups": 2, "marsrl.problems": 2, "marsrl.segment": 8}
 

@@ -7,26 +7,34 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
+from later import Later, later, needs
+from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
+from hira.errors import EndpointError, UsageError
+from hira.policies.local.engine import Sampled
+from hira.policies.local.template import Template
+from hira.policy import Sampling
 
-from tiny_hf import tiny_model, tiny_tokenizer, with_adapters  # noqa: E402
+torch = later("torch")
+BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
+Choosing = later("hira.policies.local.choosing:Choosing")
+choose = later("hira.policies.local.choosing:choose")
+pytestmark = [
+    needs("torch", "transformers", "peft"),
+    pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning"),
+]
 
-from hira.errors import EndpointError, UsageError  # noqa: E402
-from hira.policies.local.batching import BatchingEngine  # noqa: E402
-from hira.policies.local.choosing import Choosing, choose  # noqa: E402
-from hira.policies.local.engine import Sampled  # noqa: E402
-from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Sampling  # noqa: E402
 
-torch.set_num_threads(1)
-pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
-TOKENIZER = tiny_tokenizer()
-TEMPLATE = Template(TOKENIZER)
-ENDLESS = Template(TOKENIZER)
-ENDLESS.ends = frozenset()  # nothing but its length ends a reply
+def endless() -> Template:
+    """Nothing but its length ends a reply."""
+    made = Template(TOKENIZER)
+    made.ends = frozenset()
+    return made
+
+
+TOKENIZER: Any = Later(tiny_tokenizer)
+TEMPLATE: Any = Later(lambda: Template(TOKENIZER))
+ENDLESS: Any = Later(endless)
 PLAIN = Sampling(1.0, max_tokens=24)
 
 
@@ -142,16 +150,19 @@ async def test_a_coroutine_that_is_cancelled_leaves_the_batch_and_the_others_go_
     assert engine.steps - steps <= 40
 
 
-class Faulty(torch.nn.Module):  # type: ignore[misc]
-    """A model whose passes fail while `fault` says so."""
+def faulty(model: Any, fault: Callable[[Any], None]) -> Any:
+    """The model, with passes that fail while `fault` says so."""
 
-    def __init__(self, model: Any, fault: Callable[[Any], None]) -> None:
-        super().__init__()
-        self.inner, self.fault, self.config, self.dtype = model, fault, model.config, model.dtype
+    class Faulty(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.config, self.dtype = model, model.config, model.dtype
 
-    def forward(self, input_ids: Any, **named: Any) -> Any:
-        self.fault(input_ids)
-        return self.inner(input_ids=input_ids, **named)
+        def forward(self, input_ids: Any, **named: Any) -> Any:
+            fault(input_ids)
+            return self.inner(input_ids=input_ids, **named)
+
+    return Faulty()
 
 
 @pytest.mark.parametrize("reading", [True, False])
@@ -162,7 +173,7 @@ async def test_an_engine_that_dies_tells_all_who_wait_and_can_be_asked_again(mod
         if broken[0] and reading == (ids.shape[1] > 1):
             raise RuntimeError("CUDA error: device-side assert triggered\nmore of it")
 
-    engine = BatchingEngine(Faulty(model, fault), TEMPLATE, seed=1)
+    engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
     asked = [engine.sample(prompt(at), PLAIN) for at in range(6)]
     told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 30)
     assert all(isinstance(one, EndpointError) for one in told)
@@ -176,7 +187,7 @@ async def test_with_too_little_memory_fewer_rows_are_decoded_at_once(model: Any)
         if ids.shape[0] > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    engine = BatchingEngine(Faulty(model, fault), TEMPLATE, seed=1)
+    engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
     free = await many(BatchingEngine(model, TEMPLATE, seed=1), *range(12))
     assert [one.ids for one in await asyncio.wait_for(many(engine, *range(12)), 60)] == [one.ids for one in free]
 
@@ -186,7 +197,7 @@ async def test_a_row_that_fits_into_no_memory_fails_alone(model: Any) -> None:
         if ids.numel() > 200:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    engine = BatchingEngine(Faulty(model, fault), TEMPLATE, seed=1)
+    engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
     long = asyncio.create_task(engine.sample(TEMPLATE.encode("x" * 300), PLAIN))
     assert (await many(engine, 1, 2))[0].ids
     with pytest.raises(EndpointError, match="out of memory"):

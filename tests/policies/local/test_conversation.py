@@ -4,9 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-
-pytest.importorskip("transformers")
-
+from later import needs
 from tiny_hf import CHATML, FORGETFUL, PLAIN, SPECIALS, tiny_tokenizer
 from told_engine import ToldEngine
 
@@ -17,6 +15,7 @@ from hira.policies.local.policy import LocalPolicy
 from hira.policies.local.template import Template
 from hira.policy import Completion, Delta, Request, Sampling
 
+pytestmark = needs("transformers")
 SEARCH = {
     "type": "function",
     "function": {"name": "search", "description": "Look up.", "parameters": {"type": "object", "properties": {}}},

@@ -6,30 +6,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later import later, needs
+from tiny_hf import PLAIN, tiny_model, tiny_tokenizer, with_adapters
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("peft")
+from hira import Hira
+from hira.casting import cast_of
+from hira.connecting import connected
+from hira.errors import HiraError, OutOfBudget, UsageError
+from hira.events import Notice
+from hira.messages import user
+from hira.policies import open_policy
+from hira.policies.local.loading import OpenedLocally
+from hira.policies.local.template import Template
+from hira.policy import Completion, Request, Sampling, counting
+from hira.settings import RoleSettings, Settings
+from hira.tokens import count
+from hira.trainers.live import LivePolicy
 
-from tiny_hf import PLAIN, tiny_model, tiny_tokenizer, with_adapters  # noqa: E402
-
-from hira import Hira  # noqa: E402
-from hira.casting import cast_of  # noqa: E402
-from hira.connecting import connected  # noqa: E402
-from hira.errors import HiraError, OutOfBudget, UsageError  # noqa: E402
-from hira.events import Notice  # noqa: E402
-from hira.messages import user  # noqa: E402
-from hira.policies import open_policy  # noqa: E402
-from hira.policies.local.batching import BatchingEngine  # noqa: E402
-from hira.policies.local.loading import OpenedLocally  # noqa: E402
-from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Completion, Request, Sampling, counting  # noqa: E402
-from hira.settings import RoleSettings, Settings  # noqa: E402
-from hira.tokens import count  # noqa: E402
-from hira.trainers.live import LivePolicy  # noqa: E402
-
-torch.set_num_threads(1)
-pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
+transformers = later("transformers")
+BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
+pytestmark = [
+    needs("torch", "transformers", "peft"),
+    pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning"),
+]
 DOCS = Path(__file__).parent.parent.parent / "data" / "asean"
 ASKED = Request((user("Question?"),), Sampling(0.0, max_tokens=12), conversation="planner")
 

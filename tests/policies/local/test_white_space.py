@@ -1,10 +1,7 @@
 """White space around a reply is part of what the model wrote: a conversation of ids goes on from it."""
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
+from later import needs
 from test_conversation import Talk
 
 from hira.agents.loop import Loop
@@ -15,6 +12,7 @@ from hira.team import Part, Team
 from hira.tools import tool
 from hira.trainers.rows import rows_of
 
+pytestmark = needs("torch", "transformers")
 CALLS = {
     "native": '\n\n Twice.\n<tool_call>\n{"name": "double", "arguments": {"of": "2"}}\n</tool_call>',
     "tags": "\n\n Twice. <|begin_double_call|> 2 <|end_double_call|>",

@@ -8,25 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from later import later, needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+from hira.cli import main as hira_main
+from hira.cli.shell import Shell
+from hira.cli.training import main
+from hira.policies.local.template import Template
+from hira.trainers import records
+from hira.trainers.demo.matpo import world
+from hira.trainers.demo.matpo.lessons import by_teacher, learned
+from hira.trainers.demo.matpo.names import renamed
+from hira.trainers.demo.matpo.teacher import CARELESS, Faults
+from hira.trainers.demo.tokens import DAYS, YEARS
+from hira.trainers.lessons import lessons_of, spoken
 
-from hira.cli import main as hira_main  # noqa: E402
-from hira.cli.shell import Shell  # noqa: E402
-from hira.cli.training import main  # noqa: E402
-from hira.policies.local.template import Template  # noqa: E402
-from hira.trainers import records  # noqa: E402
-from hira.trainers.demo.matpo import world  # noqa: E402
-from hira.trainers.demo.matpo.lessons import by_teacher, learned  # noqa: E402
-from hira.trainers.demo.matpo.names import renamed  # noqa: E402
-from hira.trainers.demo.matpo.teacher import CARELESS, Faults  # noqa: E402
-from hira.trainers.demo.tokens import DAYS, YEARS  # noqa: E402
-from hira.trainers.lessons import lessons_of, spoken  # noqa: E402
-from hira.trainers.muon import Muon, orthogonal  # noqa: E402
-
-torch.set_num_threads(1)
-pytestmark = pytest.mark.filterwarnings("default")
+torch = later("torch")
+Muon, orthogonal = later("hira.trainers.muon:Muon"), later("hira.trainers.muon:orthogonal")
+pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 
 
 def lessons(folder: Path, faults: Faults, most: int = 12) -> list:

@@ -8,30 +8,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from later import needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+from hira.casting import crew
+from hira.cli import main as hira_main
+from hira.cli.shell import Shell
+from hira.cli.training import main
+from hira.policies.local.template import Template
+from hira.policy import Completion, Policy, Request, Watch
+from hira.rewards.reward import Score
+from hira.trainers import records
+from hira.trainers.demo.marsrl import world
+from hira.trainers.demo.marsrl.exam import Alone, by_role, flawed, sound
+from hira.trainers.demo.marsrl.lessons import WORKFLOW, by_teacher, learned, settings_of, shifted
+from hira.trainers.demo.marsrl.teacher import CARELESS, Faults, Teacher
+from hira.trainers.demo.marsrl.world import Line, Step, Task
+from hira.trainers.exam import Exam, told
+from hira.trainers.lessons import lessons_of, spoken
+from hira.trainers.rollouts import Problem, teams_of
+from hira.trajectory import Rollout
 
-from hira.casting import crew  # noqa: E402
-from hira.cli import main as hira_main  # noqa: E402
-from hira.cli.shell import Shell  # noqa: E402
-from hira.cli.training import main  # noqa: E402
-from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Completion, Policy, Request, Watch  # noqa: E402
-from hira.rewards.reward import Score  # noqa: E402
-from hira.trainers import records  # noqa: E402
-from hira.trainers.demo.marsrl import world  # noqa: E402
-from hira.trainers.demo.marsrl.exam import Alone, by_role, flawed, sound  # noqa: E402
-from hira.trainers.demo.marsrl.lessons import WORKFLOW, by_teacher, learned, settings_of, shifted  # noqa: E402
-from hira.trainers.demo.marsrl.teacher import CARELESS, Faults, Teacher  # noqa: E402
-from hira.trainers.demo.marsrl.world import Line, Step, Task  # noqa: E402
-from hira.trainers.exam import Exam, told  # noqa: E402
-from hira.trainers.lessons import lessons_of, spoken  # noqa: E402
-from hira.trainers.rollouts import Problem, teams_of  # noqa: E402
-from hira.trajectory import Rollout  # noqa: E402
-
-torch.set_num_threads(1)
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 FAULTLESS = Faults(0, 0, 0, 0, 0, 0)
 TASK = Task("Tuesday", (Step(3, back=False), Step(5, back=True), Step(2, back=False)))
 

@@ -7,33 +7,30 @@ import random
 from pathlib import Path
 
 import pytest
+from later import needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+from hira.cli import main as hira_main
+from hira.cli.shell import Shell
+from hira.cli.training import main
+from hira.evaluation.preferences.pairs import pairs_of
+from hira.messages import user
+from hira.policies.local.template import Template
+from hira.policy import Completion, Request
+from hira.rewards.hybrid import WRITER
+from hira.rewards.reward import Score
+from hira.rewards.rubric import MOST, WEIGHTS, Rubric, faults
+from hira.rewards.rubric_judge import quality, score
+from hira.team import Part, Team
+from hira.trainers import records
+from hira.trainers.demo.recipe import Taught
+from hira.trainers.demo.rubric import recipe, world
+from hira.trainers.demo.rubric.judge import Judge
+from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, renamed, taught
+from hira.trainers.demo.rubric.teacher import CARELESS, Faults, Teacher, item, written
+from hira.trainers.exam import told
+from hira.trajectory import Rollout, Trajectory, Turn
 
-from hira.cli import main as hira_main  # noqa: E402
-from hira.cli.shell import Shell  # noqa: E402
-from hira.cli.training import main  # noqa: E402
-from hira.evaluation.preferences.pairs import pairs_of  # noqa: E402
-from hira.messages import user  # noqa: E402
-from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Completion, Request  # noqa: E402
-from hira.rewards.hybrid import WRITER  # noqa: E402
-from hira.rewards.reward import Score  # noqa: E402
-from hira.rewards.rubric import MOST, WEIGHTS, Rubric, faults  # noqa: E402
-from hira.rewards.rubric_judge import quality, score  # noqa: E402
-from hira.team import Part, Team  # noqa: E402
-from hira.trainers import records  # noqa: E402
-from hira.trainers.demo.recipe import Taught  # noqa: E402
-from hira.trainers.demo.rubric import recipe, world  # noqa: E402
-from hira.trainers.demo.rubric.judge import Judge  # noqa: E402
-from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, renamed, taught  # noqa: E402
-from hira.trainers.demo.rubric.teacher import CARELESS, Faults, Teacher, item, written  # noqa: E402
-from hira.trainers.exam import told  # noqa: E402
-from hira.trajectory import Rollout, Trajectory, Turn  # noqa: E402
-
-torch.set_num_threads(1)
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 READER, MACHINE = "buyer", "pump"
 
 

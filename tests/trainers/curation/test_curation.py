@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-pytest.importorskip("datasketch")
+from later import needs
 
 from hira.dialects import NATIVE
 from hira.errors import EndpointError, UsageError
@@ -26,6 +25,8 @@ from hira.trainers.curation.challenge import Challenge, counted, decided, outcom
 from hira.trainers.curation.decision import DECISIONS, Decision, Decisions
 from hira.trainers.curation.duplicates import Alike, duplicates, jaccard, plain, shingles
 from hira.trainers.curation.pipeline import CURATED, Curating, Curation
+
+pytestmark = needs("datasketch")
 
 
 def item(name: str, question: str, answer: str = "yes") -> Item:
