@@ -27,6 +27,7 @@ from hira.tools.media import can_be_sent
 from hira.tools.proxies import of_environment, read_proxy
 from hira.tools.python import refusal, sandbox_layers
 from hira.tools.python.container import IMAGE
+from hira.tools.python.trial import trial
 from hira.workbench import mcp_servers, web_searches
 
 # what each extra is for, and the module by which its presence is seen
@@ -69,7 +70,7 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
     asyncio.run(_documents(report, settings))
     _searches(report, settings)
     asyncio.run(_mcp(report, settings))
-    _python(report, settings)
+    asyncio.run(_python(report, settings))
     _extras(report)
     _limits(report, settings)
     for line in settings.withheld:
@@ -216,13 +217,26 @@ async def _mcp(report: Report, settings: Settings) -> None:
             report.row("", f"for {', '.join(own.roles)}")
 
 
-def _python(report: Report, settings: Settings) -> None:
+async def _python(report: Report, settings: Settings) -> None:
+    """The layers that this machine has, and what came of a program that tried to pass them."""
     report.head("Python sandbox")
-    for layer in sandbox_layers(settings.sandbox, settings.sandbox_image or IMAGE):
+    mode, image = settings.sandbox, settings.sandbox_image or IMAGE
+    for layer in sandbox_layers(mode, image):
         report.row(layer.name, f"{'on' if layer.active else 'off'}: {layer.note}")
-    if why := refusal(settings.sandbox, settings.sandbox_image or IMAGE):
-        instead = "" if settings.sandbox == "container" else "HIRA_SANDBOX=container wants docker or podman, "
+    if why := refusal(mode, image):
+        instead = "" if mode == "container" else "HIRA_SANDBOX=container wants docker or podman, "
         report.off.append(f"{why}: {instead}HIRA_SANDBOX=process is content with a separate process")
+        return
+    tried = await trial(mode, image)
+    if tried.trouble:
+        report.row("tried", f"no code can be run: {tried.trouble}")
+        report.off.append(f"Python code: {tried.trouble}")
+    elif tried.through:
+        report.row("tried", f"a program could {', '.join(tried.through)} outside: do not run code of others here")
+        report.code = USAGE
+    else:
+        held = f"a program was kept from all it tried outside of its folder: {', '.join(tried.tried)}"
+        report.row("tried", held if tried.tried else "code runs, and nothing keeps it from your files and the network")
 
 
 def _extras(report: Report) -> None:

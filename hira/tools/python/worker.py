@@ -122,6 +122,8 @@ class Session:
         self.modules["__main__"] = self.module
         sys.argv = [""]
         sys.path.append(folder)  # last, so that no file of the code stands in for a module of Python
+        self.loaded = dict(sys.modules)
+        self.found_by = [(every, list(every)) for every in (sys.path, sys.meta_path, sys.path_hooks)]
         warnings.filterwarnings("ignore", message=".*non-interactive")
         self._prepare()
 
@@ -213,7 +215,10 @@ class Session:
         vars(builtins).update(self.builtins)
         vars(self.module)["__builtins__"] = builtins
         sys.modules = self.modules
-        self.modules["__main__"] = self.module
+        self.modules.update({**self.loaded, **self.modules, "__main__": self.module})
+        sys.path, sys.meta_path, sys.path_hooks = (every for every, _ in self.found_by)
+        for every, at_first in self.found_by:
+            every += [one for one in at_first if one not in every]
         for stream in (sys.stdout, self.stream):
             with contextlib.suppress(Exception):
                 stream.flush()

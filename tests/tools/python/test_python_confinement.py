@@ -40,6 +40,13 @@ READS = {
     + "print('REACHED' if call(437, -100, (OUT + '/.env').encode(), bytes(24), 24) >= 0 else 'no')",
     "a key by io_uring": LIBC + "print('REACHED' if call(425, 8, bytes(120)) >= 0 else 'no')",
     "the frames and the heap of the caller": "import gc\nprint([o for o in gc.get_objects() if isinstance(o, dict) and any(v == 'sk-' + 'canary-0f3d' for v in o.values() if isinstance(v, str))])",
+    "a key through a handle that only names it": "import os\nf = os.open(OUT + '/.env', os.O_PATH)\nprint(open(f'/proc/self/fd/{f}').read())",
+    "a key from a folder that is only named": "import os\nd = os.open(OUT, os.O_PATH)\nprint(os.read(os.open('.env', os.O_RDONLY, dir_fd=d), 100))",
+    "a key from the folder it went into": "import os\nos.chdir(HOME)\nprint(open('.ssh/id_rsa').read())",
+    "a key by linking a handle": LIBC
+    + "f = os.open(OUT + '/.env', os.O_PATH)\nlibc.linkat(f, b'', -100, b'copy', 0x1000)\nprint(open('copy').read())",
+    "what leads out of another process": "import os\nprint('REACHED', os.readlink(f'/proc/{HOST}/cwd'))",
+    "every open descriptor": "import os\nfor f in range(1024):\n    try:\n        os.lseek(f, 0, 0); print(os.read(f, 100))\n    except OSError: pass",
     "the names of other processes": "import os\nprint('REACHED', os.listdir('/proc'))",
 }
 
@@ -62,6 +69,13 @@ WRITES = {
     "the packages of the interpreter": "import os, sysconfig\nopen(os.path.join(sysconfig.get_path('purelib'), 'hira_escaped.pth'), 'w').write('x')\nprint('REACHED')",
     "the program that runs it": "import sys\nopen(sys.modules['hira_sandbox.worker'].__file__, 'a').write('#')\nprint('REACHED')",
     "the place of its own folder": "import os\nd = os.getcwd()\nos.rename(d, d + '-gone')\nprint('REACHED')",
+    "a file without a name that is given one": LIBC
+    + "f = os.open('.', os.O_TMPFILE | os.O_RDWR)\nlibc.linkat(f, b'', -100, (OUT + '/new').encode(), 0x1000)",
+    "a file by exchange": LIBC
+    + "open('a', 'w').write('x')\nlibc.renameat2(-100, b'a', -100, (OUT + '/keep.txt').encode(), 2)",
+    "a device that a move leaves behind": LIBC
+    + "open('a', 'w').write('x')\nprint('REACHED' if libc.renameat2(-100, b'a', -100, b'b', 4) == 0 else 'no')",
+    "a lock that others wait for": "import fcntl, os\nf, g = open(os.__file__), open(os.__file__)\nfcntl.flock(f, fcntl.LOCK_EX)\ntry: fcntl.flock(g, fcntl.LOCK_EX | fcntl.LOCK_NB)\nexcept BlockingIOError: print('REACHED')",
     "a device": "import os, stat\nos.mknod('disk', 0o666 | stat.S_IFBLK, os.makedev(254, 0))\nprint('REACHED')",
     "a named pipe": "import os\nos.mkfifo('pipe')\nprint('REACHED')",
     "a program that gives its rights away": "import os\nos.close(os.open('s', os.O_CREAT | os.O_WRONLY, 0o4755))\nprint('REACHED')",
@@ -101,6 +115,13 @@ POWERS = {
     + "print('REACHED' if call(310, HOST, bytes(16), 1, bytes(16), 1, 0) > 0 else 'no')",
     "living on without the host": LIBC + "print('REACHED' if libc.prctl(1, 0, 0, 0, 0) == 0 else 'no')",
     "higher limits": "import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))\nprint('REACHED')",
+    "lower limits, which last": "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nprint('REACHED')",
+    "waking itself when it is stopped": "import os, signal\nos.kill(os.getpid(), signal.SIGCONT)\nprint('REACHED')",
+    "waking one thread of itself": LIBC
+    + "print('REACHED' if libc.tgkill(os.getpid(), os.getpid(), 18) == 0 else 'no')",
+    "a timer that wakes it": LIBC
+    + "e = (ctypes.c_long * 8)(0, 18)\nt = ctypes.c_void_p()\nprint('REACHED' if libc.timer_create(1, e, ctypes.byref(t)) == 0 else 'no')",
+    "open files for one thread alone": LIBC + "print('REACHED' if call(436, 250, 250, 2) == 0 else 'no')",
     "the limits of the host": "import resource\nresource.prlimit(HOST, resource.RLIMIT_NOFILE, (8, 8))\nprint('REACHED')",
     "the processors of the host": "import os\nos.sched_setaffinity(HOST, {0})\nprint('REACHED')",
     "the priority of the host": "import os\nos.setpriority(os.PRIO_PROCESS, HOST, 19)\nprint('REACHED')",

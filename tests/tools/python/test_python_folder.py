@@ -36,6 +36,28 @@ def test_clearing_keeps_what_is_named_and_the_folders_above_it(tmp_path: Path) -
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/b", "a/b/kept"]
 
 
+def test_clearing_keeps_empty_folders_and_goes_on_where_something_cannot_be_removed(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    before = look(tmp_path, 100)
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "f").write_text("1")
+    (tmp_path / "closed").chmod(0o500)
+    (tmp_path / "z").write_text("1")
+    clear(tmp_path, before)
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_a_file_that_its_maker_has_closed_is_read_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("1")
+    (tmp_path / "f").chmod(0)
+    assert read(tmp_path, "f", 10) == b"1"
+
+
+def test_names_that_break_lines_or_hide_are_not_repeated() -> None:
+    names = ["fine", "a\u2028b", "a\u00adb", "a\u061cb", "a\U000e0041b", "a\u00a0b", "a\ufffdb"]
+    assert written({}, dict.fromkeys(names, (1, 1, 1))) == (["fine"], 6)
+
+
 def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None:
     work, outside = tmp_path / "work", tmp_path / "outside"
     work.mkdir()

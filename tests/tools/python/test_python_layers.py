@@ -13,6 +13,7 @@ from hira.testing.team import team_of
 from hira.tools.python import PythonSandbox, open_python, python_tool, refusal, sandbox_layers, seccomp
 from hira.tools.python.layers import readable_paths
 from hira.tools.python.syscalls import MISSING, NUMBERS, PRETENDED, REFUSED
+from hira.tools.python.trial import TRIES, Trial, trial, tried
 
 ME = 4321
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
@@ -64,15 +65,26 @@ BY_ARGUMENT = [
     ("sendto", (3, 100, 5, 0, 1 << 40, 16), 1001),
     ("clone", (0x3D0F00,), 0),
     ("clone", (17,), 1001),
+    ("clone", (0x3D0F00 & ~0x400,), 1001),
+    ("close_range", (3, 9, 0), 0),
+    ("close_range", (3, 9, 2), 1001),
+    ("renameat2", (0, 0, 0, 0, 1), 0),
+    ("renameat2", (0, 0, 0, 0, 4), 1001),
     ("clone", (0x3D0F00 | 0x10000000,), 1001),
     ("kill", (ME, 9), 0),
     ("kill", (1, 9), 1001),
     ("kill", (0, 9), 1001),
     ("kill", (0xFFFFFFFF, 9), 1001),
+    ("kill", (ME, 18), 1001),
     ("tgkill", (ME, 5, 9), 0),
+    ("tgkill", (ME, 5, 18), 1001),
+    ("rt_sigqueueinfo", (ME, 18, 0), 1001),
+    ("rt_tgsigqueueinfo", (ME, 5, 18, 0), 1001),
     ("tgkill", (5, 5, 9), 1001),
     ("prlimit64", (0, 1), 0),
     ("prlimit64", (1, 1), 1001),
+    ("prlimit64", (0, 1, 0, 1 << 40), 0),
+    ("prlimit64", (0, 1, 1 << 40, 0), 1001),
     ("setpriority", (0, 0, 5), 0),
     ("setpriority", (0, 1, 5), 1001),
     ("setpriority", (2, 0, 5), 1001),
@@ -170,6 +182,17 @@ async def test_an_interpreter_that_cannot_start_says_why(tmp_path: Path, able: N
 async def test_what_holds_is_what_was_announced(sandbox: PythonSandbox) -> None:
     await sandbox.run("1")
     assert list(sandbox.layers) == [layer.name for layer in sandbox_layers() if layer.active]
+
+
+async def test_what_is_reported_was_tried(able: None) -> None:
+    assert await trial() == Trial(("read", "write", "connect", "start programs"))
+
+
+async def test_a_trial_sees_what_goes_through(tmp_path: Path) -> None:
+    programs = {name: code.format(outside=str(tmp_path / "f"), port=9) for name, code in TRIES.items()}
+    (tmp_path / "f").write_text("x")
+    async with PythonSandbox(tmp_path / "w", sandbox="process") as sandbox:
+        assert (await tried(sandbox, programs)).through == ("read", "write", "start programs")
 
 
 async def test_a_user_can_do_without_the_protection(tmp_path: Path) -> None:

@@ -38,6 +38,14 @@ GREEDY = {
         "import os, time\nkept = []\nfor i in range(5):\n    f = open('f', 'wb'); f.write(bytes(3 << 20)); f.flush(); os.remove('f'); kept.append(f)\ntime.sleep(10)",
         "files took more",
     ),
+    "deleted files that stay mapped": (
+        "import mmap, os, time\nkept = []\nfor i in range(5):\n    f = open('f', 'wb+'); f.write(bytes(3 << 20)); f.flush(); kept.append(mmap.mmap(f.fileno(), 4096)); f.close(); os.remove('f')\ntime.sleep(10)",
+        "files took more",
+    ),
+    "files that nobody may look into": (
+        "import os, time\nos.umask(0o777)\nos.mkdir('d', 0)\nfor i in range(5):\n    with open(f'f{i}', 'wb') as f: f.write(bytes(3 << 20))\ntime.sleep(10)",
+        "files took more",
+    ),
     "many files": (
         "import time\nfor i in range(300): open(f'f{i}', 'w').close()\ntime.sleep(10)",
         "more than 200 files",
@@ -70,6 +78,41 @@ async def test_too_much_is_ended(code: str, told: str, tmp_path: Path, able: Non
         after = await sandbox.run("print(40 + 2, open('kept.txt').read())")
         assert after.output.endswith("42 x\n")
         assert sum(path.stat().st_blocks * 512 for path in folder.rglob("*")) < 9 << 20
+
+
+OVERFULL = {
+    "in the folder": "for i in range(5): open(f'f{i}', 'wb').write(bytes(3 << 20))",
+    "held open": "import os\nkept = []\nfor i in range(5):\n    f = open('f', 'wb'); f.write(bytes(3 << 20)); f.flush(); os.remove('f'); kept.append(f)",
+    "while threads go on": "import os, threading\ndef go(k):\n    for i in range(10 ** 9):\n        try: os.makedirs(f'a/{k}{i % 9}', exist_ok=True); open(f'a/{k}{i % 9}/f', 'w').close()\n        except OSError: pass\nfor k in 'xyz': threading.Thread(target=go, args=(k,), daemon=True).start()\nfor i in range(5): open(f'f{i}', 'wb').write(bytes(3 << 20))",
+}
+
+
+@pytest.mark.parametrize("code", OVERFULL.values(), ids=OVERFULL)
+async def test_after_a_call_that_took_too_much_room_a_later_one_has_its_time(
+    code: str, tmp_path: Path, able: None
+) -> None:
+    async with PythonSandbox(tmp_path / "w", limits=SMALL) as sandbox:
+        await sandbox.run("import os\nos.mkdir('mine')")
+        assert (await sandbox.run(code)).status == "limit"
+        after = await sandbox.run("import os, tempfile, time\ntempfile.TemporaryFile().close()\ntime.sleep(0.4)\n42")
+        assert (after.status, after.value) == ("ok", "42"), after
+        assert (tmp_path / "w" / "mine").is_dir()
+
+
+async def test_files_of_the_user_that_have_grown_do_not_end_every_later_call(tmp_path: Path, able: None) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    for number in range(5):
+        (folder / str(number)).touch()
+    async with PythonSandbox(folder, limits=SMALL) as sandbox:
+        assert (await sandbox.run("for i in range(5): open(str(i), 'wb').write(bytes(3 << 20))")).status == "limit"
+        assert (await sandbox.run("import time\ntime.sleep(0.4)\n42")).value == "42"
+
+
+async def test_of_a_thousand_large_files_the_session_gives_a_bounded_part(tmp_path: Path, able: None) -> None:
+    async with PythonSandbox(tmp_path / "w") as sandbox:
+        await sandbox.run("for i in range(300):\n    with open(f's{i}', 'wb') as f: f.truncate(1 << 20)")
+        assert sum(map(len, (await sandbox.files()).values())) == 64 << 20
 
 
 async def test_files_of_the_user_in_the_folder_are_neither_counted_nor_removed(tmp_path: Path, able: None) -> None:

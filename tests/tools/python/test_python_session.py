@@ -96,6 +96,23 @@ BENT = {
     "names of the language": "import builtins\nfor n in ('print', 'len', 'repr', 'isinstance', '__import__', 'str', 'dict'): setattr(builtins, n, None)",
     "modules": "import sys\nsys.modules.clear()",
     "the library that speaks": "import json, struct\njson.dumps = json.loads = None",
+    "the library that reads code": "import ast\nast.parse = None",
+    "what reads code, deeper": "import ast\nast.Expr = ast.Expression = int",
+    "the library that explains": "import traceback\ntraceback.TracebackException = None",
+    "lines that are remembered": "import linecache\nlinecache.cache = None",
+    "what runs it": "import sys\nw = sys.modules['hira_sandbox.worker']\nfor n in ('ast', 'shortened', 'explained', 'signal', 'packed'): setattr(w, n, None)",
+    "how it runs": "import sys\nsys.modules['hira_sandbox.worker'].Session._evaluated = lambda *a: 'AHEAD'",
+    "the table of modules": "import sys\nsys.modules = None",
+    "where modules are found": "import sys\nsys.path.clear(); sys.meta_path.clear(); sys.path_hooks.clear(); sys.path_importer_cache.clear()",
+    "its own built-in names": "globals()['__builtins__'] = {}",
+    "all built-in names": "import builtins\nvars(builtins).clear()",
+    "an eye on everything": "import sys\ndef h(*a): raise SystemExit(4)\nsys.addaudithook(h)",
+    "descriptors that do not wait": "import os\nfor fd in range(256):\n    try: os.set_blocking(fd, False)\n    except OSError: pass",
+    "sockets that do not wait": "import gc, socket\nfor o in gc.get_objects():\n    if isinstance(o, socket.socket): o.settimeout(0)",
+    "sockets closed": "import gc, socket\nfor o in gc.get_objects():\n    if isinstance(o, socket.socket): o.close()",
+    "sockets deaf": "import os, socket\nfor fd in range(3, 256):\n    try: socket.socket(fileno=os.dup(fd)).shutdown(socket.SHUT_RD)\n    except OSError: pass",
+    "another end in place of the channel": "import os, socket\na, b = socket.socketpair()\nfor fd in range(3, 256):\n    try:\n        if fd not in (a.fileno(), b.fileno()): os.fstat(fd); os.dup2(a.fileno(), fd)\n    except OSError: pass",
+    "its scratch folder": "import os, shutil\nshutil.rmtree(os.environ['TMPDIR'])",
     "recursion": "import sys\nsys.setrecursionlimit(60)\ndef f(): f()\nf()",
     "an alarm": "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.2)",
     "limits": "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
@@ -127,9 +144,114 @@ BENT = {
 async def test_the_next_call_works_after(code: str, sandbox: PythonSandbox) -> None:
     first = await sandbox.run(code, seconds=10)
     assert first.status != "timeout"
-    after = await sandbox.run("import json, os\nprint(40 + 2, json.dumps([1]), os.getcwd())", seconds=10)
+    code = "import json, os, tempfile\ntempfile.TemporaryFile().close()\nprint(40 + 2, json.dumps([1]), os.getcwd())"
+    after = await sandbox.run(code, seconds=10)
     assert (after.status, after.output.splitlines()[-1:]) == ("ok", [f"42 [1] {sandbox.folder}"]), after.text
     assert "AHEAD" not in after.text
+
+
+LEFT_BEHIND = {
+    "timers": "import signal\nsignal.setitimer(signal.ITIMER_PROF, 0.1); signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)",
+    "a watchdog": "import faulthandler\nfaulthandler.dump_traceback_later(0.1, exit=True)",
+    "a thread that gives no way": "import sys, threading\ndef go():\n    while True: pass\nthreading.Thread(target=go, daemon=True).start()\nsys.setswitchinterval(1000)",
+}
+
+
+@pytest.mark.parametrize("code", LEFT_BEHIND.values(), ids=LEFT_BEHIND)
+async def test_what_a_call_left_behind_does_not_end_a_later_one(code: str, sandbox: PythonSandbox) -> None:
+    await sandbox.run(code)
+    work = "import tempfile, time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\ntempfile.TemporaryFile().close()\n42"
+    outcome = await sandbox.run(work)
+    assert (outcome.status, outcome.value) == ("ok", "42"), outcome
+
+
+async def test_code_that_was_not_begun_is_given_to_another_interpreter(sandbox: PythonSandbox) -> None:
+    waits = (
+        "import os, threading, time\ndef go():\n    time.sleep(0.5); os._exit(0)\nthreading.Thread(target=go).start()"
+    )
+    await sandbox.run(waits)
+    assert sandbox._interpreter is not None
+    sandbox._interpreter.thaw()
+    await asyncio.sleep(0.1)
+    sandbox._interpreter.process.kill()
+    outcome = await sandbox.run("6 * 7")
+    assert (outcome.status, outcome.value, outcome.restarted) == ("ok", "42", True)
+    assert "variables are lost" in outcome.output
+
+
+async def test_a_call_that_bent_python_keeps_its_result_and_the_next_one_works(sandbox: PythonSandbox) -> None:
+    await sandbox.run("x = 1")
+    outcome = await sandbox.run("import ast\nast.parse = None\nprint('done')\n6 * 7")
+    assert (outcome.status, outcome.output, outcome.value, outcome.restarted) == ("ok", "done\n", "42", True)
+    assert "variables are lost" in outcome.text
+    assert "NameError" in (await sandbox.run("x")).error
+
+
+LATE = {
+    "ends at the signal": "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\ntime.sleep(60)",
+    "leaves at the signal": "import os, signal, time\nsignal.signal(signal.SIGINT, lambda *a: os._exit(0))\ntime.sleep(60)",
+    "hears no signal": "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\ntime.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("code", LATE.values(), ids=LATE)
+async def test_a_call_that_takes_too_long_is_told_as_that_however_it_ends(code: str, sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(code, seconds=0.5)
+    assert outcome.status == "timeout"
+    assert "Stopped after 0.5 s" in outcome.error
+
+
+async def test_signals_that_a_call_masks_are_heard_in_the_next(sandbox: PythonSandbox) -> None:
+    await sandbox.run("import signal\nx = 7\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))")
+    assert not (await sandbox.run("while True: pass", seconds=0.5)).restarted
+    assert (await sandbox.run("x")).value == "7"
+
+
+DEATHS = {
+    "import os; os._exit(3)": "The code ended Python (exit status 3).",
+    "import os; os.kill(os.getpid(), 9)": "Python was killed",
+    "import os; os.kill(os.getpid(), 15)": "Python crashed (Terminated).",
+    "import ctypes; ctypes.string_at(0)": "Python crashed (Segmentation fault).",
+    "import os, time\nos.closerange(3, 256); time.sleep(9)": "closed what Python answers through",
+    "import os, time\nfor fd in range(3, 256):\n    try: os.write(fd, b'?' * 9)\n    except OSError: pass\ntime.sleep(9)": (
+        "could not be read"
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), DEATHS.items())
+async def test_why_python_ended_is_told_in_one_line(code: str, told: str, sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(code, seconds=5)
+    assert outcome.status == "died"
+    assert told in outcome.error
+    assert "\n" not in outcome.error
+
+
+FORGED = """
+import json, os, struct, sys
+frame = sys._getframe()
+while frame:
+    if isinstance(request := frame.f_locals.get("request"), dict): mark = request["id"]
+    frame = frame.f_back
+body = '{"id": "%s", "value": WORTH}'.replace("WORTH", WORTH) % mark
+for fd in range(3, 256):
+    try: os.write(fd, struct.pack(">I", len(body)) + body.encode())
+    except OSError: pass
+"""
+WORTHS = {
+    "a list": "'[[1], {}]'",
+    "a deep list": "'[' * 960 + ']' * 960",
+    "a deeper list": "'[' * 5000 + ']' * 5000",
+    "a long number": "'9' * 500_000",
+    "a number": "'1e999'",
+}
+
+
+@pytest.mark.parametrize("worth", WORTHS.values(), ids=WORTHS)
+async def test_an_answer_in_the_place_of_python_s_own_harms_nobody(worth: str, sandbox: PythonSandbox) -> None:
+    outcome = await sandbox.run(FORGED.replace("WORTH)", f"{worth})"), seconds=5)
+    assert outcome.value == ""
+    assert (await sandbox.run("6 * 7")).value == "42"
 
 
 async def test_leaving_at_once_is_no_success_and_is_told(sandbox: PythonSandbox) -> None:
@@ -311,6 +433,12 @@ async def test_an_open_figure_is_saved_and_a_saved_one_is_not_saved_again(sandbo
     assert outcome.output == ""
     outcome = await sandbox.run("plt.plot([1, 2])\nplt.savefig('mine.png')", seconds=60)
     assert [path.name for path in outcome.files] == ["mine.png"]
+
+
+async def test_a_figure_of_a_call_that_failed_is_not_taken_for_the_next_one_s(sandbox: PythonSandbox) -> None:
+    pytest.importorskip("matplotlib")
+    outcome = await sandbox.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\n1 / 0", seconds=60)
+    assert outcome.files == ()
 
 
 async def test_limits_can_be_set_by_the_caller(tmp_path: Path, able: None) -> None:

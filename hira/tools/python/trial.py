@@ -1,0 +1,61 @@
+"""The sandbox put to the test: a session that tries to get out, so that what is reported is what really holds."""
+
+import socket
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hira.errors import ToolDown
+from hira.tools.python.container import IMAGE
+from hira.tools.python.layers import Mode
+from hira.tools.python.sandbox import PythonSandbox
+
+_SECONDS = 10.0
+TRIES = {
+    "read": "open({outside!r}).read()",
+    "write": "open({outside!r}, 'a').close()",
+    "connect": "__import__('socket').create_connection(('127.0.0.1', {port}), 2).close()",
+    "start programs": "__import__('os').fork() or __import__('os')._exit(0)",
+}
+"""What a program must not do: to a file outside of its folder, to a port of this machine, to others."""
+_TRIED: dict[Mode, tuple[str, ...]] = {
+    "auto": tuple(TRIES),
+    "container": ("read", "write", "connect"),
+    "process": (),
+    "off": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was `tried`, what of it went through, and why nothing could be tried, if so."""
+
+    tried: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+async def trial(mode: Mode = "auto", image: str = IMAGE) -> Trial:
+    """Start a session and let a program try what it must not."""
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="hira-") as folder,
+            tempfile.NamedTemporaryFile(dir=folder) as outside,
+            socket.create_server(("127.0.0.1", 0)) as server,
+        ):
+            names = {"outside": outside.name, "port": server.getsockname()[1]}
+            async with PythonSandbox(Path(folder, "work"), sandbox=mode, image=image) as sandbox:
+                return await tried(sandbox, {one: TRIES[one].format(**names) for one in _TRIED[mode]})
+    except ToolDown as error:
+        return Trial(trouble=error.what)
+    except OSError as error:
+        return Trial(trouble=f"nothing could be tried: {error}")
+
+
+async def tried(sandbox: PythonSandbox, programs: Mapping[str, str]) -> Trial:
+    """Run these programs, each by its name. Raises `ToolDown` where no code can be run."""
+    if (await sandbox.run("6 * 7", seconds=_SECONDS)).value != "42":
+        return Trial(trouble="Python was started, but does not run code")
+    outcomes = {name: await sandbox.run(code, seconds=_SECONDS) for name, code in programs.items()}
+    return Trial(tuple(programs), tuple(name for name, outcome in outcomes.items() if outcome.status == "ok"))
