@@ -21,7 +21,7 @@ from hira.tools.documents.search import nearest, within
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page
 from hira.tools.pages.other import Extractor, extract_by
-from hira.tools.seen import allowed, on, spelled, urls
+from hira.tools.seen import allowed, in_one_case, on, spelled, urls
 from hira.tools.tool import Observation, Passage, Tool, tool
 
 LONG = 3_000
@@ -76,6 +76,8 @@ def browse_tool(
         if spelled(url) not in kept:
             kept[spelled(url)] = await asyncio.to_thread(read, await fetcher.get(url), extractor)
         reading = kept[spelled(url)]
+        if on(reading.url, blocked):
+            raise ToolError(f"{shown(url)} leads to a host that is closed in this run")
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
         observation, links = await asyncio.to_thread(show, reading, intent)
@@ -93,7 +95,7 @@ def _meant(url: str, seen: set[str]) -> str:
     bare = url.strip().strip("<>\"'`")
     for one in (bare, *urls(bare)[:1]):
         if allowed(one, seen):
-            return one
+            return in_one_case(one)
     raise ToolError(
         f"{shown(bare)} was not shown in the question, in a search result or on a page, and only such addresses are "
         "opened, as they stand; search for it first"
@@ -110,7 +112,7 @@ def read(got: Fetched, extractor: Extractor = "hira") -> Reading:
         return Reading(got.url, _document(got, page.title, page.text), page.links, got.cut)
     if got.kind in {"text", "json"}:
         if not (text := got.text.strip()):
-            raise ToolError(f"{shown(got.url)} {_NO_CONTENT['empty']}")
+            raise ToolError(f"{shown(got.url)} {_not_loaded(got) or _NO_CONTENT['empty']}")
         return Reading(got.url, _document(got, "", text), cut=got.cut)
     if got.kind == "image":
         raise ToolError(f"{shown(got.url)} is an image; it holds no text")
@@ -120,8 +122,15 @@ def read(got: Fetched, extractor: Extractor = "hira") -> Reading:
 
 
 def _check(page: Page, got: Fetched) -> None:
+    if page.state == "empty" and (why := _not_loaded(got)):
+        raise ToolError(f"{shown(got.url)} {why}")
     if page.state != "ok":
         raise ToolError(f"{shown(got.url)} {_NO_CONTENT[page.state]}; look for the same elsewhere")
+
+
+def _not_loaded(got: Fetched) -> str:
+    """Why there is no text, where that is because of how the page came; empty if it came whole."""
+    return f"could not be loaded: {got.cut}" if got.cut else ""
 
 
 def _document(got: Fetched, title: str, text: str) -> Document:

@@ -6,6 +6,7 @@ read to its end is cut there, and says so.
 """
 
 import asyncio
+import re
 import socket
 import ssl
 import zlib
@@ -35,6 +36,15 @@ HEAD_SECONDS = 10.0
 """Until an answer begins: one that never does holds nobody up for the whole time of a page."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BINARY_START = 1024
+_STRAY = 100
+"""A zero byte among so many does not make a text something else; nor do more of them in what is declared HTML."""
+_HTML = re.compile(
+    rb"\W{0,3}\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+# what browsers take for HTML where nothing is declared
+_TAG = re.compile(
+    rb"\s*<(?:!--|/?(?:script|iframe|h[1-6]|div|font|table|a|style|title|b|br|p|meta|span)[\s>])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +63,21 @@ class Fetched:
         declared = self.content_type.partition(";")[0].strip().lower()
         start = self.body[:_BINARY_START]
         wide = "utf-" in self.content_type.lower() or start.startswith((b"\xff\xfe", b"\xfe\xff"))
-        marked = start.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
+        marked = _HTML.match(start) is not None or (not declared and _TAG.match(start) is not None)
         kinds: tuple[tuple[Kind, bool], ...] = (
             ("pdf", start.lstrip().startswith(b"%PDF-")),
+            ("html", marked),
             ("image", declared.startswith("image/") and declared != "image/svg+xml"),
-            ("binary", b"\0" in start and not wide),
+            ("binary", start.count(0) * (4 if "html" in declared else _STRAY) > len(start) and not wide),
             ("json", declared.endswith(("/json", "+json"))),
-            ("html", "html" in declared or marked),
+            ("html", "html" in declared),
             ("text", not declared or declared.startswith("text/") or declared.endswith(("xml", "javascript"))),
         )
         return next((kind for kind, holds in kinds if holds), "binary")
 
     @property
     def text(self) -> str:
-        return decode(self.body, self.content_type)
+        return decode(self.body, self.content_type).replace("\0", "")
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -288,7 +299,7 @@ def _wire(place: Place) -> httpcore.URL:
 
 def _joined(url: str, target: str) -> str:
     try:
-        return urljoin(url, target)
+        return urljoin(url, target.strip().replace(" ", "%20"))
     except ValueError:
         raise Refused(f"{shown(url)} redirects to {shown(target)}, which cannot be read") from None
 
@@ -302,11 +313,13 @@ def _header(value: bytes) -> str:
 
 def _encoding(headers: Mapping[str, str], place: Place) -> str:
     """The one compression of a body: "gzip", "deflate" or none. Chains and what was not asked for are refused."""
-    encoding = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
-    if encoding in {"", "identity"}:
+    encoding = headers.get("content-encoding", "").strip().lower()
+    layers = [one.strip().removeprefix("x-") for one in encoding.split(",")]
+    layers = [one for one in layers if one not in {"", "identity", "none"}]
+    if not layers:
         return ""
-    if encoding in {"gzip", "deflate"}:
-        return encoding
+    if layers in (["gzip"], ["deflate"]):
+        return layers[0]
     raise ToolError(
         f"{shown(place.url)} sent its page in the encoding {clean(encoding[:40])!r}, which hira does not read"
     )

@@ -212,10 +212,55 @@ def test_spellings_of_one_url_are_one(one, other):
         "https://a.example/X",
         "ftp://a.example/x",
         "https://[broken/x",
+        "https://a.example/x//",
+        "https://a.example/x/////",
+        "https://a.example//x",
+        "https://a.example/x;d=secret",
+        "https://a.example/x/../secret",
+        "https://a.example/%78",
+        "https://a.example@evil.example/x",
+        "https://a.example:secret@a.example/x",
+        "https://a.example.evil.example/x",
+        "https://а.example/x",
+        "https://a\u3002example/x",
+        "https://a.example\\x",
+        "//a.example/x",
     ],
 )
 def test_whatever_carries_something_more_is_another_url(other):
     assert not allowed(other, {spelled("https://a.example/x")})
+
+
+async def test_the_case_of_escapes_says_nothing_to_the_server():
+    with FakeWeb({"/a%2Fb?q=%C3%A4": "<p>Some words.</p>"}) as web:
+        reader = Reader(web, "/a%2fb?q=%C3%A4")
+        await reader.open("/a%2fb?q=%c3%a4")
+        assert [visit.path for visit in web.visits] == ["/a%2Fb"]
+
+
+async def test_a_page_that_came_broken_is_not_called_empty():
+    packed = {"Content-Encoding": "gzip"}
+    with FakeWeb(
+        {"/html": Served("<p>x</p>", headers=packed), "/text": Served("some words", "text/plain", headers=packed)}
+    ) as web:
+        reader = Reader(web, "/html", "/text")
+        for path in ("/html", "/text"):
+            with pytest.raises(ToolError, match="could not be loaded: its compression is broken"):
+                await reader.open(path)
+
+
+async def test_a_page_that_leads_to_a_blocked_host_is_not_shown():
+    with FakeWeb({"/there": "<p>the answers</p>"}) as web:
+        away = web.url.replace("127.0.0.1", "leaky.localhost")
+        web.pages["/away"] = Served(status=302, headers={"Location": f"{away}/there"})
+
+        async def here(_host: str, _port: int) -> list[str]:
+            return ["127.0.0.1"]
+
+        fetcher = Fetcher(allow=[web.host, away.removeprefix("http://")], resolve=here)
+        tool = browse_tool(fetcher, seen={spelled(f"{web.url}/away")}, blocked=("leaky.localhost",))
+        with pytest.raises(ToolError, match="leads to a host that is closed in this run"):
+            await tool.call({"url": f"{web.url}/away"})
 
 
 def test_urls_are_found_in_text_without_the_punctuation_around_them():

@@ -83,6 +83,13 @@ async def dripping_body(writer: asyncio.StreamWriter, reader: asyncio.StreamRead
     await reader.read()
 
 
+async def endless_headers(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    for at in range(100_000):
+        writer.write(b"X-%d: y\r\n" % at)
+        await writer.drain()
+
+
 async def endless_1xx(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
     for _ in range(100_000):
         writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
@@ -115,6 +122,29 @@ PAGES: dict[str, Callable[[dict[str, str]], bytes] | Callable[[asyncio.StreamWri
     "/1xx": endless_1xx,
     "/hugehead": lambda q: b"HTTP/1.1 200 OK\r\nX-Big: " + b"y" * 2_000_000 + b"\r\n\r\n",
     "/nohttp": lambda q: b"SSH-2.0-OpenSSH_9.6\r\n",
+    "/layers": lambda q: whole(
+        gzip.compress(b"<p>x</p>"), "Content-Encoding: identity, gzip", "Content-Type: text/html"
+    ),
+    "/plain": lambda q: whole(b"<p>not packed</p>", "Content-Encoding: gzip", "Content-Type: text/html"),
+    "/br": lambda q: whole(b"\x0b\x02\x80hello\x03", "Content-Encoding: br"),
+    "/deflatebomb": lambda q: whole(
+        zlib.compress(b"0" * ZEROS), "Content-Encoding: deflate", "Content-Type: text/plain"
+    ),
+    "/manymembers": lambda q: whole(gzip.compress(b"0" * 10_000) * 3000, "Content-Encoding: gzip"),
+    "/shortchunks": lambda q: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nff\r\n part",
+    "/hugechunk": lambda q: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFF\r\nabc",
+    "/negative": lambda q: b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc",
+    "/lengths": lambda q: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde",
+    "/longer": lambda q: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef",
+    "/nulhead": lambda q: b"HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\nx",
+    "/http09": lambda q: b"<html>no status line</html>",
+    "/endless": endless_headers,
+    "/selfloop": lambda q: whole(b"", "Location: /selfloop", status="302 Found"),
+    "/refresh": lambda q: whole(
+        b"<meta http-equiv=refresh content='0;url=http://127.0.0.1/'>", "Refresh: 0; url=http://127.0.0.1/"
+    ),
+    "/nowhere": lambda q: whole(b"stay", status="302 Found"),
+    "/multiple": lambda q: whole(b"choose", "Location: http://127.0.0.1/", status="300 Multiple"),
     "/latin2": lambda q: whole(CZECH.encode("iso-8859-2"), "Content-Type: text/html; charset=iso-8859-2"),
 }
 
@@ -163,7 +193,14 @@ http://foo.localhost/ http://router.lan/ http://printer.local/ http://metadata.g
 http://intranet/ http://x.onion/ http://1.1.1/ http://0x08080808/ http://8.8.8.8.example.0x1/
 http://[::ffff:0:127.0.0.1]/ http://017700000001/ http://⑯⑨。②⑤④。⑯⑨。②⑤④/ http://127．0．0．1/ http://loc\u00adalhost/
 http://00127.0.0.1/ http://127.000.000.001/ http://[3fff::1]/ http://[5f00::1]/ http://kubernetes.default.svc/
-http://db.service.consul/ http://host.docker.internal/ http://x.localhost.localdomain/""".split()
+http://db.service.consul/ http://host.docker.internal/ http://x.localhost.localdomain/ http://0251.0376.0251.0376/
+http://169.254.43518/ http://425.510.425.510/ http://0xa9fea9fe/ http://4294967295/ http://[0:0:0:0:0:ffff:127.0.0.1]/
+http://[::ffff:100.100.100.200]/ http://[64:ff9b:1:ffff::7f00:1]/ http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/
+http://[fd20:ce::254]/ http://[::1%25]/ http://[v1.fe80::1]/ http://[4000::1]/ http://127.0.0.1:/ http://127.0.0.1:080/
+http://127.0.0.1;@pub.example.com/ http://127.0.0.1?@pub.example.com/ hTtP://127.0.0.1/ http://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/
+http://𝟏𝟐𝟕.𝟎.𝟎.𝟏/ http://١٢٧.٠.٠.١/ http://127｡0｡0｡1/ http://localhoſt/ http://1.0.0.127.in-addr.arpa/
+http://instance-data/ http://100.127.255.255/ http://198.19.255.254/ http://192.0.0.170/ http://169.254.170.2/
+http://[::ffff:127.0.0.1%25lo]/ http://0x/ http://1.2.3.4.5/ http://8.8.8.08/ http://a.0x7f/""".split()
 NOT_THE_WEB = [
     "file:///etc/passwd",
     "gopher://pub.example.com:70/_x",
@@ -195,6 +232,21 @@ NOT_THE_WEB = [
     "http://pub.example.com%2f@127.0.0.1/",
     "http://pub%2eexample.com/",
     "http://[::1/",
+    "http:/127.0.0.1/",
+    "http:127.0.0.1/",
+    "http:\\\\127.0.0.1/",
+    "http://%31%32%37.0.0.1/",
+    "http://local%68ost/",
+    "http://127.0.0.1%00.example.com/",
+    "http://good.example%40127.0.0.1/",
+    "http://pub.example.com:80@127.0.0.1/",
+    "http://pub.example.com:８０/",
+    "http://pub.example.com:0/",
+    "http://pub.example.com:-1/",
+    "ht\ntp://pub.example.com/",
+    "http://pub.exa\tmple.com/",
+    "view-source:http://pub.example.com/",
+    "ws://pub.example.com/",
     "http://pub.example.com/" + "a" * 5000,
 ]
 
@@ -242,6 +294,12 @@ def test_public_addresses_stay_open(address):
         "http://169.254.169.254/",
         "http://a@pub.example.com/",
         "ftp://x/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://2130706433/",
+        "http://localhost./",
+        "%5C%5C127.0.0.1/",
+        "http://pub.example.com:22/",
+        "javascript:alert(1)",
     ],
 )
 async def test_every_redirect_is_checked_like_the_first_url(web, to):
@@ -252,6 +310,25 @@ async def test_every_redirect_is_checked_like_the_first_url(web, to):
     assert set(web.dialled) == {PUBLIC}
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_status_of_a_redirect_leads_to_a_private_address(web, status):
+    web.names["trap.example.com"] = [["10.0.0.1"]]
+    for to in ("http://127.0.0.1/", "http://trap.example.com/"):
+        with pytest.raises(Refused):
+            await web.fetcher().get(at(f"/redir?s={status}&to={to}"))
+    assert set(web.dialled) == {PUBLIC}
+
+
+async def test_only_a_location_with_a_status_of_a_redirect_leads_elsewhere(web):
+    for path in ("/refresh", "/nowhere", "/multiple"):
+        assert (await web.fetcher().get(at(path))).url == at(path)
+    assert len(web.requests) == 3
+
+
+async def test_blanks_in_a_redirect_are_encoded(web):
+    assert (await web.fetcher().get(at("/redir?to=/ok?q=a%20b"))).url == at("/ok?q=a%20b")
+
+
 async def test_ordinary_redirects_are_followed_and_the_last_url_is_told(web):
     got = await web.fetcher().get(at("/chain?n=3"))
     assert (got.status, got.text, got.url) == (200, "arrived", "http://pub.example.com/chain?n=0&end=")
@@ -259,8 +336,9 @@ async def test_ordinary_redirects_are_followed_and_the_last_url_is_told(web):
 
 
 async def test_too_many_and_unreadable_redirects_are_an_error(web):
-    with pytest.raises(ToolError, match="redirects more than 8 times"):
-        await web.fetcher().get(at("/chain?n=40"))
+    for path in ("/chain?n=40", "/selfloop"):
+        with pytest.raises(ToolError, match="redirects more than 8 times"):
+            await web.fetcher().get(at(path))
     with pytest.raises(Refused):
         await web.fetcher().get(at("/badloc"))
 
@@ -313,7 +391,13 @@ async def test_international_names_and_paths_are_encoded(web):
 
 @pytest.mark.parametrize(
     ("path", "text"),
-    [("/gzip", "<p>small</p>"), ("/members", "one two"), ("/deflate", "flat"), ("/rawdeflate", "raw flat")],
+    [
+        ("/layers", "<p>x</p>"),
+        ("/gzip", "<p>small</p>"),
+        ("/members", "one two"),
+        ("/deflate", "flat"),
+        ("/rawdeflate", "raw flat"),
+    ],
 )
 async def test_one_layer_of_compression_is_read(web, path, text):
     got = await web.fetcher().get(at(path))
@@ -326,11 +410,12 @@ async def test_a_body_is_cut_at_the_limit_on_the_wire(web):
 
 
 async def test_a_compression_bomb_is_cut_at_the_limit_decoded(web):
-    got = await web.fetcher(limit=100_000).get(at("/bomb"))
-    assert (len(got.body), got.cut) == (100_000, "it is longer than 0.1 MB")
+    for path in ("/bomb", "/deflatebomb", "/manymembers"):
+        got = await web.fetcher(limit=100_000).get(at(path))
+        assert (len(got.body), got.cut) == (100_000, "it is longer than 0.1 MB")
 
 
-@pytest.mark.parametrize("path", ["/bomb2", "/zstd"])
+@pytest.mark.parametrize("path", ["/bomb2", "/zstd", "/br"])
 async def test_chains_and_other_encodings_are_not_decoded(web, path):
     with pytest.raises(ToolError, match="encoding"):
         await web.fetcher().get(at(path))
@@ -339,6 +424,11 @@ async def test_chains_and_other_encodings_are_not_decoded(web, path):
 async def test_what_came_before_a_break_is_kept_and_said_to_be_a_part(web):
     got = await web.fetcher().get(at("/short"))
     assert (got.text, got.cut) == ("half a pa", "the connection broke off")
+    for path, text in (("/shortchunks", "hello part"), ("/hugechunk", "abc")):
+        got = await web.fetcher().get(at(path))
+        assert (got.text, got.cut) == (text, "the connection broke off")
+    assert (await web.fetcher().get(at("/longer"))).text == "abc"
+    assert (await web.fetcher().get(at("/plain"))).cut == "its compression is broken"
     got = await web.fetcher(seconds=0.5).get(at("/dripbody"))
     assert (got.text, got.cut) == ("the first words", "the time was up")
     for path in ("/shortgzip", "/brokengzip"):
@@ -353,7 +443,7 @@ async def test_a_server_that_never_gets_to_the_point_ends_at_the_deadline(web, p
         await web.fetcher(seconds=0.5).get(at(path))
 
 
-@pytest.mark.parametrize("path", ["/hugehead", "/nohttp"])
+@pytest.mark.parametrize("path", ["/hugehead", "/nohttp", "/endless", "/negative", "/lengths", "/nulhead", "/http09"])
 async def test_what_is_not_http_is_an_error_for_the_model(web, path):
     with pytest.raises(ToolError, match="proper HTTP"):
         await web.fetcher().get(at(path))
@@ -393,6 +483,15 @@ async def test_text_is_decoded_as_the_header_says(web):
         ("image/png", b"\x89PNG", "image"),
         ("application/octet-stream", b"abc", "binary"),
         ("application/zip", b"PK", "binary"),
+        ("text/html", b"<p>a\x00 stray zero</p>", "html"),
+        ("text/plain", b"a long text with one zero \x00 in it " * 9, "binary"),
+        ("text/plain", b"a long text with one zero in it " * 9 + b"\x00", "text"),
+        ("application/pdf", b"\n<!-- log in --><html><p>please", "html"),
+        ("image/png", b"<!doctype html><p>gone", "html"),
+        ("", b"<p>nothing declared</p>", "html"),
+        ("", b"<point>1 < 2</point>", "text"),
+        ("text/plain", b"<p> is the tag of a paragraph", "text"),
+        ("", b'<?xml version="1.0"?>\n<!DOCTYPE html><html>', "html"),
     ],
 )
 def test_the_kind_of_a_body_is_told_by_its_first_bytes_before_its_type(content_type, body, kind):
