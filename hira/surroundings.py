@@ -1,19 +1,19 @@
 """Where a run works, and what lies around it."""
 
 import asyncio
+import contextlib
 import math
 import secrets
-import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from hira.tools.documents.walk import walk
 from hira.tools.media import can_be_sent
+from hira.tools.python.folder import Found, clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +48,14 @@ async def work_folder(run: str) -> AsyncIterator[Path]:
         yield folder
     finally:
         if folder.exists():  # noqa: ASYNC240 - a look costs less than a thread
-            removal = partial(shutil.rmtree, folder, ignore_errors=True)
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, removal))
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _removed, folder))
+
+
+def _removed(folder: Path) -> None:
+    """Remove the folder with all that programs have left in it, at whatever depth; blocking.
+
+    `shutil.rmtree` would run out of stack or of descriptors in folders that are nested deep enough.
+    """
+    with contextlib.suppress(OSError):
+        clear(folder, Found())
+        folder.rmdir()

@@ -114,7 +114,8 @@ class Workplace:
     def tidy(self) -> None:
         """Remove the scratch of libraries."""
         if self._before is not None and self.folder.is_dir():
-            remove(self.folder, _SCRATCH)
+            with contextlib.suppress(OSError):
+                remove(self.folder, _SCRATCH)
 
     def _roll_back(self) -> None:
         """Remove what this call wrote; if older files have grown, all that the session wrote.

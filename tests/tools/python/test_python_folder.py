@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from hira.surroundings import work_folder
 from hira.tools.python.folder import Found, clear, look, read, remove, written
 
 
@@ -23,6 +24,16 @@ def test_a_tree_deeper_than_any_path_is_noticed_and_removed(tmp_path: Path) -> N
     assert look(tmp_path, 10_000).deep
     clear(tmp_path, Found())
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_the_work_folder_of_a_run_is_removed_whatever_programs_left_in_it() -> None:
+    async with work_folder("deep") as folder:
+        folder.mkdir()
+        deep(folder, 1500)
+        (folder / "link").symlink_to("/etc")
+        (folder / "closed").mkdir(0)
+    assert not folder.exists()
+    assert Path("/etc").is_dir()
 
 
 def test_clearing_keeps_what_is_named_and_the_folders_above_it(tmp_path: Path) -> None:
