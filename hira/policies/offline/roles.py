@@ -70,7 +70,8 @@ def queries(task: str) -> list[str]:
     kept = [word for word in re.findall(r"[^\W_](?:[\w’'.,/-]*\w)?", question) if wording.keywords(word)]
     found = [" ".join(kept[:LONGEST])]
     if FURTHER in task:
-        named = [word for word in kept if set(words(word)) & wording.names(question)]
+        names = wording.names(question)
+        named = [word for word in kept if set(words(word)) & names]
         found += [" ".join([*named, *other_words(question)]), " ".join(named)]
     return list(dict.fromkeys(query for query in found if query.strip())) or [question]
 
