@@ -19,18 +19,14 @@ from typing import Any
 
 from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
-from hira.journal.pending import Statement
-from hira.journal.store import BEAT, PATIENCE, Writer, busy, connected, made, migrate, take_in
+from hira.journal.pending import Statement, check_locks, wait_for_others
+from hira.journal.store import BEAT, PATIENCE, STATEMENTS, Writer, busy, connected, made, migrate, take_in
 from hira.journal.values import storable, unpacked
 
 _CACHED = """
 select result from calls join runs on runs.id = calls.run
 where digest = ? and kind = ? and calls.began > ? and result is not null and (kind = 'policy' or scope = ?)
 order by calls.began desc limit 10
-"""
-_CLAIM = """
-update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ?
-where id = ? and status = ? and ended is ? and heard is ?
 """
 _STOPS: Mapping[str, type[Stop]] = {"interrupted": Interrupted, "partial": OutOfBudget}
 SILENT = 4 * BEAT
@@ -111,10 +107,12 @@ class Journal:
 
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path
+        self._patience = patience
         try:
             made(path)
-            migrate(path)
-            take_in(path)
+            check_locks(path.parent)
+            migrate(path, patience)
+            take_in(path, patience)
             self._reader = connected(path, patience)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
@@ -161,8 +159,7 @@ class Journal:
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
         known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
         self._writer.alive.add(run)
-        claim = (os.getpid(), socket.gethostname(), time.time(), run)
-        self._writer.write([("claim", claim), ("no events", (run,))])
+        self._writer.write([("no events", (run,))])
         latest = max((one.ended for one in known.values()), default=0.0)
         return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest))
 
@@ -213,8 +210,7 @@ class Journal:
 
     def cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """The newest good result of a call with this digest that began after `since`, None if there is none."""
-        with self._reading:
-            rows = self._reader.execute(_CACHED, (digest, kind, since, scope)).fetchall()
+        rows = self._read(_CACHED, (digest, kind, since, scope))
         results = (unpacked(row["result"]) for row in rows)
         return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
 
@@ -246,28 +242,26 @@ class Journal:
         self._reader.close()
 
     def _claim(self, entry: Entry) -> None:
-        """Make the run this process's, unless another one was quicker. Where the file can take no claim, what is
-        recorded will tell why."""
+        """Make the run this process's, unless another one was quicker. Where the file can take no claim now, it waits
+        beside it, and what is recorded will tell why."""
         self._writer.settle()
+        wait_for_others(self.path, entry.id)
         values = (os.getpid(), socket.gethostname(), time.time(), entry.id, entry.status, entry.ended, entry.heard)
         try:
             with self._reading, self._reader:
-                claimed = self._reader.execute(_CLAIM, values).rowcount
-        except sqlite3.OperationalError as error:
-            if busy(error):  # by one who may be going on with this run
+                claimed = self._reader.execute(STATEMENTS["claim"], values).rowcount
+        except sqlite3.Error as error:
+            if isinstance(error, sqlite3.OperationalError) and busy(error):  # by one who may be going on with this run
                 what = "the journal is held by another process"
                 raise NoJournal(what, where=f"at {self.path}", fix="try again") from None
+            self._writer.write([("claim", values)])
             return
         if not claimed and self._there(entry.id):
             raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
 
     def _there(self, run: str) -> bool:
         """Whether the database holds the run."""
-        try:
-            with self._reading:
-                return bool(self._reader.execute("select 1 from runs where id = ?", (run,)).fetchall())
-        except sqlite3.OperationalError as error:
-            raise NoJournal(f"the journal cannot be read: {error}", where=f"at {self.path}", fix="try again") from None
+        return bool(self._read("select 1 from runs where id = ?", (run,)))
 
     def _check(self) -> None:
         if self._writer.trouble:
@@ -284,7 +278,10 @@ class Journal:
             if kind == "tool" and not scope:
                 return None
             since = time.time() - seconds if kind == "tool" else 0.0
-            found = await asyncio.to_thread(self.cached, kind, digest, since, scope)
+            try:
+                found = await asyncio.to_thread(self.cached, kind, digest, since, scope)
+            except NoJournal:
+                return None  # what cannot be looked up now is asked for
             return {**found, "usage": {}} if found and kind == "policy" else found
 
         return reuse
@@ -298,12 +295,21 @@ class Journal:
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self._writer.settle()
         try:
-            take_in(self.path)
+            take_in(self.path, self._patience)
         except (OSError, sqlite3.Error) as error:
             what = f"what a run that broke off recorded cannot be taken in: {error}"
             raise NoJournal(what, where=f"at {self.path}", fix="see that the disk has room") from None
-        with self._reading:
-            return self._reader.execute(query, values).fetchall()
+        return self._read(query, values)
+
+    def _read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
+        """What the database holds of it. Raises `NoJournal` where it cannot be read now, as while somebody holds it."""
+        try:
+            with self._reading:
+                return self._reader.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            held = isinstance(error, sqlite3.OperationalError) and busy(error)
+            fix = "try again when the process that holds it is done" if held else "see that the disk is whole"
+            raise NoJournal(f"the journal cannot be read: {error}", where=f"at {self.path}", fix=fix) from None
 
 
 def _entry(row: sqlite3.Row) -> Entry:

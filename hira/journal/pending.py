@@ -10,6 +10,8 @@ import errno
 import os
 import secrets
 import struct
+import tempfile
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,6 +23,8 @@ from hira.journal.values import packed, unpacked
 Statement = tuple[str, tuple[Any, ...]]
 """The name of what is to be written, and its values."""
 
+LONGEST_MOVE = 5.0
+"""Seconds that a living process is given to move its records into the database."""
 _HEAD = struct.Struct(">IIQ")
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
@@ -153,6 +157,44 @@ def records(path: Path) -> Iterator[list[list[Statement]]]:
         for one, _ in left:
             with suppress(OSError):  # where nothing can be locked, a living process holds its file in other ways
                 one.unlink()
+
+
+def wait_for_others(path: Path, run: str) -> None:
+    """Return when no living process has records of the run beside the journal, or has had them for too long: it would
+    write them once more over those of whoever goes on with the run."""
+    until = time.monotonic() + LONGEST_MOVE
+    while _elsewhere(path, run) and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def _elsewhere(path: Path, run: str) -> bool:
+    for one in waiting(path):
+        if one.name.startswith(f"{path.name}-pending-{os.getpid()}-"):
+            continue
+        with suppress(OSError), one.open("rb") as file:
+            held = frames(file.read()) if not _locked(file.fileno()) else ()
+            if any(run in values for _, group in held for _, values in group):
+                return True
+    return False
+
+
+def check_locks(folder: Path) -> None:
+    """Raise `OSError` where no file in the folder can be locked, as on some network drives. The database would only
+    seem to be held by somebody else, for ever."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - a folder that takes none is told of elsewhere
+    except OSError:
+        return
+    with file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise OSError(f"no file can be locked in {folder} ({error.strerror})") from None
 
 
 def _locked(file: int) -> bool:

@@ -58,7 +58,10 @@ insert or ignore into runs
 values
   (?, '', '', 'running', '', '', ?, ?, ?, ?, ?, ?, ?, ?)
 """,
-    "claim": "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?",
+    "claim": """
+update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ?
+where id = ? and status = ? and ended is ? and heard is ?
+""",
     "describe": "update runs set question = ?, workflow = ? where id = ?",
     "tools": "update runs set tools = ? where id = ?",
     "end": "update runs set status = ?, answer = ?, error = ?, ended = ?, usage = ? where id = ?",
@@ -258,11 +261,11 @@ def _insertion(table: str, rows: int) -> str:
     return f"insert or replace into {table} values {', '.join([one] * rows)}"  # noqa: S608 - the names are our own
 
 
-def take_in(path: Path) -> None:
+def take_in(path: Path, patience: float = PATIENCE) -> None:
     """Move what waits beside the file at `path` into it."""
     if not waiting(path):
         return
-    with closing(connected(path)) as connection, connection:
+    with closing(connected(path, patience)) as connection, connection:
         connection.execute("begin immediate")
         with records(path) as groups:
             for statements in groups:
@@ -296,9 +299,9 @@ def made(path: Path) -> None:
     path.touch(mode=0o600, exist_ok=True)
 
 
-def migrate(path: Path) -> None:
+def migrate(path: Path, patience: float = PATIENCE) -> None:
     """Bring the file to today's form. Raises `sqlite3.DatabaseError` for one of a newer form and for another's file."""
-    with closing(connected(path)) as connection:
+    with closing(connected(path, patience)) as connection:
         if _form(connection) == VERSION:
             return
         with connection:

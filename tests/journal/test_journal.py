@@ -1,12 +1,15 @@
 """The record of runs: written before use, read back the same, shared by processes, resumed without repeating."""
 
+import asyncio
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +261,106 @@ def test_a_run_is_not_gone_on_with_while_it_cannot_be_claimed(tmp_path: Path) ->
     assert caught.value.fix == "try again"
     assert journal.resume(entry).trouble == ""
     journal.close()
+
+
+def test_a_file_in_the_older_mode_that_somebody_holds_is_told_as_held(tmp_path: Path) -> None:
+    """Where files cannot be written ahead, who writes keeps those who read out as well."""
+    journal = Journal(tmp_path / "journal.sqlite", patience=0.01)
+    begun(journal).end("partial", "", "")
+    entry = journal.entry("r1")
+    journal.close()
+    with closing(sqlite3.connect(journal.path, isolation_level=None)) as holding:
+        assert holding.execute("pragma journal_mode = delete").fetchone() == ("delete",)
+        holding.execute("begin")
+        holding.execute("select * from runs").fetchall()  # while somebody reads, the mode stays
+        journal = Journal(tmp_path / "journal.sqlite", patience=0.01)
+        assert journal.entry("r1") == entry
+        holding.execute("rollback")
+        holding.execute("begin exclusive")
+        for read in (journal.runs, partial(journal.entry, "r1"), partial(journal.resume, entry)):
+            with pytest.raises(NoJournal, match=r"held|locked") as caught:
+                read()
+            assert caught.value.fix.startswith("try again")
+        holding.execute("rollback")
+    assert journal.entry("r1").status == "partial"
+    journal.close()
+
+
+async def test_a_run_is_gone_on_with_when_the_process_that_ended_it_has_written_all_of_it(tmp_path: Path) -> None:
+    """It lives, and would write the end once more, over the claim of the one that goes on."""
+    journal = Journal(tmp_path / "journal.sqlite")
+    log = begun(journal)
+    log.event(Notice("earlier"))
+    log.end("partial", "", "")
+    code = f"""
+from pathlib import Path
+from hira.journal import Journal
+journal = Journal(Path({str(journal.path)!r}))
+journal.resume("r1")
+input()
+"""
+    other = subprocess.Popen([sys.executable, "-c", code + "print(1)"], stdin=subprocess.PIPE)
+    await log.settle()
+    for _ in range(200):
+        if (entry := journal.entry("r1")).status == "running":
+            break
+        await asyncio.sleep(0.05)
+    await log.settle()
+    entry = journal.entry("r1")
+    assert (entry.status, entry.pid, journal.events("r1")) == ("running", other.pid, [])
+    other.communicate(b"\n", timeout=30)
+    journal.close()
+
+
+GCC = shutil.which("gcc") or ""
+NO_LOCKS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <dlfcn.h>
+#include <stdarg.h>
+static int passed(const char *name, int file, int what, void *more) {
+    if (what == F_SETLK || what == F_SETLKW) { errno = ENOLCK; return -1; }
+    return ((int (*)(int, int, void *))dlsym(RTLD_NEXT, name))(file, what, more);
+}
+#define STANDS_FOR(name) int name(int file, int what, ...) { \
+    va_list list; va_start(list, what); void *more = va_arg(list, void *); va_end(list); \
+    return passed(#name, file, what, more); }
+STANDS_FOR(fcntl)
+STANDS_FOR(fcntl64)
+int flock(int file, int what) { errno = ENOLCK; return -1; }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or not GCC, reason="made by gcc, for Linux")
+def test_where_no_file_can_be_locked_a_run_is_told_so_at_once_and_goes_on_without_a_record(tmp_path: Path) -> None:
+    """SQLite takes a lock that cannot be had for one that somebody else has, and would wait for it."""
+    source, library = tmp_path / "locks.c", tmp_path / "locks.so"
+    source.write_text(NO_LOCKS)
+    subprocess.run([GCC, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    code = """
+import sys
+from hira import Hira, Settings
+from pathlib import Path
+hira = Hira(settings=Settings(model="offline", docs=(Path(sys.argv[1]),), journal=Path(sys.argv[2])))
+run = hira.stream("How high is the tower?")
+import asyncio
+from hira.events import Notice
+async def main():
+    await run.work(lambda event: print(event.text) if isinstance(event, Notice) else None)
+    print(run.answer.text)
+    await hira.aclose()
+asyncio.run(main())
+"""
+    (tmp_path / "tower.txt").write_text("The tower is 31 m high.\n")
+    command = [sys.executable, "-c", code, str(tmp_path / "tower.txt"), str(tmp_path / "journal.sqlite")]
+    environ = {**os.environ, "LD_PRELOAD": str(library)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no file can be locked in" in done.stdout
+    assert "this run is not recorded and cannot be resumed" in done.stdout
+    assert "31 m" in done.stdout
 
 
 async def test_what_a_newer_hira_left_behind_is_not_misread(journal: Journal) -> None:
