@@ -246,7 +246,8 @@ def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -
         return tuple(opened)
     cache = Cache(settings.cache / "searches.sqlite")
     stack.callback(cache.close)
-    return tuple(Cached(backend, cache) for backend in opened)
+    places = {"searxng": settings.searxng_url}
+    return tuple(Cached(backend, cache, places.get(backend.name, "")) for backend in opened)
 
 
 def _web(

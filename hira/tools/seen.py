@@ -52,7 +52,8 @@ def on(url: str, hosts: Collection[str]) -> bool:
         host = (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return False
-    return any(host == one or host.endswith("." + one) for one in hosts)
+    named = (one.lower().strip(".") for one in hosts)
+    return any(host == one or host.endswith("." + one) for one in named)
 
 
 def urls(text: str) -> list[str]:

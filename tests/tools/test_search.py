@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import json
 import time
 
 import pytest
@@ -11,6 +12,8 @@ from hira.tools.fetch import identification
 from hira.tools.search import (
     BACKENDS,
     SCHOLARLY,
+    Cache,
+    Cached,
     Chain,
     Hit,
     Unusable,
@@ -20,7 +23,7 @@ from hira.tools.search import (
     scholar_tool,
     search_tool,
 )
-from hira.tools.search.line import retry_after
+from hira.tools.search.line import DAY, retry_after
 from hira.tools.search.tool import merged
 from hira.tools.seen import spelled
 
@@ -199,6 +202,38 @@ async def test_an_answer_in_another_form_is_an_error_in_words(client, name, answ
             assert await backend.search("Kama", 5) == []
 
 
+@pytest.mark.parametrize("broken", [None, 3, "text", [], {}, {"title": None, "url": None, "link": 7, "URL": []}])
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "arxiv"])
+async def test_one_result_that_cannot_be_read_hides_no_other(client, name, broken):
+    def beside(value):
+        """The answer with something broken at the front of its results."""
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return [broken, *value]
+        return {key: beside(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    path, answer, _ = SHAPES[name]
+    with FakeWeb({path: Served(beside(answer), "application/json")}) as web:
+        hits = await open_backend(name, client, base_url=web.url, key="KEY").search("Kama", 5)
+    assert [(hit.url, hit.rank) for hit in hits] == [("https://a.example/kama", 1)]
+
+
+async def test_half_a_character_at_the_end_of_a_snippet_can_be_kept_and_sent(client, tmp_path):
+    cut = {
+        "title": "Kama \ud83d",
+        "url": "https://a.example/\udc00",
+        "content": "long \ud83d",
+        "publishedDate": "\ud800",
+    }
+    body = json.dumps({"results": [cut]}).encode()
+    with FakeWeb({"/search": Served(body, "application/json")}) as web:
+        backend = Cached(open_backend("searxng", client, base_url=web.url), Cache(tmp_path / "kept.sqlite"))
+        for _ in range(2):
+            (hit,) = await backend.search("Kama", 5)
+            assert f"{hit}".encode()
+            assert hit.snippet == "long ?"
+        assert len(web.visits) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "status", "error", "why"),
     [
@@ -240,6 +275,9 @@ async def test_a_service_that_wants_to_be_left_alone_for_long_is_not_asked_again
 def test_retry_after_is_seconds_or_a_date():
     assert [retry_after(value) for value in ("7", "0.5", "-3", "", "soon")] == [7, 0.5, 0, 0, 0]
     assert retry_after("Thu, 01 Jan 1970 00:01:40 GMT", now=lambda: 40.0) == 60
+    assert [retry_after(value) for value in ("inf", "1e400", "nan", "99999999")] == [DAY, DAY, 0, DAY]
+    assert retry_after("Thu, 01 Jan 2099 00:00:00 GMT", now=lambda: 40.0) == DAY
+    assert retry_after("Thu, 01 Jan 99999 00:00:00 GMT") == 0
 
 
 async def test_searxng_without_answering_engines_says_which(client):
@@ -278,6 +316,21 @@ async def test_the_next_service_answers_where_one_fails_and_that_is_told(client)
         assert notice.text.startswith("search: serper refused the request: its key was not accepted")
         assert notice.text.endswith("; searxng is asked instead")
         assert [visit.method for visit in web.visits] == ["POST", "GET", "GET"]
+
+
+async def test_of_two_services_with_one_name_each_fails_for_itself(tmp_path):
+    told: list[Notice] = []
+    hit = Hit("A", "https://a.example/", "x")
+    closed, open_, spare = Fixed("twin", Unusable("twin has no key")), Fixed("twin", [hit]), Fixed("spare", [hit])
+    chain = Chain([closed, open_, spare], told.append)
+    for _ in range(2):
+        assert await chain.search("x", 5)
+    assert (closed.asked, open_.asked, spare.asked) == (1, 2, 0)
+    assert [notice.text for notice in told] == ["search: twin has no key; twin is asked instead"]
+    cache = Cache(tmp_path / "kept.sqlite")
+    for place in ("https://one.example", "https://two.example"):
+        assert await Cached(open_, cache, place).search("x", 5)
+    assert open_.asked == 4
 
 
 async def test_a_service_that_fails_for_the_moment_is_asked_again_next_time():
@@ -390,6 +443,10 @@ def test_a_service_may_be_used_from_one_event_loop_after_another():
         ("https://www.a.example/x/?utm_source=n&b=2&a=1#part", "http://a.example/x?a=1&b=2"),
         ("https://en.m.wikipedia.org/wiki/Kama", "https://en.wikipedia.org/wiki/Kama"),
         ("https://a.example:443/?gclid=1", "https://a.example"),
+        ("https://a.example/%7eann/%e4?", "https://a.example/~ann/%E4"),
+        ("https://a.example/caf\u00e9", "https://a.example/caf%c3%a9/"),
+        ("https://B\u00dcCHER.example./x", "http://xn--bcher-kva.example/x"),
+        ("https://a.example/?q=a+b&fbclid=1&z", "https://a.example?z=&q=a%20b"),
     ],
 )
 def test_two_spellings_of_a_place_are_one(one, other):
@@ -401,6 +458,13 @@ def test_two_spellings_of_a_place_are_one(one, other):
 )
 def test_what_is_no_place_of_the_web_is_no_hit(url):
     assert canonical(url) == ""
+
+
+@pytest.mark.parametrize(
+    "other", ["a.example/X", "a.example/x/y", "b.a.example/x", "a.example:8080/x", "a.example/x?a=1", "a.example/%2Fx"]
+)
+def test_places_that_differ_are_two(other):
+    assert canonical(f"https://{other}") != canonical("https://a.example/x")
 
 
 def test_one_place_is_one_hit_with_the_longer_snippet():
@@ -417,9 +481,11 @@ def test_one_place_is_one_hit_with_the_longer_snippet():
 
 async def test_hits_on_blocked_hosts_are_left_out_and_cannot_be_opened():
     leak = Hit("Leak", "https://huggingface.co/datasets/answers", "42")
+    spellings = ("https://HuggingFace.CO./x", "https://huggingface.co:8443/x", "https://cdn-lfs.huggingface.co/x")
+    leaks = [leak, *(Hit("Leak", url, "42") for url in spellings)]
     seen: set[str] = set()
     search = search_tool(
-        [Fixed("one", [leak, Hit("A", "https://a.example/", "x")])], seen=seen, blocked=("huggingface.co",)
+        [Fixed("one", [*leaks, Hit("A", "https://a.example/", "x")])], seen=seen, blocked=("HuggingFace.co",)
     )
     (passage,) = (await search.call({"query": "x"})).passages
     assert passage.source.title == "A"

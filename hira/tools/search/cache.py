@@ -78,17 +78,21 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A service whose answers are kept. That nothing was found is not: it may have been a bad moment."""
+    """A service whose answers are kept. That nothing was found is not: it may have been a bad moment.
+
+    `place` tells servers of one name apart.
+    """
 
     backend: Backend
     cache: Cache
+    place: str = ""
 
     @property
     def name(self) -> str:
         return self.backend.name
 
     async def search(self, query: str, n: int) -> list[Hit]:
-        asked = _spelled(self.name, query, n)
+        asked = _spelled(f"{self.name} {self.place}".strip(), query, n)
         kept = await asyncio.to_thread(self.cache.get, asked)
         if kept is not None:
             return kept

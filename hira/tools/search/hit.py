@@ -2,11 +2,16 @@
 
 import html
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+import idna
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_PLAIN = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
+_KEPT = "%/:@!$&'()*+,;=~-._"
 _TRACKING = re.compile(
     r"utm_\w+|(?:g|fb|ms|y|tw|dc|wbra|gbra)clid|mc_[ce]id|igshid|_hs\w+|ref_src|ref_url|spm|cmpid|ocid"
 )
@@ -46,12 +51,26 @@ def canonical(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
         return ""
     host = parts.hostname.rstrip(".").removeprefix("www.").replace(".m.wikipedia.org", ".wikipedia.org")
+    if not host.isascii():
+        with suppress(idna.IDNAError):
+            host = idna.encode(host, uts46=True).decode("ascii")
     asked = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _TRACKING.fullmatch(pair[0]))
     where = f":{port}" if port not in {None, 80, 443} else ""
     query = f"?{urlencode(asked)}" if asked else ""
-    return f"{host}{where}{parts.path.rstrip('/')}{query}"
+    return f"{host}{where}{_PLAIN.sub(_unquoted, quote(parts.path, safe=_KEPT)).rstrip('/')}{query}"
+
+
+def _unquoted(escape: re.Match[str]) -> str:
+    """What an escape stands for if it need not be escaped, else the escape in capitals."""
+    told = unquote(escape[0])
+    return told if told.isascii() and (told.isalnum() or told in "-._~") else escape[0].upper()
 
 
 def plain(text: object) -> str:
     """A title or snippet without markup, in one line."""
-    return " ".join(html.unescape(_TAG.sub("", str(text or ""))).split())
+    return " ".join(html.unescape(_TAG.sub("", whole(text))).split())
+
+
+def whole(text: object) -> str:
+    """A text without halves of characters: services cut in the middle of one, and it can be neither sent nor stored."""
+    return str(text or "").encode("utf-8", "replace").decode()

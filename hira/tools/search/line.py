@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SECONDS = 20.0
 LIMIT = 5_000_000
 PATIENCE = 10.0  # the longest Retry-After that is waited for
+DAY = 86_400.0
 _SOON = frozenset({429, 502, 503, 504})
 
 
@@ -156,12 +157,12 @@ class Line:
 
 
 def retry_after(value: str, now: Callable[[], float] = time.time) -> float:
-    """Seconds to wait by a Retry-After header, which is a number of seconds or a date; 0 if it says nothing."""
+    """Seconds to wait, at most a day, by a Retry-After header, which is a number or a date; 0 if it says nothing."""
     try:
-        return max(0.0, float(value))
+        return min(max(0.0, float(value)), DAY)
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now())
-    except (ValueError, TypeError):
+        return min(max(0.0, parsedate_to_datetime(value).timestamp() - now()), DAY)
+    except (ValueError, TypeError, OverflowError):
         return 0.0

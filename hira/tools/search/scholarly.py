@@ -8,7 +8,7 @@ from hira.errors import ToolDown
 from hira.relevance import words
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import Line, Pace
-from hira.tools.search.service import Found, Service
+from hira.tools.search.service import Found, Service, each
 
 if TYPE_CHECKING:
     import httpx
@@ -26,15 +26,15 @@ def openalex(client: "httpx.AsyncClient", *, key: str = "", base_url: str = "htt
         if key:
             params["api_key"] = key
         told = await line.json("GET", f"{base_url}/works", params=params)
-        return [
-            Found(
-                one["display_name"],
+        return each(
+            told["results"],
+            lambda one: Found(
+                one.get("display_name"),
                 _landing(one),
                 _ordered(one.get("abstract_inverted_index")),
-                one["publication_date"],
-            )
-            for one in told["results"]
-        ]
+                one.get("publication_date"),
+            ),
+        )
 
     return Service("openalex", ask)
 
@@ -60,15 +60,15 @@ def semantic_scholar(
         params: dict[str, str | int] = {"query": query, "limit": min(n, 100), "fields": fields}
         headers = {"x-api-key": key} if key else {}
         told = await line.json("GET", f"{base_url}/graph/v1/paper/search", params=params, headers=headers)
-        return [
-            Found(
-                one["title"],
+        return each(
+            told.get("data") or (),
+            lambda one: Found(
+                one.get("title"),
                 (one.get("openAccessPdf") or {}).get("url") or one["url"],
                 one.get("abstract"),
                 one.get("publicationDate") or one.get("year"),
-            )
-            for one in told.get("data") or ()
-        ]
+            ),
+        )
 
     return Service("semantic_scholar", ask)
 
@@ -106,10 +106,12 @@ def crossref(client: "httpx.AsyncClient", *, contact: str = "", base_url: str = 
         if "@" in contact:
             params["mailto"] = contact
         told = await line.json("GET", f"{base_url}/works", params=params)
-        return [
-            Found((one.get("title") or [""])[0], one["URL"], one.get("abstract"), _dated(one.get("issued") or {}))
-            for one in told["message"]["items"]
-        ]
+        return each(
+            told["message"]["items"],
+            lambda one: Found(
+                (one.get("title") or [""])[0], one["URL"], one.get("abstract"), _dated(one.get("issued") or {})
+            ),
+        )
 
     return Service("crossref", ask)
 
@@ -126,7 +128,9 @@ def serper_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "ht
     async def ask(query: str, n: int) -> Iterable[Found]:
         body = {"q": query, "num": n}
         told = await line.json("POST", f"{base_url}/scholar", headers={"X-API-KEY": key}, body=body)
-        return [Found(one["title"], one.get("link"), one.get("snippet"), one.get("year")) for one in told["organic"]]
+        return each(
+            told["organic"], lambda one: Found(one.get("title"), one.get("link"), one.get("snippet"), one.get("year"))
+        )
 
     return Service("serper_scholar", ask)
 
@@ -139,13 +143,13 @@ def serpapi_scholar(client: "httpx.AsyncClient", *, key: str, base_url: str = "h
         params: dict[str, str | int] = {"engine": "google_scholar", "q": query, "num": min(n, 20), "api_key": key}
         told = await line.json("GET", f"{base_url}/search.json", params=params)
         results = told.get("organic_results") or ()
-        return [
-            Found(
-                one["title"],
+        return each(
+            results,
+            lambda one: Found(
+                one.get("title"),
                 one.get("link"),
                 f"{one.get('snippet') or ''} ({(one.get('publication_info') or {}).get('summary', '')})",
-            )
-            for one in results
-        ]
+            ),
+        )
 
     return Service("serpapi_scholar", ask)

@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hira.errors import ToolDown
-from hira.tools.search.hit import Hit, canonical, plain
+from hira.tools.search.hit import Hit, canonical, plain, whole
 
 
 class Found(NamedTuple):
@@ -18,6 +18,21 @@ class Found(NamedTuple):
 
 
 Ask = Callable[[str, int], Awaitable[Iterable[Found]]]
+_UNREAD = (KeyError, TypeError, AttributeError, IndexError, ValueError)
+
+
+def each(results: Iterable[Any], form: Callable[[Any], Found]) -> list[Found]:
+    """The results that can be read. One that lacks something is left out; where none can be read, that is raised."""
+    found: list[Found] = []
+    wrong: Exception | None = None
+    for one in results:
+        try:
+            found.append(form(one))
+        except _UNREAD as error:
+            wrong = error
+    if wrong and not found:
+        raise wrong
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +45,12 @@ class Service:
     async def search(self, query: str, n: int) -> list[Hit]:
         try:
             found = list(await self.ask(query, n))
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
+        except _UNREAD:
             raise ToolDown(f"{self.name} answered in a form that hira does not read") from None
         hits = [
-            Hit(plain(one.title) or str(one.url), str(one.url), plain(one.snippet), 0, self.name, str(one.date or ""))
+            Hit(plain(one.title) or url, url, plain(one.snippet), 0, self.name, whole(one.date))
             for one in found
-            if canonical(str(one.url or ""))
+            if canonical(url := whole(one.url))
         ]
         return [
             Hit(hit.title, hit.url, hit.snippet, rank, hit.backend, hit.date) for rank, hit in enumerate(hits[:n], 1)

@@ -17,7 +17,7 @@ from hira.untrusted import clean
 
 LONGEST = 400
 # Hosts where the answers of benchmarks stand in clear; MATPO keeps them out of its training and evaluation.
-LEAKING = ("huggingface.co", "hf.co")
+LEAKING = ("huggingface.co", "hf.co", "hf-mirror.com")
 
 
 def _unheard(notice: Notice) -> None:
@@ -32,7 +32,7 @@ class Chain:
             raise ValueError("a search needs at least one service")
         self.backends = list(backends)
         self.on_notice = on_notice
-        self._unusable: dict[str, str] = {}
+        self._unusable: dict[int, str] = {}
         self._running: dict[tuple[str, int], tuple[asyncio.Task[list[Hit]], list[int]]] = {}
 
     async def search(self, query: str, n: int) -> list[Hit]:
@@ -53,9 +53,9 @@ class Chain:
     async def _ask(self, query: str, n: int) -> list[Hit]:
         failures: list[str] = []
         down = True
-        for backend in self.backends:
-            if backend.name in self._unusable:
-                failures.append(self._unusable[backend.name])
+        for at, backend in enumerate(self.backends):  # two may have one name
+            if at in self._unusable:
+                failures.append(self._unusable[at])
                 continue
             try:
                 hits = await backend.search(query, n)
@@ -63,15 +63,15 @@ class Chain:
                 failures.append(error.what)
                 down = down and isinstance(error, ToolDown)
                 if isinstance(error, Unusable):
-                    self._unusable[backend.name] = error.what
-                self._tell(backend, error.what)
+                    self._unusable[at] = error.what
+                self._tell(at, error.what)
                 continue
             return hits
         raise (ToolDown if down else ToolError)("no search service answers: " + "; ".join(failures))
 
-    def _tell(self, failed: Backend, why: str) -> None:
-        rest = self.backends[self.backends.index(failed) + 1 :]
-        following = next((one.name for one in rest if one.name not in self._unusable), "")
+    def _tell(self, failed: int, why: str) -> None:
+        rest = range(failed + 1, len(self.backends))
+        following = next((self.backends[at].name for at in rest if at not in self._unusable), "")
         self.on_notice(Notice(f"search: {why}" + (f"; {following} is asked instead" if following else "")))
 
 

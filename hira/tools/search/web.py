@@ -7,7 +7,7 @@ from urllib.parse import quote
 from hira.errors import ToolDown, ToolError
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import Line, Pace
-from hira.tools.search.service import Found, Service
+from hira.tools.search.service import Found, Service, each
 from hira.untrusted import clean
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ def searxng(client: "httpx.AsyncClient", *, base_url: str) -> Backend:
         told = await line.json("GET", f"{base_url}/search", params={"q": query, "format": "json"})
         if not told["results"] and (silent := [str(one[0]) for one in told.get("unresponsive_engines") or ()]):
             raise ToolDown(f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}")
-        return [
-            Found(one["title"], one["url"], one.get("content"), one.get("publishedDate")) for one in told["results"]
-        ]
+        return each(
+            told["results"],
+            lambda one: Found(one.get("title"), one["url"], one.get("content"), one.get("publishedDate")),
+        )
 
     return Service("searxng", ask)
 
@@ -40,7 +41,9 @@ def serper(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://go
     async def ask(query: str, n: int) -> Iterable[Found]:
         body = {"q": query, "num": n}
         told = await line.json("POST", f"{base_url}/search", headers={"X-API-KEY": key}, body=body)
-        return [Found(one["title"], one["link"], one.get("snippet"), one.get("date")) for one in told["organic"]]
+        return each(
+            told["organic"], lambda one: Found(one.get("title"), one["link"], one.get("snippet"), one.get("date"))
+        )
 
     return Service("serper", ask)
 
@@ -51,7 +54,10 @@ def tavily(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://ap
     async def ask(query: str, n: int) -> Iterable[Found]:
         body = {"query": query, "max_results": min(n, 20)}
         told = await line.json("POST", f"{base_url}/search", headers={"Authorization": f"Bearer {key}"}, body=body)
-        return [Found(one["title"], one["url"], one["content"], one.get("published_date")) for one in told["results"]]
+        return each(
+            told["results"],
+            lambda one: Found(one.get("title"), one["url"], one.get("content"), one.get("published_date")),
+        )
 
     return Service("tavily", ask)
 
@@ -65,7 +71,9 @@ def brave(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api
         headers = {"X-Subscription-Token": key, "Accept": "application/json"}
         told = await line.json("GET", f"{base_url}/res/v1/web/search", params=params, headers=headers)
         results = (told.get("web") or {}).get("results") or ()
-        return [Found(one["title"], one["url"], one.get("description"), one.get("page_age")) for one in results]
+        return each(
+            results, lambda one: Found(one.get("title"), one["url"], one.get("description"), one.get("page_age"))
+        )
 
     return Service("brave", ask)
 
@@ -77,10 +85,12 @@ def exa(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://api.e
     async def ask(query: str, n: int) -> Iterable[Found]:
         body = {"query": query, "numResults": n, "contents": {"highlights": True}}
         told = await line.json("POST", f"{base_url}/search", headers={"x-api-key": key}, body=body)
-        return [
-            Found(one.get("title"), one["url"], " … ".join(one.get("highlights") or ()), one.get("publishedDate"))
-            for one in told["results"]
-        ]
+        return each(
+            told["results"],
+            lambda one: Found(
+                one.get("title"), one["url"], " … ".join(one.get("highlights") or ()), one.get("publishedDate")
+            ),
+        )
 
     return Service("exa", ask)
 
@@ -93,7 +103,7 @@ def serpapi(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://s
         params: dict[str, str | int] = {"engine": "google", "q": query, "num": n, "api_key": key}
         told = await line.json("GET", f"{base_url}/search.json", params=params)
         results = told.get("organic_results") or ()  # left out where nothing was found
-        return [Found(one["title"], one["link"], one.get("snippet"), one.get("date")) for one in results]
+        return each(results, lambda one: Found(one.get("title"), one["link"], one.get("snippet"), one.get("date")))
 
     return Service("serpapi", ask)
 
@@ -105,7 +115,9 @@ def jina(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://s.ji
         del n
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "X-Respond-With": "no-content"}
         told = await line.json("GET", f"{base_url}/", params={"q": query}, headers=headers)
-        return [Found(one["title"], one["url"], one.get("description"), one.get("date")) for one in told["data"]]
+        return each(
+            told["data"], lambda one: Found(one.get("title"), one["url"], one.get("description"), one.get("date"))
+        )
 
     return Service("jina", ask)
 
@@ -127,14 +139,14 @@ def mediawiki(client: "httpx.AsyncClient", *, language: str = "en", base_url: st
         told = await line.json("GET", f"{wiki}/w/api.php", params=params)
         if "error" in told:
             raise ToolError(f"mediawiki refused the query: {clean(str(told['error'].get('info', ''))[:200])}")
-        return [
-            Found(
+        return each(
+            told["query"]["search"],
+            lambda one: Found(
                 one["title"],
                 f"{wiki}/wiki/{quote(one['title'].replace(' ', '_'))}",
                 one.get("snippet"),
                 one.get("timestamp"),
-            )
-            for one in told["query"]["search"]
-        ]
+            ),
+        )
 
     return Service("mediawiki", ask)
