@@ -47,7 +47,7 @@ def plain_config(folder: Path, rows: int, at_once: int, steps: int) -> GRPOConfi
         beta=0.0,
         bf16=torch.cuda.is_available(),
         use_cpu=not torch.cuda.is_available(),
-        gradient_checkpointing=True,
+        activation_checkpointing=True,
         report_to="none",
         save_strategy="no",
         logging_steps=1,

@@ -111,9 +111,13 @@ def told(answer: Answer, args: argparse.Namespace, shell: Shell, again: str = ""
         looked = any(finding.expert == "multimodal" for finding in answer.rollout.findings)
         fix = "name documents (--docs) or a web search (--search) that hold the answer, or ask more precisely"
         fix = "name a model that can see and hear (--model), or ask more precisely" if looked else fix
+        why = "nothing that was read supports an answer"
         if answer.rollout.workflow == "direct":
             fix = "this workflow reads nothing; one that does, such as --workflow hira, can find evidence"
-        explain(HiraError("not enough evidence: nothing that was read supports an answer", fix=fix), shell)
+        elif answer.text and not answer.sources:
+            why = "nothing was read that could support the answer"
+            fix = "name documents (--docs) or a web search (--search), and a workflow that reads them"
+        explain(HiraError(f"not enough evidence: {why}", fix=fix), shell)
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
         explain(HiraError(first, where="this is what was known by then" if answer.text else "", fix=again), shell)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hira.errors import UsageError
+from hira.policies.local.renamed import untold
 from hira.trainers.weights import all_trainable
 
 
@@ -58,6 +59,7 @@ def adapted(base: Any, adapters: Sequence[str], lora: Lora = Lora()) -> Any:
     """The base with its adapters, all trainable. An adapter that begins anew has no effect at first."""
     from peft import LoraConfig, PeftModel, get_peft_model
 
+    untold()
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     config = LoraConfig(
         r=lora.rank, lora_alpha=lora.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"

@@ -373,7 +373,7 @@ def config_of(updates: Updates, folder: Path) -> GRPOConfig:
         max_grad_norm=updates.max_grad_norm,
         bf16=updates.bf16,
         use_cpu=not torch.cuda.is_available(),
-        gradient_checkpointing=updates.checkpointing,
+        activation_checkpointing=updates.checkpointing,
         logging_steps=1,
         logging_nan_inf_filter=False,
         save_strategy="steps",

@@ -1,9 +1,9 @@
 """Whether the training extra is there."""
 
-import warnings
 from importlib.util import find_spec
 
 from hira.errors import UsageError
+from hira.policies.local.renamed import untold
 
 NEEDED = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
 
@@ -13,7 +13,7 @@ def check_installed() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise UsageError(f"{missing[0]} is not installed", fix="pip install 'hira[train]'")
-    warnings.simplefilter("ignore", FutureWarning)  # of transformers, about itself
+    untold()
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]

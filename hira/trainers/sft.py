@@ -164,7 +164,7 @@ def arguments_of(lessons: Lessons, folder: Path) -> TrainingArguments:
         max_grad_norm=lessons.max_grad_norm,
         adam_beta2=0.98,
         bf16=lessons.bf16,
-        gradient_checkpointing=lessons.checkpointing,
+        activation_checkpointing=lessons.checkpointing,
         use_cpu=not torch.cuda.is_available(),
         logging_steps=max(1, min(10, lessons.steps // 20)),
         logging_nan_inf_filter=False,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 UNSEEN = {"ask": ("--quiet", "--journal", "off")}
 """Flags by which a command tells nothing but its answer and keeps no record, where it has any."""
+UNLEARNED = "With --small the model has learned next to nothing: it is asked all the same, and will hardly answer."
 
 
 def demo(args: argparse.Namespace, shell: Shell) -> int:
@@ -38,12 +39,15 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
         made.run()
     for line in view.ended():
         shell.tell(line)
-    return _asked(made, shell)
+    return _asked(made, shell, small=args.small)
 
 
-def _asked(made: "Demo", shell: Shell) -> int:
-    """What was held out in training, asked as any user would."""
+def _asked(made: "Demo", shell: Shell, *, small: bool) -> int:
+    """What was held out in training, asked as any user would; once where nothing can have been learned."""
     asked = made.recipe.asked(made.seed)
+    if small:
+        asked = asked[:1]
+        shell.tell(f"\n{UNLEARNED}")
     for one in asked:
         shell.tell(f"\n$ {_typed(one.command)} --profile {made.folder}")
         hira.cli.main([*one.command, "--profile", str(made.folder), *UNSEEN.get(one.command[0], ())], shell)

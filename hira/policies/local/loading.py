@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from hira.errors import HiraError, UsageError
 from hira.policies.local.policy import LocalPolicy
+from hira.policies.local.renamed import untold
 from hira.policies.local.template import Template
 from hira.policy import Completion, Policy, Request, Watch
 
@@ -126,6 +127,7 @@ def _with_adapter(model: Any, adapter: str) -> Any:
     """The model with the adapter beside those that it has already, under its path as a name."""
     from peft import PeftModel
 
+    untold()
     name = adapter_name(adapter)
     if not isinstance(model, PeftModel):
         return _tried(adapter, lambda: PeftModel.from_pretrained(model, adapter, adapter_name=name).eval())

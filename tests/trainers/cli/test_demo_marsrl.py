@@ -90,8 +90,9 @@ def test_a_flawed_solution_has_one_error_and_another_answer() -> None:
 def test_a_report_holds_what_was_counted_against_what_is_written() -> None:
     told = world.report(sound(TASK), "Monday").splitlines()
     assert told[0] == "Tuesday, 3 days on: Friday"
-    assert told[-3:] == ["It has to end with", "\\boxed{Tuesday}, and does not.", "Verdict: incorrect"]
-    assert world.report(sound(TASK), "Tuesday").endswith("Verdict: correct")
+    assert told[-2:] == ["It ends with Monday and has to end with Tuesday: off by one.", "Verdict: incorrect"]
+    right = world.report(sound(TASK), "Tuesday").splitlines()
+    assert right[-2:] == ["It ends with Tuesday and has to end with Tuesday: off by nothing.", "Verdict: correct"]
 
 
 def test_a_teacher_without_faults_is_accepted_at_once_and_a_careless_one_errs_in_each_role() -> None:
@@ -173,7 +174,7 @@ def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_th
     page = (run / "dashboard.html").read_text(encoding="utf-8")
     assert all(f">{part} <b>" in page for part in ("solver", "verifier1", "found", "repaired"))
     assert "Verifier, wrong and right solutions alike" in err.getvalue()
-    assert err.getvalue().count("known answer") == 3
+    assert err.getvalue().count("known answer") == 1
     heard = io.StringIO()
     asked = Shell(io.StringIO(), heard, io.StringIO(), {}, tmp_path, tmp_path)
     code = hira_main(["ask", TASK.question, "--profile", "run", "--json", "--quiet"], asked)

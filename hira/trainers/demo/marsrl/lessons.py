@@ -25,6 +25,8 @@ from hira.workflows.marsrl import MarsRL
 
 WORKFLOW = MarsRL(rounds=3, tries=1, search=False)
 """The steps that training has: Solver, Verifier1, Corrector1, Verifier2, Corrector2, and a last review."""
+TIMES = {"verifier": 2}
+"""How often a lesson is dealt before all others have been: a report compares once, where it counts three times."""
 OPTIONS = {"rounds": WORKFLOW.rounds, "tries": WORKFLOW.tries, "search": WORKFLOW.search}
 _CUT = re.compile("|".join([*WEEK, *(rf"\b{number}\b" for number in NUMBERS)]))
 
@@ -55,7 +57,8 @@ def learned(rollouts: Sequence[Rollout], told: str = "") -> Taught:
     made = tokenizer(pieces(message for messages in conversations for message in messages), WEEK, SHAPE.window)
     template = Template(made)
     rows = [row for record in rollouts for row in lessons_of(record, template)]
-    return Taught(made, rows, f"{told}: {len(rows)} conversations, {len(made)} tokens")
+    dealt = [row for row in rows for _ in range(TIMES.get(row.role, 1))]
+    return Taught(made, dealt, f"{told}: {len(rows)} conversations, {len(made)} tokens")
 
 
 def pieces(messages: Iterable[Message]) -> list[str]:

@@ -11,6 +11,8 @@ WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 STEPS = 3
 NUMBERS = (2, 3, 4, 5)
 """Of so many days is a step; no number comes twice in a question."""
+APART = ("nothing", "one", "two", "three", "four", "five", "six")
+"""Days from the one that is written to the one that was counted."""
 PROBLEMS, HELD_OUT = 400, 48
 _DAY = "|".join(WEEK)
 _START = re.compile(rf"It is ({_DAY})\.")
@@ -93,9 +95,14 @@ def solution(lines: Sequence[Line]) -> str:
 
 
 def report(lines: Sequence[Line], written: str) -> str:
-    """What was counted, held against the day that is written in the solution."""
+    """What was counted, held against the day that is written in the solution.
+
+    By how much they differ is told, and not only whether: a model that learns seven distances learns in half the time
+    what two verdicts alone teach it late, or not at all (benchmarks/results/training_demo_marsrl.md).
+    """
     own = lines[-1].end
-    told = f"It has to end with\n{boxed(own)}, {'as it does' if own == written else 'and does not'}."
+    apart = APART[(WEEK.index(own) - WEEK.index(written)) % len(WEEK)]
+    told = f"It ends with {written} and has to end with {own}: off by {apart}."
     return "\n".join([*(line.text for line in lines), told, f"Verdict: {'correct' if own == written else 'incorrect'}"])
 
 

@@ -39,7 +39,10 @@ LEVELS = ((0.0, 0.4), (0.5, 0.25), (1.0, 0.35))
 """How far a report treats an aspect (not at all, in passing, by a figure), and how often. Both reports of a pair are of
 one length: what differs is which aspects they treat."""
 FLAWED = 0.25
-DOUBT = 0.5
+CLEAR = 5
+"""How far apart the reports of a pair are at least: by one thing that the reader wants most. Which of two reports is
+preferred by less says little of a rubric, however good."""
+DOUBT = 2.0
 """How noisy preferences are: the scale of a logistic distribution, in the unit of the cares."""
 
 
@@ -101,9 +104,11 @@ class World:
         ]
 
     def _pair(self, id_: str, name: str, reader: str, machine: str, chance: random.Random) -> Problem:
-        levels = chance.choices(*zip(*LEVELS, strict=True), k=len(ASPECTS))
-        one, other = (_report(f"The {machine} {name}", levels, chance) for _ in range(2))
-        apart = self.worth(one, reader, machine) - self.worth(other, reader, machine)
+        apart = 0.0
+        while abs(apart) < CLEAR:
+            levels = chance.choices(*zip(*LEVELS, strict=True), k=len(ASPECTS))
+            one, other = (_report(f"The {machine} {name}", levels, chance) for _ in range(2))
+            apart = self.worth(one, reader, machine) - self.worth(other, reader, machine)
         likely = 1 / (1 + exp(-apart / DOUBT))
         accepted, rejected = (one, other) if chance.random() < likely else (other, one)
         return Problem(id_, asked(reader, machine, name), (accepted.text, rejected.text))

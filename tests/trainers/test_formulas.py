@@ -1,0 +1,261 @@
+"""Credit, masking and picks on random batches against the formulas written out a second time, token by token.
+
+What a token's log-probability is multiplied by in the loss at a ratio of 1 is w · A / Z: that is what both sides tell,
+by (question, rollout, conversation, part).
+"""
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rollouts_made import attempt, group, row
+
+from hira.trainers.credit import grpo, mars, marsrl, matpo
+from hira.trainers.credit.normal import FLOOR
+from hira.trainers.group import Attempt, Credited, Group
+from hira.trainers.masking import without_mastered
+from hira.trainers.rows import Row
+from hira.trainers.sampling import Strategy, picks
+
+Name = tuple[str, str, str, int]
+Told = dict[Name, float]
+REWARDS = st.sampled_from([0.0, 0.1, 0.5, 0.95, 1.0])
+
+
+@st.composite
+def trees(draw: st.DrawFn, helper: str, root: str, at: int, problem: str) -> Attempt:
+    """A rollout of a root that may have delegated, of any status; some conversations are in two parts."""
+    rows: list[Row] = []
+    names = [(root, "0"), *[(helper, f"{one}/{helper}") for one in range(draw(st.integers(0, 4)))]]
+    for role, name in names if draw(st.integers(0, 9)) else []:
+        for part in range(draw(st.sampled_from([1, 1, 1, 2]))):
+            made = row(
+                role,
+                draw(st.integers(1, 9)),
+                rollout=f"{problem}-{at}",
+                conversation=name,
+                tool=draw(st.integers(0, 3)),
+                prompt=draw(st.integers(1, 2)) if role == helper else 1,
+            )
+            rows.append(replace(made, question=problem, part=part))
+    status = draw(st.sampled_from(["ok", "ok", "ok", "agent_failed", "infra_failed"]))
+    reward = 0.0 if status == "agent_failed" else draw(st.one_of(REWARDS, REWARDS, REWARDS, st.none()))
+    return attempt(at, reward, *rows, status=status)
+
+
+@st.composite
+def batches(draw: st.DrawFn, root: str = "planner", helper: str = "worker") -> list[Group]:
+    problems = [f"q{at}" for at in range(draw(st.integers(1, 4)))]
+    return [
+        group(*(draw(trees(helper, root, at, name)) for at in range(draw(st.integers(1, 6)))), problem=name)
+        for name in problems
+    ]
+
+
+def ours(credited: Credited) -> Told:
+    return {_name(one.row): one.weight * one.advantage / credited.normaliser for one in credited.rows if one.advantage}
+
+
+def alike(one: Told, other: Told) -> bool:
+    other = {name: value for name, value in other.items() if value}
+    return one.keys() == other.keys() and all(
+        math.isclose(value, other[name], rel_tol=1e-9, abs_tol=1e-15) for name, value in one.items()
+    )
+
+
+def _name(one: Row) -> Name:
+    return (one.question, one.rollout, one.conversation, one.part)
+
+
+def _there(made: Group) -> list[Attempt]:
+    """What is neither broken by the infrastructure nor unscored, and has said anything."""
+    return [one for one in made.attempts if one.status != "infra_failed" and one.reward is not None and one.rows]
+
+
+def _z(rewards: Iterable[float | None], by: float | None = None) -> list[float] | None:
+    values = [float(one) for one in rewards if one is not None]
+    if len(values) < 2 or statistics.pstdev(values) < FLOOR:
+        return None
+    return [(one - statistics.fmean(values)) / (by or statistics.pstdev(values)) for one in values]
+
+
+@settings(max_examples=30)
+@given(batches())
+def test_matpo_is_the_mean_over_rollouts_of_the_mean_over_all_tokens_of_a_tree(made: list[Group]) -> None:
+    live = [(there, gained) for there in map(_there, made) if (gained := _z(one.reward for one in there))]
+    rollouts = sum(len(there) for there, _ in live)
+    expected = {
+        _name(one): advantage / (rollouts * sum(sum(other.mask) for other in tree.rows))
+        for there, gained in live
+        for tree, advantage in zip(there, gained, strict=True)
+        for one in tree.rows
+    }
+    credited = matpo(made)
+    assert alike(ours(credited), expected)
+    assert credited.normaliser == rollouts
+
+
+@settings(max_examples=30)
+@given(batches("system2", "system1"))
+def test_mars_adds_the_mean_over_each_systems_samples_of_the_mean_over_their_tokens(made: list[Group]) -> None:
+    expected: Told = {}
+    for role in ("system2", "system1"):
+        compared: list[tuple[list[Row], float]] = []
+        for there in map(_there, made):
+            twos = [one for one in there if any(two.role == "system2" for two in one.rows)]
+            if _z(one.reward for one in twos) is None:
+                continue
+            samples: dict[tuple[str, str], list[Row]] = defaultdict(list)
+            paid: dict[tuple[str, str], float | None] = {}
+            for tree in twos:
+                for one in tree.rows:
+                    if one.role == role:
+                        samples[one.rollout, one.conversation].append(one)
+                        paid[one.rollout, one.conversation] = tree.reward
+            if gained := _z(paid.values()):
+                compared += zip(samples.values(), gained, strict=True)
+        for rows, advantage in compared:
+            for one in rows:
+                expected[_name(one)] = advantage / (len(compared) * sum(sum(other.mask) for other in rows))
+    assert alike(ours(mars(made, balance=False)), expected)
+
+
+@settings(max_examples=30)
+@given(batches("system2", "system1"), st.integers(0, 5))
+def test_mars_balanced_takes_as_many_of_system_one_with_the_advantages_that_they_had_before(
+    made: list[Group], seed: int
+) -> None:
+    before = {_name(one.row): one.advantage for one in mars(made, balance=False).rows}
+    credited = mars(made, seed=seed)
+    drawn: dict[str, float] = defaultdict(float)
+    trained: dict[str, set[str]] = defaultdict(set)
+    live = [one for one in credited.rows if one.row.role == "system1"]
+    whole = sum(one.weight * one.row.tokens for one in live)
+    for one in credited.rows:
+        assert one.advantage == before[_name(one.row)]
+        if one.row.role == "system2":
+            trained[one.row.question].add(one.row.rollout)
+    for one in live:
+        drawn[one.row.question] += one.weight * one.row.tokens
+    asked = sum(len(trained[question]) for question in drawn)
+    for question, weight in drawn.items():
+        assert weight / whole == pytest.approx(len(trained[question]) / asked), "G of each question"
+    if live:
+        assert whole / credited.normaliser == pytest.approx(1), "as much as System 2 weighs"
+
+
+@settings(max_examples=30)
+@given(batches(), st.sampled_from(["grpo", "dapo", "dr_grpo"]), st.sampled_from(["group", "batch", "none"]))
+def test_grpo_compares_conversations_of_one_role_that_began_alike(made: list[Group], norm: str, scale: str) -> None:
+    members: dict[tuple[str, str, tuple[int, ...]], list[tuple[float, list[Row]]]] = defaultdict(list)
+    for one in made:
+        for tree in _there(one):
+            parts: dict[str, list[Row]] = defaultdict(list)
+            for each in tree.rows:
+                parts[each.conversation].append(each)
+            for rows in parts.values():
+                members[one.problem, rows[0].role, rows[0].prompt].append((float(tree.reward or 0.0), rows))
+    every = [reward for compared in members.values() for reward, _ in compared]
+    spread = max(statistics.pstdev(every), FLOOR) if every else 1.0
+    by = {"group": None, "batch": spread, "none": 1.0}[scale]
+    gains: list[tuple[list[Row], float]] = []
+    for compared in members.values():
+        if gained := _z((reward for reward, _ in compared), by):
+            gains += zip((rows for _, rows in compared), gained, strict=True)
+    tokens = sum(sum(one.mask) for rows, _ in gains for one in rows)
+    expected: Told = {}
+    for rows, advantage in gains:
+        own = sum(sum(one.mask) for one in rows)
+        share = {"grpo": 1 / (len(gains) * own), "dapo": 1 / tokens, "dr_grpo": 1 / (len(gains) * 7)}[norm]
+        expected |= {_name(one): advantage * share for one in rows}
+    assert alike(ours(grpo(made, norm=norm, scale=scale, longest=7)), expected)  # type: ignore[arg-type]
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.sampled_from(["solver", "verifier"]), st.lists(REWARDS, min_size=1, max_size=8)), max_size=5)
+)
+def test_marsrl_is_the_mean_over_all_tokens_of_groups_that_share_their_input(
+    made: list[tuple[str, list[float]]],
+) -> None:
+    groups = [
+        group(
+            *(attempt(at, paid, row(role, 1 + at, rollout=f"{at}")) for at, paid in enumerate(rewards)), problem=f"{g}"
+        )
+        for g, (role, rewards) in enumerate(made)
+    ]
+    for roles in (None, {"verifier"}):
+        live = [
+            (one, _z(rewards)) for one, (role, rewards) in zip(groups, made, strict=True) if not roles or role in roles
+        ]
+        tokens = sum(each.rows[0].tokens for one, gained in live if gained for each in one.attempts)
+        expected = [
+            gain / tokens for one, gained in live if gained for _, gain in zip(one.attempts, gained, strict=True)
+        ]
+        credited = marsrl(groups, roles=roles)
+        told = [one.weight * one.advantage / credited.normaliser for one in credited.rows]
+        assert told == pytest.approx(expected)
+
+
+@settings(max_examples=30)
+@given(batches(), st.floats(-1.0, -0.001), st.sampled_from([0.5, 0.9, 0.99]), st.floats(0.01, 1.0))
+def test_masking_leaves_out_what_is_mastered_in_right_answers_and_nothing_of_the_denominator(
+    made: list[Group], logprob: float, tau: float, target: float
+) -> None:
+    def said(one: Row) -> Row:  # every other token is certain
+        spoken = [own * (logprob if at % 2 else -1e-4) for at, own in enumerate(one.mask)]
+        return replace(one, logprobs=tuple(spoken))
+
+    spoken = [Group(g.problem, tuple(replace(a, rows=tuple(map(said, a.rows))) for a in g.attempts)) for g in made]
+    credited = matpo(spoken)
+    masked = without_mastered(credited, tau=tau, target=target)
+    tokens = [(one, at) for one in credited.rows for at, own in enumerate(one.row.mask) if own]
+    entropy = -sum(one.row.logprobs[at] for one, at in tokens) / len(tokens) if tokens else 0.0
+    left = {
+        (_name(one.row), at)
+        for one, at in tokens
+        if not (entropy < target and one.reward == 1 and math.exp(one.row.logprobs[at]) >= tau)
+    }
+    assert {(_name(one.row), at) for one in masked.rows for at, own in enumerate(one.row.mask) if own} == left
+    assert masked.normaliser == credited.normaliser
+    assert {_name(one.row): one.weight * one.advantage for one in masked.rows}.items() <= {
+        _name(one.row): one.weight * one.advantage for one in credited.rows
+    }.items()
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.sampled_from([0.0, 1.0]), max_size=12), st.integers(1, 4), st.sampled_from([0.0, 1.0]), st.integers()
+)
+def test_picks_are_as_many_of_each_kind_as_the_strategy_says(
+    rewards: list[float], most: int, first: float, seed: int
+) -> None:
+    def counted(strategy: Strategy) -> tuple[int, int]:
+        taken = picks(rewards, strategy, first=first, seed=seed, most=most)
+        assert len(set(taken)) == len(taken) == min(most, len(rewards))
+        kinds = [rewards[at] for at in taken]
+        return kinds.count(first), kinds.count(1 - first)
+
+    wanted, other = rewards.count(first), rewards.count(1 - first)
+    assert counted("adaptive") == (min(most, wanted), min(max(0, most - wanted), other))
+    possible = [(one, len(picked) - one) for picked in [rewards[:most]] for one in range(len(picked) + 1)]
+    possible = [(one, two) for one, two in possible if one <= wanted and two <= other]
+    least = min(abs(one - two) for one, two in possible)
+    assert counted("balanced") in [(one, two) for one, two in possible if abs(one - two) == least]
+    assert counted("random") in possible
+
+
+@pytest.mark.parametrize("strategy", ["random", "balanced", "adaptive"])
+def test_members_of_one_kind_are_picked_equally_often(strategy: Strategy) -> None:
+    rewards = [1.0, 1.0, 1.0, 0.0, 0.0]
+    taken = [0] * len(rewards)
+    for seed in range(3_000):
+        for at in picks(rewards, strategy, first=1.0, seed=seed):
+            taken[at] += 1
+    for kind in (taken[:3], taken[3:]):
+        assert max(kind) - min(kind) < 0.12 * 3_000
