@@ -23,6 +23,16 @@ An error's text goes to one of three readers: `DialectError` and `ToolError` are
 rollout, the others for the person at the terminal: what failed, where, and what to do.
 """
 
+import errno
+
+SCARCE = {
+    errno.EAGAIN: "This user's processes and threads are at their limit (ulimit -u): end some, or raise it.",
+    errno.EMFILE: "Raise the limit of open files (ulimit -n), or do less at once.",
+    errno.ENFILE: "The whole machine has too many open files: end what needs them.",
+    errno.ENOMEM: "The machine is out of memory: end what needs it, or do less at once.",
+}
+"""What a machine runs out of and may have again in a moment, and what to do where it has not."""
+
 
 class HiraError(Exception):
     """`what` failed, `where` it failed, and the `fix`; each one line, the last two may be empty."""
@@ -121,3 +131,15 @@ class RoleSpent(OutOfBudget):
 
 class Interrupted(Stop):
     pass
+
+
+def of_the_machine(error: BaseException) -> HiraError | None:
+    """An error of Python's own that says no more than that the machine has run out of something; None for any other."""
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, MemoryError):
+        number = errno.ENOMEM
+    elif isinstance(error, RuntimeError) and "start new thread" in str(error):
+        number = errno.EAGAIN
+    if number not in SCARCE:
+        return None
+    return HiraError(f"the machine is at a limit: {error or 'no memory is left'}", fix=SCARCE[number])

@@ -27,6 +27,8 @@ from hira.errors import ToolError
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.charset import decode
+from hira.tools.documents.document import Part
+from hira.tools.documents.pdf import page_of
 from hira.tools.documents.prose import reflow
 from hira.tools.documents.tables import header_of, read_csv
 
@@ -345,6 +347,22 @@ def test_a_pdf_is_read_page_by_page_and_a_page_without_text_is_marked(tmp_path):
         ("page 2", "", True),
         ("page 3", "The last page", False),
     ]
+
+
+class Unreadable:
+    """A page of a PDF library that fails as told."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def extract_text(self):
+        raise self.error
+
+
+def test_a_page_that_memory_is_lacking_for_is_not_kept_as_one_without_text():
+    assert page_of(Unreadable(ValueError("damaged")), 3) == Part("", "page 3", media=True)
+    with pytest.raises(MemoryError):
+        page_of(Unreadable(MemoryError()), 3)
 
 
 def test_words_broken_at_the_end_of_a_line_are_joined_in_a_pdf(tmp_path):

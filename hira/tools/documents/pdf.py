@@ -34,9 +34,9 @@ def read_pdf(path: Path) -> Document:
             reader = pypdf.PdfReader(file)
             if reader.is_encrypted:
                 _unlock(reader, path)
-            parts = tuple(_page(page, number) for number, page in enumerate(reader.pages, 1))
+            parts = tuple(page_of(page, number) for number, page in enumerate(reader.pages, 1))
             title = (reader.metadata.title if reader.metadata else None) or ""
-    except (ToolError, OSError):
+    except (ToolError, OSError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes pypdf stumble over
         raise ToolError(f"{path.name} is damaged or no PDF file: {_line(error)}") from None
@@ -57,11 +57,13 @@ def _unlock(reader: "PdfReader", path: Path) -> None:
         raise ToolError(f"{path.name} is protected by a password")
 
 
-def _page(page: "PageObject", number: int) -> Part:
+def page_of(page: "PageObject", number: int) -> Part:
     """One page. If its content cannot be read as text, it can still be looked at."""
     place = f"page {number}"
     try:
         text = page.extract_text()
+    except MemoryError:  # says nothing of the page, which would be kept as one without text
+        raise
     except Exception:  # noqa: BLE001 - one damaged page must not hide the others; it is marked as unread
         return Part("", place, media=True)
     text = reflow(_HYPHENATED.sub("", text)).strip()

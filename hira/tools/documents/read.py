@@ -43,8 +43,10 @@ def read_file(path: Path, *, limit: int = LIMIT) -> Document:
         raise ToolError(f"{path.name} may not be read: permission denied") from None
     except OSError as error:
         raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
-    except (MemoryError, RecursionError):
-        raise ToolError(f"{path.name} is too big or nested too deeply to read") from None
+    except MemoryError:
+        raise ToolError(f"{path.name} cannot be read: there is not enough memory for it") from None
+    except RecursionError:
+        raise ToolError(f"{path.name} is nested too deeply to read") from None
 
 
 def check_readable(path: Path) -> None:

@@ -1,11 +1,11 @@
 """How an interpreter begins: what it is told, what it has to say, and what it means when it does not start."""
 
 import asyncio
-import errno
 import secrets
 from dataclasses import asdict
 from pathlib import Path
 
+from hira.errors import SCARCE
 from hira.tools.python.layers import Mode
 from hira.tools.python.process import Ended, Interpreter
 from hira.tools.python.usage import Limits
@@ -13,12 +13,6 @@ from hira.tools.python.usage import Limits
 AGAIN = (0.2, 1.0)
 """Seconds before each further try, where what kept it from starting may pass."""
 _SECONDS = 30.0
-_PASSING = {
-    errno.EAGAIN: "This user's processes and threads are at their limit (ulimit -u): end some, or raise it.",
-    errno.EMFILE: "Raise the limit of open files (ulimit -n), or do less at once.",
-    errno.ENFILE: "The whole machine has too many open files: end what needs them.",
-    errno.ENOMEM: "The machine is out of memory: end what needs it.",
-}
 _BUSY = "The machine may be too busy, or out of memory."
 
 
@@ -52,4 +46,4 @@ def why_not(error: OSError | Ended, said: str) -> tuple[str, str, bool]:
     if isinstance(error, Ended):
         passing = error.passing or not (str(error) or said)
         return str(error) or said or "it ended at once", _BUSY if passing else "", passing
-    return str(error), _PASSING.get(error.errno or 0, ""), error.errno in _PASSING
+    return str(error), SCARCE.get(error.errno or 0, ""), error.errno in SCARCE

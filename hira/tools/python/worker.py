@@ -123,7 +123,8 @@ class Session:
         sys.argv = [""]
         sys.path.append(folder)  # last, so that no file of the code stands in for a module of Python
         self.loaded = dict(sys.modules)
-        self.found_by = [(every, list(every)) for every in (sys.path, sys.meta_path, sys.path_hooks)]
+        finders: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
+        self.found_by = [(every, list(every)) for every in finders]
         warnings.filterwarnings("ignore", message=".*non-interactive")
         self._prepare()
 
