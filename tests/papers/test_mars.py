@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
@@ -610,6 +611,56 @@ async def test_a_replay_needs_no_model_to_know_the_bins(tmp_path: Path) -> None:
         assert again.same, again.ends
         seen = read(journal, answer.rollout.run)
     assert {one.name for one in seen.tools} == {"search"}  # packing is recorded as calls are, and is none
+
+
+@pytest.mark.parametrize("kind", [ScriptedPolicy, Counting])
+async def test_a_run_that_is_gone_on_with_by_another_way_to_count_keeps_its_bins(kind: Any, tmp_path: Path) -> None:
+    """System 1's tokenizer, or the vocabulary of a model's name, may be there at one time and not at another."""
+    (tmp_path / "docs").mkdir()
+    for at in range(6):
+        text = f"Tower number {at} of Varn is {at}1 m high. " + "It has many windows and doors. " * (20 + 20 * at)
+        (tmp_path / "docs" / f"tower{at}.txt").write_text(text, encoding="utf-8")
+    journal = tmp_path / "journal.sqlite"
+    settings = Settings(model="offline", docs=(tmp_path / "docs",), journal=journal, dialect="native")
+    search = wanted("height of the towers of Varn")
+    first = kind({"system2": [search, EndpointError("gone")], "system1": notes})
+    async with Hira(settings=settings, policies={"*": first}, workflow=MARS(window=2_000)) as hira:
+        run = hira.stream(QUESTION)
+        await run.work()
+    bins = len(of(first, "system1"))
+    other = ScriptedPolicy if kind is Counting else Counting
+    mended = other({"system2": [ANSWER], "system1": notes})
+    async with Hira(settings=settings, policies={"*": mended}, workflow=MARS(window=2_000)) as hira:
+        again = await hira.resume(run.id)
+        await again.work()
+    assert (of(mended, "system1"), len(again.answer.rollout.trajectories)) == ([], 1 + bins)
+
+
+async def test_a_run_whose_limit_came_while_bins_were_counted_is_replayed_to_its_answer(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for at in range(6):
+        text = f"Tower number {at} of Varn is {at}1 m high. " + "It has many windows and doors. " * (20 + 20 * at)
+        (tmp_path / "docs" / f"tower{at}.txt").write_text(text, encoding="utf-8")
+    path = tmp_path / "journal.sqlite"
+    settings = Settings(model="offline", docs=(tmp_path / "docs",), journal=path, dialect="native", max_time=1.0)
+    there = threading.Event()
+
+    class Late(Counting):
+        """A model whose tokenizer is not there before the run is over."""
+
+        def count(self, text: str) -> int:
+            there.wait()
+            return super().count(text)
+
+    policy = Late({"system2": [wanted("height of the towers of Varn"), ANSWER], "system1": notes})
+    async with Hira(settings=settings, policies={"*": policy}, workflow=MARS(window=2_000)) as hira:
+        answer = await hira.ask(QUESTION)
+    there.set()
+    assert (answer.status, of(policy, "system1")) == ("partial", [])
+    with closing(Journal(path)) as journal:
+        again = await replay(journal, answer.rollout.run, MARS(window=2_000))
+    assert (again.same, again.ends, again.answer.status) == (True, "", "partial")
+    assert list(again.answer.rollout.trajectories) == ["system2"]
 
 
 async def test_tools_of_ones_own_are_given_to_system_2_and_go_straight_back() -> None:

@@ -21,9 +21,9 @@ Bins = list[list[Filled]]
 async def binned(documents: Sequence[Filled], frame: str, window: int, team: Team, *, under: str) -> Bins:
     """The documents in bins, each of which fills a window of so many tokens together with the `frame` of a prompt.
 
-    A model in this process counts by its own tokenizer. What came of it is recorded as calls are, since a run that is
-    replayed has no model to count with. Any other is counted by its name, which a replay knows too.
-    Raises `Stop` if the run is stopped while the model counts.
+    A model in this process counts by its own tokenizer, any other is counted by its name. What came of it is recorded as
+    calls are, since a run that is replayed or gone on with may count otherwise: it has no model to count with, or
+    another vocabulary lies on its machine. Raises `Stop` if the run is stopped while the model counts, or was.
     """
     part, log = team.part("system1"), team.log
     own, name = counting(part.policy), f"{under}/{PACKING}"
@@ -33,7 +33,7 @@ async def binned(documents: Sequence[Filled], frame: str, window: int, team: Tea
         packing = asyncio.to_thread(_packed, documents, frame, window, counted)
         return await (team.unless_stopped(packing) if own else packing)  # its own tokenizer may have to be read first
 
-    if log is None or not (own or log.holds(name)):
+    if log is None:
         return await make()
     told = {"tokens": part.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
     asked = Asked("tool", name, digest_of_tool(PACKING, told), PACKING, lambda: told)
