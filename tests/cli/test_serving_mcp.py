@@ -12,13 +12,15 @@ from typing import Any
 
 import httpx
 import pytest
+from later import later, needs
 
 from hira.answer import Answer
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.testing.endpoint import Endpoint
 
-mcp = pytest.importorskip("mcp")
+mcp = later("mcp")
+pytestmark = needs("mcp")
 
 QUESTION = "When was ASEAN founded?"
 

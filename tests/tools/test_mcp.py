@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from later import needs
 
 from hira import Hira, Settings
 from hira.agents.calls import use
@@ -24,7 +25,7 @@ from hira.tools.mcp import Server, mcp_tools
 from hira.tools.mcp.result import located
 from hira.tools.mcp.tools import named, safe
 
-pytest.importorskip("mcp")
+pytestmark = needs("mcp")
 
 HERE = Path(__file__).parent
 SHELF = HERE / "mcp_server.py"
