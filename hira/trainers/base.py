@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from hira.errors import UsageError
 from hira.policies.local.renamed import untold
+from hira.trainers.installed import check_bits
 from hira.trainers.weights import all_trainable
 
 
@@ -37,9 +38,10 @@ def opened(
 
     cuda = torch.cuda.is_available()
     where = f"model {name!r}"
+    check_bits(bits, where)
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
-        quantised = _quantised(cuda=cuda, where=where) if bits == 4 else None
+        quantised = _quantised() if bits == 4 else None
         small = torch.bfloat16 if cuda else torch.float32
         kind = {32: torch.float32, 64: torch.float64}.get(bits, small)
         base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
@@ -83,12 +85,7 @@ def adapted(base: Any, adapters: Sequence[str], lora: Lora = Lora()) -> Any:
     return model
 
 
-def _quantised(*, cuda: bool, where: str) -> Any:
-    from importlib.util import find_spec
-
-    if not cuda or find_spec("bitsandbytes") is None:
-        what = "a base in 4 bits needs a GPU" if not cuda else "a base in 4 bits needs bitsandbytes"
-        raise UsageError(what, where=where, fix="pip install bitsandbytes on a machine with CUDA, or set bits = 16")
+def _quantised() -> Any:
     import torch
     from transformers import BitsAndBytesConfig
 

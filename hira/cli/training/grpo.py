@@ -13,7 +13,7 @@ from hira.cli.training.configured import going
 from hira.errors import HiraError, UsageError
 from hira.trainers import assembling, profile
 from hira.trainers.configurations import path_of
-from hira.trainers.installed import check_installed, gpus
+from hira.trainers.installed import check_installed, check_wanted, gpus
 
 SHOWN = ("reward", "dead_groups", "loss", "rollout_seconds", "update_seconds")
 
@@ -24,6 +24,8 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
     if not plan.problems:
         raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
     check_installed()
+    own = plan.configuration
+    check_wanted(own.model.bits, own.train.report_to, args.across if args.processes else "")
     if args.processes:
         return _launched(args, shell, plan)
     from hira.trainers.page.writing import written

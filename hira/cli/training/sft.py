@@ -6,13 +6,14 @@ from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.cli.training.configured import going
 from hira.trainers import assembling, profile
-from hira.trainers.installed import check_installed
+from hira.trainers.installed import check_installed, check_wanted
 
 
 def sft(args: argparse.Namespace, shell: Shell) -> int:
     found = going(args, shell)
     plan = found.plan
     check_installed()
+    check_wanted(plan.configuration.model.bits, plan.configuration.train.report_to)
     from hira.trainers.teaching import learned
 
     assembling.keep(plan)
