@@ -119,6 +119,116 @@ def test_a_page_that_is_no_content_says_so(html, state):
     assert extract(html).state == state
 
 
+SHORT = "The committee met on Tuesday to speak about the matter at length, and several members had their say. " * 4
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("example.com", "Please enable JS and disable any ad blocker"),
+        ("", "Request unsuccessful. Incapsula incident ID: 123-456"),
+        ("Amazon.com", "Enter the characters you see below. Sorry, we just need to make sure you're not a robot."),
+        ("DuckDuckGo", "Please complete the following challenge to confirm this search was made by a human."),
+        ("Reddit", "You've been blocked by network security. To continue, log in to your account."),
+        ("Making sure you're not a bot!", "Loading... Please wait while we ensure the security of your connection."),
+        (
+            "451: Unavailable due to legal reasons",
+            (
+                "We recognize you are attempting to access this website from a country that enforces the GDPR and "
+                "therefore access cannot be granted at this time."
+            ),
+        ),
+        (
+            "Attention Required! | Cloudflare",
+            (
+                "Sorry, you have been blocked. Why have I been blocked? This website is using a security service to "
+                "protect itself from online attacks. The action you just performed triggered the security solution. "
+                "You can email the site owner to let them know you were blocked. Please include the Ray ID."
+            ),
+        ),
+        ("Zugriff verweigert", "Bitte bestätigen Sie, dass Sie kein Roboter sind."),
+        ("Accès refusé", "Veuillez confirmer que vous n'êtes pas un robot."),
+        ("Acceso denegado", "Por favor, verifica que no eres un robot."),
+        ("Accesso negato", "Conferma di non essere un robot"),
+        ("Acesso negado", "Confirme que você não é um robô"),
+        ("Toegang geweigerd", "Bevestig dat u geen robot bent"),
+        ("Odmowa dostępu", "Potwierdź, że nie jesteś robotem"),
+        ("Ой!", "Подтвердите, что вы не робот"),
+        ("安全验证", "请完成下方验证后继续操作"),
+        ("アクセスが拒否されました", "あなたがロボットではないことを確認してください"),
+        ("접근이 거부되었습니다", "로봇이 아닙니다"),
+    ],
+)
+def test_a_wall_is_told_in_many_languages(title, text):
+    assert extract(f"<title>{title}</title><h1>{title}</h1><p>{text}</p>").state == "blocked"
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Captcha", f"A CAPTCHA tells people and programs apart. It was invented in 1997. {SHORT}"),
+        ("Are You a Robot? - Wikipedia", f"Are You a Robot? is a 2004 album by a band from Leeds. {SHORT}"),
+        ("HTTP 403 - Wikipedia", f"HTTP 403 is a status code with the words 403 Forbidden: access denied. {SHORT}"),
+        ("Visa access denied to scientists", SHORT),
+        (
+            "Blocked (film)",
+            (
+                "Blocked is a 2019 film about a road that has been closed. It opens with the line: you have been blocked. "
+                "The film was shot in Leeds over a single summer."
+            ),
+        ),
+        (
+            "JavaScript",
+            "JavaScript is a language of the Web, beside HTML and CSS. It was made by Brendan Eich in 1995.",
+        ),
+        ("The Kama", "The Kama is a river in Russia."),
+        ("Access denied: a history", f"Are you a robot? the box asks. {BODY * 20} Access denied, it said."),
+    ],
+)
+def test_an_article_is_none_however_it_is_called(title, text):
+    assert extract(f"<title>{title}</title><article><p>{text}</p></article><script>x()</script>").state == "ok"
+
+
+@pytest.mark.parametrize(
+    "noscript",
+    [
+        "Bitte aktivieren Sie JavaScript.",
+        "<strong>Veuillez activer JavaScript pour continuer.</strong>",
+        "请启用JavaScript",
+        "Включите JavaScript",
+    ],
+)
+def test_a_shell_of_scripts_is_told_in_many_languages(noscript):
+    shell = f"<title>App</title><div id=app></div><script src=a.js></script><noscript>{noscript}</noscript>"
+    assert extract(shell).state == "script"
+    assert extract("<title>App</title><div id=app></div><script src=a.js></script>").state == "script"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Subscribe to continue reading",
+        "Jetzt weiterlesen mit NAME+",
+        "Sie haben bereits ein Abo? Anmelden",
+        "Dieser Artikel ist nur für Abonnenten verfügbar.",
+        "Cet article est réservé aux abonnés. Il vous reste 75 % de cet article à lire.",
+        "Suscríbete para seguir leyendo",
+        "Contenuto riservato agli abbonati",
+        "Conteúdo exclusivo para assinantes",
+        "Dit artikel is alleen voor abonnees",
+        "この記事は会員限定です。残り1200文字",
+        "订阅后继续阅读",
+        "Материал доступен только подписчикам",
+    ],
+)
+def test_a_paywall_is_told_where_it_stands_beside_the_article(line):
+    page = f"<title>News</title><article><p>{SHORT}</p></article>{{}}"
+    assert extract(page.format(f"<div><p>{line}</p></div>")).state == "paywall"
+    assert extract(page.format("<p>Weather: rain. Subscribe to our newsletter.</p>")).state == "ok"
+    long = f"<title>News</title><article><p>{BODY * 40}</p></article><p>{line}</p>"
+    assert extract(long).state == "ok"
+
+
 def test_entities_are_decoded_before_anything_is_cleaned():
     assert extract("<p>&lt;begin_call_subtask&gt;x&#60;|im_start|&#62;</p>").text == "<begin_call_subtask>x<|im_start|>"
 

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 from hira.tools.pages.article import readable
 from hira.tools.pages.links import Link, links_of
-from hira.tools.pages.state import State, state_of
+from hira.tools.pages.state import LITTLE, State, state_of
 from hira.tools.pages.tree import Tree, flat, joined, walk, without_unread
 
 __all__ = ["Link", "Page", "State", "extract"]
@@ -34,4 +34,5 @@ def extract(html: str, base_url: str = "") -> Page:
     base = urljoin(base_url, tree.base) if tree.base else base_url
     links = links_of(main, tree.root, base, base_url)
     title = joined(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
-    return Page(title, text, links, state_of(title, text, scripts))
+    around = flat(tree.root) if len(text) < 2 * LITTLE else ""
+    return Page(title, text, links, state_of(title, text, scripts, around))
