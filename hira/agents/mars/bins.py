@@ -21,8 +21,8 @@ Bins = list[list[Filled]]
 async def binned(documents: Sequence[Filled], frame: str, window: int, team: Team, *, under: str) -> Bins:
     """The documents in bins, each of which fills a window of so many tokens together with the `frame` of a prompt.
 
-    A model in this process counts by its own tokenizer, any other is counted by its name. What came of it is recorded as
-    calls are, since a run that is replayed or gone on with may count otherwise: it has no model to count with, or
+    A model in this process counts by its own tokenizer, any other is counted by its name. What came of it is recorded
+    as calls are, since a run that is replayed or gone on with may count otherwise: it has no model to count with, or
     another vocabulary lies on its machine. Raises `Stop` if the run is stopped while the model counts, or was.
     """
     part, log = team.part("system1"), team.log
