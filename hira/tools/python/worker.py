@@ -182,9 +182,13 @@ class Session:
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(_RECURSION)
-        if isinstance(error, SystemExit) and error.code in {None, 0}:
+        if isinstance(error, SystemExit) and (error.code is None or error.code == 0):
             return {"value": ""}
-        return {"value": "", "error": shortened(explained(error), _KEPT)}
+        try:
+            told = shortened(explained(error), _KEPT)
+        except BaseException:  # noqa: BLE001 - how it is shown is the code's, too
+            told = "An error was raised that cannot be shown."
+        return {"value": "", "error": told}
 
     def _prepare(self) -> None:
         """Make ready for the next call, before this one is answered: what cannot be made ready ends with this call."""
@@ -201,8 +205,9 @@ class Session:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         with contextlib.suppress(OSError):
             os.chdir(self.folder)
-        with contextlib.suppress(OSError):
-            self.scratch.mkdir(0o700)
+        if not self.scratch.is_dir():
+            with contextlib.suppress(OSError):
+                self.scratch.mkdir(0o700)
 
     def _tidy(self) -> None:
         """Put right what the code may have bent: hooks, limits, built-in names, alarms."""

@@ -207,6 +207,39 @@ async def test_signals_that_a_call_masks_are_heard_in_the_next(sandbox: PythonSa
     assert (await sandbox.run("x")).value == "7"
 
 
+ODD_ERRORS = {
+    "a group in a group in a group": (
+        "e = ValueError(1)\nfor _ in range(3000): e = ExceptionGroup('g', [e])\nraise e",
+        "max_group_depth",
+    ),
+    "a class that cannot be named": (
+        "class M(type):\n    def __getattribute__(c, n): raise KeyError\nclass E(Exception, metaclass=M): pass\nraise E",
+        "cannot be shown",
+    ),
+    "an exit with a list": ("raise SystemExit([])", "SystemExit"),
+    "an exit with an odd thing": (
+        "class X:\n    def __repr__(self): raise KeyError\nraise SystemExit(X())",
+        "SystemExit",
+    ),
+    "a ring of causes": (
+        "a, b = ValueError(1), KeyError(2)\na.__cause__, b.__cause__ = b, a\nraise a",
+        "ValueError: 1",
+    ),
+    "a text without end": ("class E(Exception):\n    def __str__(self): return 'x' * (50 << 20)\nraise E", "left out"),
+    "a syntax error of its own": ("e = SyntaxError('m')\ne.lineno, e.text, e.filename = 'x', 5, 3\nraise e", ""),
+    "an await": ("import asyncio\nawait asyncio.sleep(0)", "'await' outside function"),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), ODD_ERRORS.values(), ids=ODD_ERRORS)
+async def test_an_odd_error_is_an_error_and_variables_last(code: str, told: str, sandbox: PythonSandbox) -> None:
+    await sandbox.run("kept = 42")
+    outcome = await sandbox.run(code, seconds=10)
+    assert (outcome.status, outcome.restarted) == ("error", False), outcome
+    assert told in outcome.error
+    assert (await sandbox.run("kept")).value == "42"
+
+
 DEATHS = {
     "import os; os._exit(3)": "The code ended Python (exit status 3).",
     "import os; os.kill(os.getpid(), 9)": "Python was killed",
