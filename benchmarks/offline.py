@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import platform
+import re
 import tempfile
 import time
 from collections.abc import Sequence
@@ -54,6 +55,8 @@ SETS = {
     "bakery.jsonl": "bakery",
     "sound.jsonl": "sound",
     "mill.jsonl": "mill",
+    "district.jsonl": "district",
+    "shop.jsonl": "shop",
 }
 RESULTS = HERE / "results" / "offline.md"
 
@@ -93,8 +96,14 @@ async def measured(questions: Sequence[dict[str, Any]], documents: Path) -> list
 
 
 def expected(answer: str, entry: dict[str, Any]) -> bool:
-    """Whether one of the expected texts stands in the answer, all of "with" and nothing of "not"."""
-    among = any(text in answer for text in entry["answer"])
+    """Whether one of the expected texts stands in the answer, all of "with" and nothing of "not".
+
+    An expected whole number is not found inside a longer one: 3 is not in 13, nor in 3.5.
+    """
+    among = any(
+        re.search(rf"(?<!\d)(?<!\d[.,]){re.escape(text)}(?![.,]?\d)", answer) if text.isdigit() else text in answer
+        for text in entry["answer"]
+    )
     return (
         among
         and all(text in answer for text in entry.get("with", ()))

@@ -9,12 +9,10 @@ from pathlib import Path
 from hira.evidence import CITED
 from hira.policies.offline import table
 from hira.policies.offline.attachments import unspoken
-from hira.policies.offline.opening import SHEET_FILE, TITLED
+from hira.policies.offline.opening import SHEET_FILE, TABLE_FILE, TITLED
 from hira.relevance import words
 
 COMPUTE = "Compute"
-TABLE_FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv)\b", re.IGNORECASE)
-"""What Python opens by itself."""
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.policies.offline import reading, table
+from hira.policies.offline.blocks import tables
 from hira.policies.offline.conversation import Asked
 from hira.policies.offline.program import Calls
 from hira.policies.offline.wording import words
@@ -13,17 +14,14 @@ from hira.policies.offline.wording import words
 OPEN_TABLE = "Open the table that holds the data"
 PARTIAL = "A part of the table"
 WHOLE = "The table"
-NEAR = 300
-"""Characters above a table that may name what it holds."""
 OPENED = 3
 """Documents that are opened for a question."""
 SHEET_FILE = re.compile(r"[\w./\\~-]+\.(?:xlsx|xlsm|xls|ods|numbers|parquet)\b", re.IGNORECASE)
 """Tables that are computed only from what a document tool shows of them."""
+TABLE_FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv)\b", re.IGNORECASE)
+"""What Python opens by itself."""
 TITLED = re.compile(rf"^(?:{WHOLE}|{PARTIAL}) (.*):$", re.MULTILINE)
 
-_LEFT_OUT = "[… "
-_COLUMNS = re.compile(r"^columns: ")
-_RULE = re.compile(r"^\|[ :|-]*-[ :|-]*\|$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,9 @@ class Block:
 
     @property
     def told(self) -> str:
-        """The rows below the title, with the id of their source."""
+        """The rows below the title, with the id of their source; of a part of a file that Python opens, its name too."""
+        if self.partial and TABLE_FILE.fullmatch(self.passage.location):
+            return f"{PARTIAL} {self.title} ({self.passage.location}):\n{self.rows[0]} [{self.passage.id}]"
         part = PARTIAL if self.partial else WHOLE
         return "\n".join([f"{part} {self.title}:", *self.rows]) + f" [{self.passage.id}]"
 
@@ -47,28 +47,8 @@ class Block:
 
 
 def blocks(passage: reading.Passage) -> list[Block]:
-    """The tables of a passage: rows that stand together, under the headings above them."""
-    found: list[Block] = []
-    heading, rows = "", list[str]()
-    partial = _LEFT_OUT in passage.text
-    for line in [*passage.text.splitlines(), ""]:
-        if (reading.ROW in line or _RULE.match(line.strip())) and not line.lstrip().startswith("#"):
-            rows.append(line.strip())
-            continue
-        found += _block(passage, heading, rows, partial=partial)
-        rows = []
-        if line.strip() and not _COLUMNS.match(line):
-            told = line.strip(" #.:")
-            heading = told if line.startswith("#") or not heading else f"{heading}, {told}"
-    return found
-
-
-def _block(passage: reading.Passage, heading: str, rows: list[str], *, partial: bool) -> list[Block]:
-    ruled = [at for at, row in enumerate(rows) if _RULE.match(row)]
-    if len([row for row in rows if not _RULE.match(row)]) < 2 or len(ruled) > 1:
-        return []
-    title = ", ".join(dict.fromkeys(part for part in (passage.title, heading[-NEAR:]) if part))
-    return [Block(passage, title, tuple(rows), partial)]
+    """The tables of a passage."""
+    return [Block(passage, one.title, one.rows, one.partial) for one in tables(passage.title, passage.text)]
 
 
 def chosen(question: str, read: Sequence[reading.Passage]) -> Block | None:

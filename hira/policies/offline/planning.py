@@ -11,7 +11,7 @@ from hira.messages import Filled
 from hira.policies.offline import computing, questions
 from hira.policies.offline.attachments import speaks_of
 from hira.policies.offline.conversation import Act, Asked
-from hira.policies.offline.opening import OPEN_TABLE, PARTIAL, SHEET_FILE
+from hira.policies.offline.opening import OPEN_TABLE, PARTIAL, SHEET_FILE, TABLE_FILE
 from hira.policies.offline.program import Calls, Program, advance
 from hira.policies.offline.reading import is_row
 from hira.policies.offline.roles import FURTHER, MEDIA, boxed, failed, other_words
@@ -114,14 +114,14 @@ def _tables(question: str, files: list[str]) -> list[str]:
     if not operation(question):
         return []
     places = [question] if SHEET_FILE.search(question[: computing.LONGEST]) else [question, *files]
-    forms = (computing.TABLE_FILE, SHEET_FILE)
+    forms = (TABLE_FILE, SHEET_FILE)
     return [name[0] for text in places for form in forms for name in form.finditer(text[: computing.LONGEST])]
 
 
 def _other_text(question: str, files: list[str]) -> bool:
     """Whether the answer may stand elsewhere than in the tables that are attached."""
     about = speaks_of(question, files) or ([] if files else [question])
-    return not about or any(not (computing.TABLE_FILE.search(one) or SHEET_FILE.search(one)) for one in about)
+    return not about or any(not (TABLE_FILE.search(one) or SHEET_FILE.search(one)) for one in about)
 
 
 def _direct(question: str, inner: questions.Hop | None, files: list[str], hops: int) -> Plan:
@@ -195,7 +195,9 @@ def _over_table(question: str, named: list[str]) -> Plan:
     """Open the table, unless a file is named, and compute over all of its rows."""
     if not named:
         rows = yield from _try(f"{OPEN_TABLE}: {question}")
-        if not rows or rows.startswith(PARTIAL):
+        if rows.startswith(PARTIAL):
+            named = [match[0] for match in TABLE_FILE.finditer(rows.partition("\n")[0])][-1:]
+        if not rows or (rows.startswith(PARTIAL) and not named):
             return Result("", question)
     where = f" {named[0]}" if named and named[0] not in question else ""
     return Result((yield from _try(f"{computing.COMPUTE} from the table{where}: {question}")), question)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from hira.policies.offline import plain
+from hira.policies.offline import blocks, plain
 from hira.policies.offline.disagreement import Stated, differ
 from hira.policies.offline.kinds import PAID, defines, did, fits, holds_office, kind, measured, sized, term
-from hira.policies.offline.table import operation
+from hira.policies.offline.table import EXTREMES, operation
 from hira.policies.offline.wording import category, exact, folded, holds, keywords, names, numbers, words
 from hira.relevance import BM25
 
@@ -56,6 +56,9 @@ _BACK = re.compile(r"(?:It|He|She|They|This|These|Its|His|Her|Their)\b|[它他�
 _ASKS = re.compile(r"[?？][\"”’)\]`*]*$")
 _ARTICLE = re.compile(r"^\W*(?:what(?: is|[’']s) an? |define\b|what does\b)", re.IGNORECASE)
 _ROW_SHOWN = re.compile(r"[^\s:,.][^:,.]*: [^:]+(?:, [^:,.]+: [^:]+)+\. \[s\d+\]")
+_EXTREME = re.compile(
+    r"\b(?:most|least|first|last|top|record|maximum|minimum|only|than (?:any|all)|\w{2,}est)\b", re.IGNORECASE
+)
 _PAIR = 2
 _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 
@@ -236,6 +239,8 @@ class Query:
             return False
         if " › " in one.text or (_bare_row(one) and operation(self.text)):
             return False
+        if operation(self.text) in EXTREMES and ROW not in one.raw and not _EXTREME.search(one.text):
+            return False
         if self.term and _ARTICLE.search(self.text) and not defines(one.text, self.term):
             return False
         if self.kind == "money" and not any(holds(word, one.own) for word in self.words):
@@ -329,14 +334,24 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     asked, figures = query(question, candidates), numbers(question)
     literal = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in exact(question)]
 
+    rows: set[Sentence] = set()
+
     def answers(one: Sentence) -> bool:
         named = all(asked.near(name, one) >= FARTHEST for name in asked.names)
         text = f"{one.passage.title}\n{one.paragraph}"
         about = named and figures <= numbers(text) and all(form.search(folded(text).lower()) for form in literal)
-        return about and asked.tells(one)
+        row = blocks.row_of(one.raw, noted=not one.passage.location)
+        if about and asked.tells(one) and row and blocks.answers(question, row, beside(one)):
+            rows.add(one)
+        return about and asked.tells(one) and (not row or one in rows)
+
+    def beside(one: Sentence) -> list[tuple[str, str]]:
+        """The parts of the document that a row stands in, its own first."""
+        parts = [one.passage, *(other for other in read if other.location == one.passage.location)]
+        return list(dict.fromkeys((part.title, part.text) for part in parts))
 
     ranked = [entry for entry in best(asked, candidates) if entry[1] >= enough and answers(entry[2])]
-    fitting = [entry for entry in ranked if fits(asked.kind, entry[2].text, question)]
+    fitting = [entry for entry in ranked if entry[2] in rows or fits(asked.kind, entry[2].text, question)]
     if not ranked or (asked.kind in HARD and not fitting):
         return None
     score, coverage, top = (fitting or ranked)[0]

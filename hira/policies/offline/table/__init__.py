@@ -7,12 +7,13 @@ name of the top level stands in two of them.
 import ast
 from pathlib import Path
 
-from hira.policies.offline.table.answer import answer
-from hira.policies.offline.table.operations import operation
+from hira.policies.offline.table.answer import answer, row_for
+from hira.policies.offline.table.operations import EXTREMES, operation
 from hira.policies.offline.table.rows import from_file, from_lines, located
 
 _MODULES = (
-    "cells", "rows", "operations", "question", "conditions", "columns", "reading", "difference", "answer",
+    "cells", "rows", "wide", "sheet", "operations", "question", "naming", "conditions", "columns", "reading",
+    "difference", "answer",
 )  # fmt: skip
 
 
@@ -29,4 +30,4 @@ def _alone(text: str) -> str:
     return "\n".join(line for line in lines if line is not None)
 
 
-__all__ = ["answer", "from_file", "from_lines", "located", "operation", "source"]
+__all__ = ["EXTREMES", "answer", "from_file", "from_lines", "located", "operation", "row_for", "source"]

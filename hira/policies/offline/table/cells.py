@@ -8,25 +8,36 @@ MONTHS = "january february march april may june july august september october no
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _UNITS = {
     "kilogram": "kg", "gram": "g", "tonne": "t", "ton": "t", "euro": "eur", "dollar": "usd", "franc": "chf",
-    "metre": "m", "meter": "m", "kilometre": "km", "kilometer": "km", "centimetre": "cm", "millimetre": "mm",
-    "litre": "l", "liter": "l", "hectare": "ha", "hectolitre": "hl", "minute": "min", "hour": "h",
-    "kilowatt": "kw", "percent": "pct",
+    "pound": "gbp", "metre": "m", "meter": "m", "kilometre": "km", "kilometer": "km", "centimetre": "cm",
+    "millimetre": "mm", "litre": "l", "liter": "l", "hectare": "ha", "hectolitre": "hl", "minute": "min", "hour": "h",
+    "second": "sec", "kilowatt": "kw", "megawatt": "mw", "percent": "pct", "degree": "deg", "celsius": "c",
 }  # fmt: skip
-UNITS = frozenset(_UNITS.values())
+_MONEY = frozenset(
+    "crown cent penny pence krona kronor krone yen yuan rupee rouble peso taler thaler mark florin".split()
+)
+UNITS = frozenset(_UNITS.values()) | _MONEY
 TOKEN = re.compile(r"\d[\d,]*\.\d+|\d+(?:,\d{3})*|[^\W\d_]+")
+_IRREGULAR = {
+    "people": "person", "children": "child", "men": "man", "women": "woman", "feet": "foot", "mice": "mouse",
+    "geese": "goose", "wives": "wife", "knives": "knife", "shelves": "shelf", "wolves": "wolf",
+    "calves": "calf", "halves": "half", "loaves": "loaf",
+}  # fmt: skip
 _DATED = frozenset("year date built founded opened born died season jahr".split())
 _LAST_YEAR = 2100
+_SIGN = r"(?:[^\w\s.+-]{0,2}|CHF|EUR|USD|GBP|Fr\.|Rs\.?|kr\.?|ca\.)\s?"
 
 
 def number(cell: str) -> float | None:
-    """The number a cell holds, with a unit or a currency around it or not."""
-    match = re.fullmatch(r"\D{0,4}?(-?\d[\d,' ]*(?:\.\d+)?)\s*[^\d]{0,12}", cell.strip())
-    return float(re.sub(r"[,' ]", "", match[1])) if match else None
+    """The number a cell holds, with a unit behind it or a currency around it or not; "IC 101" is a name."""
+    match = re.fullmatch(rf"{_SIGN}([-+−]?(?:\d{{1,3}}(?:[,' ]\d{{3}})+|\d+)(?:\.\d+)?)\s*[^\d]{{0,12}}", cell.strip())
+    return float(re.sub(r"[,' ]", "", match[1]).replace("−", "-")) if match else None
 
 
 def stem(word: str) -> str:
     """A word in lower case without a plural ending; a unit by its sign."""
-    base = re.sub(r"ies$", "y", word.lower()).rstrip("s")
+    word = word.lower()
+    base = _IRREGULAR.get(word) or re.sub(r"(?<=ch|sh|ss)es$|(?<=x)es$", "", re.sub(r"ies$", "y", word))
+    base = base if base.endswith("ss") else base.rstrip("s") or base
     return _UNITS.get(base, base)
 
 

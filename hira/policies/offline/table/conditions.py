@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from hira.policies.offline.table.cells import TOKEN, rank, stems
+from hira.policies.offline.table.cells import rank, stem, stems
+from hira.policies.offline.table.naming import end_of, meant_end
 from hira.policies.offline.table.question import Condition, Reading
 
 _NOT = (
@@ -15,6 +16,7 @@ _BOUNDS = (
     ("at least", ">="), ("at most", "<="), ("after", ">"), ("since", ">="), ("before", "<"), ("until", "<="),
     ("till", "<="), ("up to", "<="),
 )  # fmt: skip
+_SHORT_CELL = 3
 _TIMES = frozenset({"after", "since", "before", "until", "till"})
 _TO = ("to", "until", "till", "through", "up to")
 _SIGNS: dict[str, tuple[Callable[[float, float], bool], str]] = {
@@ -117,7 +119,7 @@ def _bound(asking: Reading, at: int) -> tuple[int, Condition | None]:
         return at + 1, None
     value = asking.skip(at + word.count(" ") + 1)
     if not asking.ordinal(value):
-        return at + 1, None
+        return (at, None) if word == "over" else (at + 1, None)
     column = asking.order(value, at, value + 1, measured=word not in _TIMES)
     if not column and word not in _TIMES and asking.tokens[value][0].isdigit():
         column = _likely(asking)
@@ -147,39 +149,46 @@ def _made(asking: Reading, value: int, end: int, sign: str, column: str) -> tupl
 def _cell(asking: Reading, at: int) -> tuple[int, Condition | None]:
     """The longest cell that stands at a place, as the question writes it."""
     matches: dict[str, tuple[int, str]] = {}
-    for column in asking.columns:
-        for cell in {row.get(column, "") for row in asking.rows}:
-            size = _written(asking, cell, at)
-            named = asking.named(column, at + size) or asking.before(column, at)
-            if size > matches.get(column, (0, ""))[0] and (asking.orders[column] != "number" or named):
-                matches[column] = (size, cell)
-    longest = max((size for size, _ in matches.values()), default=0)
-    matches = {column: one for column, one in matches.items() if one[0] == longest}
+    for column, cell, own in asking.sheet.written.get(asking.stems[at], ()):
+        size = _written(asking, cell, own, at)
+        named = asking.named(column, at + size) or asking.before(column, at)
+        if size > matches.get(column, (0, ""))[0] and (asking.orders[column] != "number" or named):
+            matches[column] = (size, cell)
+    if not matches:
+        return at, None
+    longest = max(size for size, _ in matches.values())
+    matches = _at_end(asking, {column: one for column, one in matches.items() if one[0] == longest}, at)
     if len(matches) > 1:
         near = [column for column in matches if asking.named(column, at + longest) or asking.before(column, at)]
         matches = {column: matches[column] for column in near}
-        if len(matches) != 1:
-            return at + longest, None
-    if not matches:
-        return at, None
+    if len(matches) != 1:
+        return at + longest, None
     column, (size, cell) = next(iter(matches.items()))
-    wanted = cell.lower()
-    return at + size, Condition(column, lambda held: held.lower() == wanted, f"{column} is {cell}")
+    wanted = stems(cell)
+    return at + size, Condition(column, lambda held: stems(held) == wanted, f"{column} is {cell}")
 
 
-def _written(asking: Reading, cell: str, at: int) -> int:
+def _at_end(asking: Reading, matches: dict[str, tuple[int, str]], at: int) -> dict[str, tuple[int, str]]:
+    """Without the columns of the other end of a way: "from Bern" is not where it goes."""
+    side = meant_end(asking, at)
+    before = [one for one in asking.found if end_of(one.column)]
+    joined = asking.tokens[at - 1].lower() in ("and", "or", "nor") if at else False
+    if not side and joined and before:
+        side = end_of(before[-1].column)
+    ends = {column: end_of(column) for column in matches}
+    return {column: one for column, one in matches.items() if not side or ends[column] in ("", side)}
+
+
+def _written(asking: Reading, cell: str, own: list[str], at: int) -> int:
     """How many tokens write this cell at a place, 0 if it does not stand there. "BE" is not "be"."""
-    own = TOKEN.findall(cell)
     here = asking.tokens[at : at + len(own)]
-    if not own or len(here) < len(own) or any(asking.used[at : at + len(own)]):
+    if len(here) < len(own) or any(asking.used[at : at + len(own)]):
         return 0
-    if len(cell) <= 3 and cell.isupper():
+    if len(cell) <= _SHORT_CELL and cell.isupper():
         return len(own) if here == own else 0
-    return (
-        len(own)
-        if [one.replace(",", "").lower() for one in here] == [one.replace(",", "").lower() for one in own]
-        else 0
-    )
+    lowered = [[one.replace(",", "").lower() for one in tokens] for tokens in (here, own)]
+    last = stem(lowered[0][-1]) == stem(lowered[1][-1])
+    return len(own) if lowered[0][:-1] == lowered[1][:-1] and last else 0
 
 
 def _likely(asking: Reading) -> str:

@@ -2,20 +2,27 @@
 
 import re
 
+UP = "rise|rose|grow|grew|increase|climb|gain"
+DOWN = "fall|fell|drop|decline|decrease|shrink|shrank|lose|sink|sank"
+MOVES = f"{UP}|{DOWN}|change|differ"
+EXTREMES = frozenset({"highest", "lowest", "earliest", "latest"})
 OPERATIONS = (
     ("difference", r"\bhow (?:many|much) (?:more|fewer|less|\w+er)\b(?! than).*\bthan\b"),
-    ("difference", r"\bdifference\b|\bhow much\b.*\b(?:from|between)\b.*\b(?:to|and)\b"),
+    ("difference", r"\bdifference\b|\bby how (?:much|many)\b"),
+    ("difference", rf"\bhow much\b.*\b(?:{MOVES})(?:e?d|s)?\b.*\b(?:from|between)\b.*\b(?:to|and)\b"),
+    ("difference", rf"\b(?:{MOVES}|growth)\b (?:in|of)\b.*\b(?:from|between)\b.*\b(?:to|and)\b"),
     ("average", r"\b(?:average|mean)\b"),
     ("median", r"\bmedian\b"),
-    ("total", r"\b(?:total|sum|altogether|together|combined)\b"),
+    ("total", r"\b(?:total|sum|altogether|(?:all )?together|combined|in all(?=\s*(?:[?.,;]|$)))\b|\ball told\b"),
     ("earliest", r"\b(?:oldest|earliest)\b"),
     ("latest", r"\b(?:youngest|newest|latest)\b"),
     (
         "highest",
-        r"\b(?:max|maximum|highest|largest|biggest|(?<!\bat )most|longest|tallest|greatest|deepest|heaviest)\b",
+        r"\b(?:max|maximum|highest|largest|biggest|(?<!\bat )most|longest|tallest|greatest|deepest"
+        r"|heaviest|fastest|dearest)\b",
     ),
-    ("lowest", r"\b(?:min|minimum|lowest|smallest|(?<!\bat )least|fewest|shortest|cheapest|lightest)\b"),
-    ("number", r"\b(?:how many|number of|count)\b"),
+    ("lowest", r"\b(?:min|minimum|lowest|smallest|(?<!\bat )least|fewest|shortest|cheapest|lightest|slowest)\b"),
+    ("number", r"\b(?:how many|how much|number of|count)\b"),
 )
 
 
@@ -28,6 +35,11 @@ def operation(question: str) -> str:
         return "number"
     others = asked - {"number"}
     return (others or asked).pop() if len(others) < 2 and asked else ""
+
+
+def explicit(question: str) -> bool:
+    """Whether a sum is asked for in a word: "together", "in total"."""
+    return any(re.search(form, question.lower()) for name, form in OPERATIONS if name == "total")
 
 
 def aggregated(asked: str, values: list[float]) -> float:

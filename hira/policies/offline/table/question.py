@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from hira.policies.offline.table.cells import TOKEN, order_of, rank, stem, stems
+from hira.policies.offline.table.cells import TOKEN, rank, stem, stems
 from hira.policies.offline.table.rows import Rows
+from hira.policies.offline.table.sheet import Sheet
 
 _NEAR = 2
 
@@ -27,23 +28,35 @@ class Reading:
     """
 
     question: str
-    rows: Rows
-    about: str
+    sheet: Sheet
     tokens: list[str] = field(init=False)
     stems: list[str] = field(init=False)
     used: list[bool] = field(init=False)
-    columns: list[str] = field(init=False)
-    orders: dict[str, str] = field(init=False)
     found: list[Condition] = field(default_factory=list)
     column: str = ""
     bounded: str = ""
+    counted: str = ""
 
     def __post_init__(self) -> None:
         self.tokens = TOKEN.findall(self.question)
         self.stems = [stem(token.replace(",", "")) for token in self.tokens]
         self.used = [False] * len(self.tokens)
-        self.columns = list(dict.fromkeys(key for row in self.rows for key in row))
-        self.orders = {name: order_of(name, [row.get(name, "") for row in self.rows]) for name in self.columns}
+
+    @property
+    def columns(self) -> list[str]:
+        return self.sheet.columns
+
+    @property
+    def orders(self) -> dict[str, str]:
+        return self.sheet.orders
+
+    def left(self) -> set[str]:
+        """The words that no step has used yet."""
+        return {one for at, one in enumerate(self.stems) if not self.used[at]}
+
+    def limited(self, column: str) -> bool:
+        """Whether a condition is on this column."""
+        return any(one.column == column for one in self.found)
 
     def use(self, span: range) -> None:
         for at in span:
@@ -99,9 +112,6 @@ class Reading:
     def ranked(self, at: int, column: str) -> float | None:
         return rank(self.tokens[at].replace(",", ""), self.orders[column]) if column else None
 
-    def unique(self, column: str) -> bool:
-        return len({row.get(column, "") for row in self.rows}) == len(self.rows)
-
     def order(self, value: int, start: int, end: int, *, measured: bool = False) -> str:
         """The column that a value at a place is compared in: named beside it, or the only one of its kind.
 
@@ -129,7 +139,7 @@ class Reading:
         every = [one for one in self.found if one.how == "all"]
         return [
             row
-            for row in self.rows
+            for row in self.sheet.rows
             if all(one.holds(row.get(one.column, "")) for one in every)
             and all(any(one.holds(row.get(name, "")) for one in group) for name, group in joined.items())
         ]

@@ -9,22 +9,24 @@ import re
 from hira.policies.offline.table.cells import DAYS, MONTHS, UNITS, stem, stems
 from hira.policies.offline.table.columns import choose
 from hira.policies.offline.table.conditions import conditions
+from hira.policies.offline.table.naming import gone, named
 from hira.policies.offline.table.operations import OPERATIONS
 from hira.policies.offline.table.question import Reading
-from hira.policies.offline.table.rows import Rows
+from hira.policies.offline.table.sheet import Sheet
 
 _POINT = rf"(\d{{4}}|{'|'.join(MONTHS + DAYS)})"
 _DASH = re.compile(rf"(?<![\d-]){_POINT}\s*[-–—]\s*{_POINT}(?!-)", re.IGNORECASE)
 _FRAME = frozenset(
     "what which who how many much number is are was were be been the a an of in for to on at or and with do does did"
-    " has have had come came there give tell show find compute calculate please me us value figure column row rows"
-    " table file data sheet spreadsheet csv tsv xlsx from according list listed recorded entry entries line all"
-    " whole entire overall it s sold bought made produced caught"
-    " picked taken visited arrived counted measured registered that who whom where when whose which it its they their"
+    " has have had having come came there give gives tell show find compute calculate me us value figure column row"
+    " rows table file data sheet spreadsheet csv tsv xlsx from according list listed recorded entry entries line all"
+    " whole entire overall it s sold bought made produced caught yield yields yielded brought given shown both either"
+    " picked taken visited arrived counted measured registered that whom where when whose it its they their"
     " this so work worked works take takes took last lasts hold holds reach reached run runs lie lies stand stands"
-    " during".split()
+    " during over across among employ employs contain contains".split()
 )
 _SHORT = 3
+_ENDING = re.compile(r"(?:ing|ed|e|d)$")
 _ASKED = re.compile(r"\b(?:which|what) ([^\W\d_]+)", re.IGNORECASE)
 _IN = re.compile(r"\b(?:in|how many) ([^\W\d_]+)", re.IGNORECASE)
 _EVERY = re.compile(
@@ -35,11 +37,34 @@ _EVERY = re.compile(
 )
 
 
-def understanding(question: str, rows: Rows, about: str, asked: str) -> Reading | None:
-    """The question as it is understood over these rows, None if not all of it is."""
-    asking = Reading(_EVERY.sub(" ", _DASH.sub(r"\1 to \2", question)), rows, about)
+_POLITE = re.compile(
+    r"^\W*(?:please|(?:can|could|would|will) you (?:please )?(?:tell me|say|compute|calculate|find|give me|show me)"
+    r"|i (?:want|need|would like|'d like) to know|do you know|tell me)\b[,:]?",
+    re.IGNORECASE,
+)
+_TIME = r"(?:year|month|week|day|hour|season|quarter|decade|summer|winter|spring|autumn|night|weekend)s?"
+_POINTING = re.compile(
+    rf"\b(?:this|last|next|past|current|previous|coming|recent|first|second|third|other|half)\s+(?:\w+\s+)?{_TIME}\b",
+    re.IGNORECASE,
+)
+"""A time that only the one who asks knows: "last year"; or a part of one."""
+_OF_SEVERAL = frozenset({"number", "total", "average", "median"})
+_WHICH = re.compile(r"^\W*(?:in |on |at |of )?which\b", re.IGNORECASE)
+_RATE = frozenset(stems("year month week day hour minute person head night"))
+_WHOLE = frozenset("together altogether combined all total".split())
+
+
+def understanding(question: str, sheet: Sheet, asked: str) -> Reading | None:
+    """The question as it is understood over this table, None if not all of it is."""
+    if _POINTING.search(question) or (asked in _OF_SEVERAL and _WHICH.search(question)):
+        return None
+    asking = Reading(_EVERY.sub(" ", _DASH.sub(r"\1 to \2", _POLITE.sub(" ", question))), sheet)
     _operate(asking, asked)
-    return asking if conditions(asking) and choose(asking, asked) and _understood(asking, asked) else None
+    named(asking)
+    if not (conditions(asking) and choose(asking, asked)):
+        return None
+    gone(asking)
+    return asking if _understood(asking, asked) else None
 
 
 def _operate(asking: Reading, asked: str) -> None:
@@ -51,25 +76,53 @@ def _operate(asking: Reading, asked: str) -> None:
 
 def _understood(asking: Reading, asked: str) -> bool:
     """Whether no word is left over. A figure "per" something is one a row already, or not to be had."""
-    known = {*_FRAME, *stems(asking.about), *({"different"} if asked == "number" else ())}
-    known |= {one for name in asking.columns if asking.orders[name] != "number" for one in stems(name)}
+    known = {*_FRAME, *asking.sheet.titled, *asking.sheet.nouns, *({"different"} if asked == "number" else ())}
+    known |= {one for name in asking.columns if _led_to(asking, name) for one in stems(name)}
     known |= _units(asking)
-    if asked in ("highest", "lowest", "earliest", "latest"):
-        known |= {stem(match[1]) for match in _ASKED.finditer(asking.question)}
-    for at, (token, one) in enumerate(zip(asking.tokens, asking.stems, strict=True)):
-        if token.lower() in ("per", "each", "every", "by"):
-            single = [name for name in asking.columns if asking.named(name, at + 1) and asking.unique(name)]
-            if not single or asked not in ("average", "median", "highest", "lowest"):
+    wanted = wanted_noun(asking) if asked in ("highest", "lowest", "earliest", "latest", "value") else ""
+    known |= {wanted} if wanted else set()
+    words = [token.lower() for token in asking.tokens]
+    for at, (word, one) in enumerate(zip(words, asking.stems, strict=True)):
+        if asking.used[at]:
+            continue
+        if word in ("per", "each", "every", "by"):
+            if not _of_rows(asking, at, asked):
                 return False
-        elif not (asking.used[at] or token.lower() in known or one in known or _like(one, known)):
+        elif word in ("a", "an") and asking.stems[at + 1 : at + 2] and asking.stems[at + 1] in _RATE:
+            return False
+        elif not (word in known or one in known or _like(one, known)):
             return False
     return True
 
 
+def _led_to(asking: Reading, name: str) -> bool:
+    """Whether the name of a column of words only leads to what it names: rows, or a cell that is asked for."""
+    named = asking.sheet.naming(name) or name == asking.column
+    return asking.limited(name) or (named and asking.orders[name] != "number")
+
+
+def _of_rows(asking: Reading, at: int, asked: str) -> bool:
+    """Whether "every", "each" or "per" goes through the rows, and the figure is one over all of them."""
+    single = [name for name in asking.columns if asking.named(name, at + 1) and asking.sheet.unique(name)]
+    joint = asking.tokens[at].lower() in ("every", "each") and _WHOLE & {one.lower() for one in asking.tokens}
+    return bool(single) and (asked in ("average", "median", "highest", "lowest") or bool(joint))
+
+
+def wanted_noun(asking: Reading) -> str:
+    """What is asked for by name, if the table has it: "which *branch*"; empty if it is not the name of anything."""
+    nouns = [stem(match[1]) for match in _ASKED.finditer(asking.question)]
+    names = {one for name in asking.columns for one in stems(name)} | asking.sheet.nouns | asking.sheet.titled
+    return next((noun for noun in nouns if noun in names), "")
+
+
 def _like(word: str, known: set[str]) -> bool:
-    """Whether a word is a form of a known one: "graded" of "grade", "starting" of "start"."""
-    base = re.sub(r"(?:ing|ed|e|d)$", "", word)
-    return len(base) > _SHORT and any(base == re.sub(r"(?:ing|ed|e|d)$", "", one) for one in known)
+    """Whether a word is a form of a known one: "graded" of "grade", "starting" of "start", "use" of "used"."""
+    base = _ENDING.sub("", word)
+    return any(
+        base == _ENDING.sub("", one) and (len(base) > _SHORT or one.startswith(word) or word.startswith(one))
+        for one in known
+        if min(len(word), len(one)) >= _SHORT
+    )
 
 
 def _units(asking: Reading) -> set[str]:

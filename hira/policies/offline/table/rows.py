@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 Row = dict[str, str]
@@ -22,8 +23,21 @@ def from_file(path: Path) -> Rows:
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     head = text.partition("\n")[0]
     delimiter = max(",;\t|", key=head.count)
-    rows = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
-    return [{key.strip(): str(cell or "").strip() for key, cell in row.items() if key} for row in rows]
+    header, *rows = list(csv.reader(text.splitlines(keepends=True), delimiter=delimiter)) or [[]]
+    return [_row(distinct(header), cells) for cells in rows if any(cells)]
+
+
+def _row(header: Sequence[str], cells: Sequence[str]) -> Row:
+    return {name: cell.strip() for name, cell in zip_longest(header, cells[: len(header)], fillvalue="") if name}
+
+
+def distinct(header: Sequence[str]) -> list[str]:
+    """The names of columns; one that stands there twice is told apart, so that neither is meant by it alone."""
+    names = [name.strip() for name in header]
+    return [
+        f"{name} ({names[: at + 1].count(name)})" if name and names.count(name) > 1 else name
+        for at, name in enumerate(names)
+    ]
 
 
 def from_lines(lines: Iterable[str]) -> Rows:
@@ -39,7 +53,7 @@ def from_lines(lines: Iterable[str]) -> Rows:
         if not line.startswith("|"):
             rows += [{name.strip(): cell.strip() for name, cell in named}] if len(named) > 1 else []
         elif not header:
-            header = cells
+            header = distinct(cells)
         elif line.strip("|-: "):
             rows.append(dict(zip(header, cells, strict=False)))
     return rows

@@ -1,0 +1,102 @@
+"""The tables in a text that was shown: rows that stand together, under the headings above them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hira.policies.offline import table
+
+ROW = " | "
+NEAR = 300
+"""Characters above a table that may name what it holds."""
+_PROSE = 5
+_PAIR = 2
+_TOLD = re.compile(r"[^\s:,.][^:,.]*: [^,]+(?:, [^:,.]+: [^,]+){2,}")
+_LEFT_OUT = "[… "
+_COLUMNS = re.compile(r"^columns: ")
+_RULE = re.compile(r"^\|[ :|-]*-[ :|-]*\|$")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table as it is shown: what it is called, its lines, and whether some are left out."""
+
+    title: str
+    rows: tuple[str, ...]
+    partial: bool
+
+
+@lru_cache(maxsize=256)
+def tables(title: str, text: str) -> tuple[Shown, ...]:
+    """The tables of a text with this title.
+
+    A long table is shown in pieces with an empty line between them; it is one table all the same.
+    """
+    found: list[Shown] = []
+    heading, rows = "", list[str]()
+    partial = _LEFT_OUT in text
+    for line in [*(line.strip() for line in text.splitlines()), "#"]:
+        if (ROW in line or _RULE.match(line)) and not line.startswith("#"):
+            if rows and not _goes_on(rows, line):
+                last = [rows.pop()] if _RULE.match(line) else []
+                found += _shown(title, heading, rows, partial=partial)
+                rows = last
+            rows.append(line)
+        elif line and not line.startswith(_LEFT_OUT):
+            found += _shown(title, heading, rows, partial=partial)
+            rows = []
+            if not _COLUMNS.match(line):
+                told = line.strip(" #.:")
+                heading = told if line.startswith("#") or not heading else f"{heading}, {told}"
+    return tuple(found)
+
+
+def _goes_on(rows: Sequence[str], line: str) -> bool:
+    """Whether a row belongs to the table of the rows before it: a second rule begins another one."""
+    if _RULE.match(line):
+        return not any(_RULE.match(row) for row in rows)
+    if line.startswith("|") or rows[-1].startswith("|"):
+        return line.count("|") == rows[-1].count("|")
+    names, others = ({cell.partition(": ")[0] for cell in row.split(ROW)} for row in (line, rows[-1]))
+    return bool(names & others)
+
+
+def _shown(title: str, heading: str, rows: Sequence[str], *, partial: bool) -> list[Shown]:
+    ruled = [row for row in rows if _RULE.match(row)]
+    if len(rows) - len(ruled) < 2 or len(ruled) > 1:
+        return []
+    told = ", ".join(dict.fromkeys(part for part in (title, heading[-NEAR:]) if part))
+    return [Shown(told, tuple(rows), partial)]
+
+
+def row_of(line: str, *, noted: bool) -> str:
+    """The row of a table that a line is, empty if it is none; a note tells a row with commas between its cells."""
+    if ROW in line:
+        return line
+    return line.rstrip(".").replace(", ", ROW) if noted and _TOLD.fullmatch(line) else ""
+
+
+def answers(question: str, row: str, texts: Sequence[tuple[str, str]]) -> bool:
+    """Whether a row of a table answers: every word of the question is understood over the table, and it is that row.
+
+    `texts` are the titles and texts in which the row and others of its table stand. A row of sentences, or of a name
+    and a value, is read as a sentence is.
+    """
+    cells = [cell for cell in row.strip("| ").split("|") if cell.strip()]
+    if len(cells) <= _PAIR or any(len(cell.split()) > _PROSE for cell in cells):
+        return True
+    lines, title = _together(row, texts)
+    own = table.from_lines([*(lines[:2] if row.startswith("|") else ()), row])
+    return bool(own) and table.row_for(question, table.from_lines(lines), title) == own[-1]
+
+
+def _together(row: str, texts: Sequence[tuple[str, str]]) -> tuple[list[str], str]:
+    """The lines of the table that a row stands in, from all parts of it, and its title; the row alone if it has none."""
+    lines, titled = list[str](), ""
+    for title, text in texts:
+        for one in tables(title, text):
+            if row in one.rows or (lines and not row.startswith("|")):
+                lines += [line for line in one.rows if line not in lines]
+                titled = titled or one.title
+    return (lines, titled) if row in lines else ([row], texts[0][0] if texts else "")
