@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from later import later, needs
 
+from hira.errors import HiraError
 from hira.trainers.credit import Credit, grpo, mars, matpo
 from hira.trainers.group import Credited, Group
 
@@ -188,3 +189,20 @@ def test_an_update_without_any_signal_leaves_the_weights_alone(tmp_path: Path) -
     dead = tuple(group for group in groups(10) if group.problem in {"dead", "alone"})
     trainer(tmp_path, made, dead, matpo).run()
     assert all(bool((one == before[name]).all()) for name, one in made.named_parameters())
+
+
+def test_a_step_that_breaks_the_weights_is_told_and_never_saved(tmp_path: Path) -> None:
+    def adapters(made: Any) -> dict[str, Any]:
+        return {name: one.detach().clone() for name, one in made.named_parameters() if "lora_" in name}
+
+    made = model()
+    before = adapters(made)
+    settings = {"warmup": 1, "save_every": 1, "learning_rate": 1e30}  # a rate of nothing, then one that breaks all
+    with pytest.raises(HiraError, match="after step 2 what the adapter 'default' says is not a number") as caught:
+        trainer(tmp_path, made, groups(1), matpo, steps=3, **settings).run()
+    assert "lower the learning rate" in caught.value.fix
+    assert not all(torch.equal(one, before[name]) for name, one in adapters(made).items())
+    assert [place.name for place in tmp_path.glob("checkpoint-*")] == ["checkpoint-1"]
+    again = model(seed=1)
+    trainer(tmp_path, again, groups(1), matpo, steps=1, **settings).run(resume=True)
+    assert all(torch.equal(one, before[name]) for name, one in adapters(again).items()), "it is from before"
