@@ -15,7 +15,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hira.answer import Answer
-from hira.errors import AccessDenied, EndpointError, HiraError, UsageError
+from hira.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
 from hira.events import (
     Event,
     Notice,
@@ -38,6 +38,10 @@ _PLAIN = re.compile(r"\w[\w .()+-]{0,80}\.\w{1,16}")
 _DATA = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
 
 
+MOST_TEXT = 400_000
+"""Characters of a question with all that was said before it, about 100,000 tokens."""
+
+
 class Spoken(BaseModel):
     """One message of a request; parts of its content may be text, pictures and sounds."""
 
@@ -48,7 +52,7 @@ class Spoken(BaseModel):
 
 class StreamOptions(BaseModel):
     model_config = ConfigDict(extra="allow")
-    include_usage: bool = False
+    include_usage: bool | None = None
 
 
 class Asked(BaseModel):
@@ -93,22 +97,35 @@ def _check_abilities(asked: Asked) -> None:
 
 
 def question_of(asked: Asked) -> str:
-    """What is asked: the last message of the user, told with what was said before it."""
+    """What is asked: the last message of the user, told with what was said before it. Raises `Refused` where that is
+    nothing, or too long."""
     turns = [(one.role, _text(one)) for one in asked.messages]
     last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
     if last is None:
         raise Refused(400, "messages: there is no message of the user with a text", "invalid_request_error")
     earlier = [(role, text) for role, text in turns[:last] if text]
+    check_length(sum(len(text) for _, text in turns))
     if not earlier:
         return turns[last][1]
     history = "\n".join(f"{role}: {text}" for role, text in earlier)
     return str(HISTORY.fill(history=history, question=turns[last][1]))
 
 
+def check_length(characters: int) -> None:
+    """Raises `Refused` for a text that nobody reads: it would hold up those who ask at the same time."""
+    if characters > MOST_TEXT:
+        what = f"{characters:,} characters, with all that was said before, are more than {MOST_TEXT:,}; "
+        what += "attach long texts as files"
+        raise Refused(400, what, "invalid_request_error", "context_length_exceeded")
+
+
 def _text(one: Spoken) -> str:
-    if isinstance(one.content, list):
-        return "\n".join(str(part.get("text", "")) for part in one.content if part.get("type") == "text").strip()
-    return (one.content or "").strip()
+    if not isinstance(one.content, list):
+        return (one.content or "").strip()
+    texts = [part.get("text") for part in one.content if part.get("type") == "text"]
+    if not all(isinstance(text, str) for text in texts):
+        raise Refused(400, "messages: content of the type 'text' has to hold a text", "invalid_request_error")
+    return "\n".join(map(str, texts)).strip()
 
 
 def attached(asked: Asked, folder: Path) -> list[Path]:
@@ -263,6 +280,8 @@ def refused_by(error: HiraError | Refused) -> Refused:
     if isinstance(error, UsageError):
         what = without_folders(f"{error.what}. {error.fix}".strip(". "))
         return Refused(400, what, "invalid_request_error")
+    if isinstance(error, ContextOverflow):
+        return Refused(400, without_folders(error.what), "invalid_request_error", "context_length_exceeded")
     if isinstance(error, AccessDenied):
         return Refused(502, "the model behind this server refused its key", "api_error", "upstream_denied")
     what = without_folders(error.what)

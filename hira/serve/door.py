@@ -17,6 +17,7 @@ from hira.serve.runs import Runs
 
 LARGEST = 32 * 2**20
 """Bytes of a request."""
+BODY_SECONDS = 120.0
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "testserver"})
 Handler = Callable[["Door", Request], Awaitable[Response]]
 
@@ -40,9 +41,9 @@ class Door:
     def client(self, request: Request) -> Client:
         """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes
         under that name, and any other may send no JSON."""
-        host = re.sub(r":\d+$", "", request.headers.get("host", ""))
+        host = re.sub(r":\d+$", "", request.headers.get("host", "")).lower()
         if self.hosts is not None and host not in self.hosts:
-            raise Refused(403, f"this server is not called {host!r}", "invalid_request_error")
+            raise Refused(403, f"this server is not called {host[:80]!r}", "invalid_request_error")
         return self.clients.of(request.headers.get("authorization", ""))
 
 
@@ -77,7 +78,7 @@ def refusal(refused: Refused) -> JSONResponse:
 
 async def unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    what = f"{request.method} {request.url.path} is not served here"
+    what = f"{request.method} {request.url.path[:200]} is not served here"
     if request.url.path.startswith("/v1/"):
         what += "; there are GET /v1/models and POST /v1/chat/completions"
     return JSONResponse(error_of(what, "invalid_request_error", "not_found"), status)
@@ -85,14 +86,26 @@ async def unknown(request: Request, error: Exception) -> Response:
 
 def _is_json(request: Request) -> bool:
     """A browser sends JSON to another site only where that site agrees, which this server never does."""
-    return request.headers.get("content-type", "").startswith("application/json")
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
 
 
-async def body_of(request: Request) -> bytes:
-    """The body; one that is too large is refused before it is read whole."""
+async def body_of(request: Request, seconds: float = BODY_SECONDS) -> bytes:
+    """The body. Raises `Refused` for one that is too large, before it is read whole, and for one that does not come."""
+    told = request.headers.get("content-length", "")
+    try:
+        async with asyncio.timeout(seconds):
+            return await _read(request, int(told) if told.isdecimal() else 0)
+    except TimeoutError:
+        raise Refused(408, f"the body did not come within {seconds:g} seconds", "invalid_request_error") from None
+
+
+async def _read(request: Request, size: int) -> bytes:
     read = bytearray()
+    too_large = Refused(413, f"the body is larger than {LARGEST // 2**20} MB", "invalid_request_error")
+    if size > LARGEST:
+        raise too_large
     async for part in request.stream():
         read += part
         if len(read) > LARGEST:
-            raise Refused(413, f"the body is larger than {LARGEST // 2**20} MB", "invalid_request_error")
+            raise too_large
     return bytes(read)

@@ -111,7 +111,7 @@ class Clients:
                 found = client
         if found is None:
             what = "the key is wrong" if told else "a key is needed: Authorization: Bearer KEY"
-            raise Refused(401, what, "invalid_request_error", "invalid_api_key")
+            raise Refused(401, what, "authentication_error", "invalid_api_key")
         return found
 
 

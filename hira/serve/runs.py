@@ -113,7 +113,7 @@ class Runs:
         """Raises `Refused` for a workflow that is not served."""
         name = workflow.removeprefix("hira/") if workflow not in self.crews else workflow
         if name not in self.crews:
-            what = f"the model {workflow!r} does not exist; there are {', '.join(self.crews)}"
+            what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.crews)}"
             raise Refused(404, what, "invalid_request_error", "model_not_found")
         return self.crews[name]
 
@@ -158,7 +158,7 @@ class Runs:
         """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""
         found = self.known.get(run)
         if found is None or not client.owns(run):
-            raise Refused(404, f"there is no run {run!r}", "invalid_request_error", "not_found")
+            raise Refused(404, f"there is no run {run[:80]!r}", "invalid_request_error", "not_found")
         return found
 
     def _forget(self, client: Client) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -17,7 +18,7 @@ from hira.events import event_of
 from hira.journal import Entry, Journal
 from hira.replay import replay
 from hira.serve.approving import SHAPE, Desk
-from hira.serve.chat import STILL, refused_by, sse, trouble
+from hira.serve.chat import STILL, check_length, refused_by, sse, trouble
 from hira.serve.deltas import Deltas
 from hira.serve.door import Door, body_of
 from hira.serve.keys import Client, Refused
@@ -27,19 +28,28 @@ from hira.serve.runs import AT_ONCE, Watched, shown
 LISTED = 200
 
 
+class _Begun(BaseModel):
+    """What the page asks. Strict, so that nothing is asked that nobody wrote."""
+
+    model_config = ConfigDict(strict=True)
+    question: str
+    workflow: str | None = None
+    approve: bool | None = None
+
+
 async def begin(door: Door, request: Request) -> Response:
     """Begin a run for the page. It goes on when the page is closed."""
     client = door.client(request)
     try:
-        asked = json.loads(await body_of(request))
-        question, workflow = str(asked["question"]).strip(), str(asked.get("workflow") or "hira")
-        approve = asked.get("approve") is True
-    except (ValueError, KeyError, TypeError, AttributeError):
+        asked = _Begun.model_validate_json(await body_of(request))
+    except ValidationError:
         what = 'write {"question": "…", "workflow": "hira", "approve": false}'
         raise Refused(400, what, "invalid_request_error") from None
+    question = asked.question.strip()
     if not question:
         raise Refused(400, "the question is empty", "invalid_request_error")
-    watched = door.runs.begin(client, workflow, question, approve=approve)
+    check_length(len(question))
+    watched = door.runs.begin(client, asked.workflow or "hira", question, approve=asked.approve or False)
     return JSONResponse(watched.told(), 201)
 
 
@@ -147,6 +157,8 @@ async def _gone_on(door: Door, client: Client, name: str) -> Response:
     entry, journal = await _recorded(door, client, name)
     if entry.alive:
         raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
+    if entry.state in ("answered", "insufficient_evidence"):
+        raise Refused(409, f"run {name!r} has its answer", "invalid_request_error", "conflict")
     owner = door.runs.crew(entry.workflow).spending(client.allowance)
     desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
     owner = owner.approving(desk) if desk else owner
@@ -159,7 +171,7 @@ async def _gone_on(door: Door, client: Client, name: str) -> Response:
 async def _recorded(door: Door, client: Client, run: str) -> tuple[Entry, Journal]:
     """A run of the journal. Raises `Refused` for one that is not there, or not the client's: the two look the same."""
     journal = _common(door).journal
-    missing = Refused(404, f"there is no run {run!r}", "invalid_request_error", "not_found")
+    missing = Refused(404, f"there is no run {run[:80]!r}", "invalid_request_error", "not_found")
     if journal is None or not client.owns(run):
         raise missing
     try:

@@ -6,6 +6,7 @@ a wrong key, an unknown model and tools; and at `SLOW_URL` it leaves a stream an
 """
 
 import asyncio
+import importlib.util
 import json
 import os
 import subprocess
@@ -149,7 +150,8 @@ def litellm(url: str, key: str, slow: str) -> dict[str, Any]:
         return await library.acompletion(model="openai/mars", api_base=url, api_key=key, messages=MESSAGES)
 
     told = refusals(asked, "openai/")
-    told.pop("tools")  # what it does about tools of its own needs another package
+    if importlib.util.find_spec("mcp") is None:
+        told.pop("tools")  # it sends tools only where that package is installed
     unread = {name: value for name, value in UNREAD.items() if name != "extra_body"}
     return {
         "version": version("litellm"),

@@ -1,0 +1,262 @@
+"""What no well-behaved client sends: each gets the OpenAI shape of an error, and the server goes on."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from serving import Served, Slow, served
+from starlette.requests import Request
+
+from hira.serve.door import body_of
+from hira.serve.keys import Refused
+from hira.settings import Settings
+
+QUESTION = {"role": "user", "content": "How high is the tower of Alta?"}
+ASKED = {"model": "direct", "messages": [QUESTION]}
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "alta.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
+    docs = (folder / "alta.txt",)
+    with served(Settings(model="offline", docs=docs, journal=folder / "journal.sqlite")) as one:
+        yield one
+        assert httpx.post(f"{one.url}{CHAT}", json=ASKED).status_code == 200, "it went down meanwhile"
+
+
+@pytest.fixture(scope="module")
+def slow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    journal = tmp_path_factory.mktemp("slow") / "journal.sqlite"
+    with served(Settings(model="offline", journal=journal), policies={"*": Slow(60)}) as one:
+        yield one
+
+
+def refused(reply: httpx.Response, status: int, says: str) -> None:
+    assert reply.status_code == status, reply.text
+    error = reply.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert says in error["message"]
+
+
+def said(*parts: Any) -> list[Any]:
+    return [{"role": "user", "content": list(parts)}]
+
+
+TEXT = {"type": "text", "text": "x"}
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+WRONG: list[tuple[dict[str, Any], str]] = [
+    *(({"model": one}, "model: ") for one in (None, 1, [], {}, "")),
+    *(({"messages": one}, "messages: ") for one in (None, 1, "x", {}, [])),
+    *(({"messages": [one]}, "messages.0") for one in (1, None, [], {}, {"role": "user", "content": 1})),
+    *(({"messages": said(one)}, "has to hold a text") for one in ({"type": "text"}, {"type": "text", "text": None})),
+    *(({"messages": said(one)}, "no message of the user") for one in ({}, {"type": 1, "text": "x"}, PICTURE)),
+    ({"messages": [{"role": "assistant", "content": "x"}]}, "no message of the user"),
+    ({"messages": [{"role": "user", "content": "  "}]}, "no message of the user"),
+    *(({"messages": said(TEXT, {"type": kind})}, "data: URI") for kind in ("image_url", "file", "refusal", "video")),
+    ({"messages": said(TEXT, {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}})}, "data: URI"),
+    ({"messages": said(TEXT, {"type": "input_audio", "input_audio": {"data": "!"}})}, "no base64"),
+    ({"messages": [{"role": "user", "content": "tower " * 70_000}]}, "are more than 400,000"),
+    ({"stream": "perhaps"}, "stream: "),
+    *(({"stream_options": one}, "stream_options") for one in (1, [], {"include_usage": "perhaps"})),
+    *(({"n": one}, "n: ") for one in ("x", 0, -1, 1.5, 2, 10**30)),
+    *(({"tools": one}, "tools: ") for one in ({}, "x", [{}], [1])),
+    *(({"tool_choice": one}, "tool") for one in (1, "required", {"type": "function"})),
+    *(({"response_format": one}, "response_format: ") for one in ("x", [], {"type": "json_schema"}, {"type": ["x"]})),
+]
+
+
+@pytest.mark.parametrize(("changed", "says"), WRONG, ids=[json.dumps(one)[:60] for one, _ in WRONG])
+def test_a_field_that_cannot_be_read_is_named(server: Served, changed: dict[str, Any], says: str) -> None:
+    refused(httpx.post(f"{server.url}{CHAT}", json={**ASKED, **changed}), 400, says)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 5_000, b'{"model":"direct","messages":"\\ud800'],
+    ids=["nothing", "null", "a text", "no UTF-8", "deep", "deeper", "half a character"],
+)
+@pytest.mark.parametrize("path", [CHAT, "/api/runs"])
+def test_a_body_that_is_no_request_is_refused(server: Served, path: str, body: bytes) -> None:
+    reply = httpx.post(f"{server.url}{path}", content=body, headers={"content-type": "application/json"})
+    refused(reply, 400, "")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"max_tokens": -1, "temperature": "x", "logprobs": True, "top_logprobs": 5, "stop": {}, "user": 1},
+        {"messages": [QUESTION, {"role": "assistant", "content": "The tower"}]},
+        {"messages": [{"role": "developer", "content": "Be brief."}, QUESTION]},
+        {"messages": [QUESTION, {"role": "assistant", "tool_calls": []}, {"role": "tool", "content": "31"}]},
+        {"messages": said(TEXT, PICTURE)},
+        {"messages": [{"role": "user", "content": f"m{at}"} for at in range(10_000)]},
+        {"stream_options": {"include_usage": None}, "tools": [], "functions": [], "response_format": {}},
+    ],
+    ids=["not read", "begun answer", "developer", "calls", "picture", "10,000 messages", "left open"],
+)
+def test_what_is_unusual_and_harmless_is_answered(server: Served, more: dict[str, Any]) -> None:
+    reply = httpx.post(f"{server.url}{CHAT}", json={**ASKED, **more}, timeout=60)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 403),
+        ({"host": "localhost.evil.example"}, 403),
+        ({"host": ""}, 403),
+        ({"host": "LOCALHOST:80"}, 200),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/jsonp"}, 415),
+        ({"content-type": "Application/JSON; charset=utf-8"}, 200),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"authorization": f"Bearer {'x' * 5_000}"}, 200),
+    ],
+    ids=lambda one: str(one)[:50],
+)
+def test_only_who_calls_the_server_by_its_name_and_sends_json_may_ask(
+    server: Served, headers: dict[str, str], status: int
+) -> None:
+    sent = {"content-type": "application/json", **headers}
+    reply = httpx.post(f"{server.url}{CHAT}", content=json.dumps(ASKED).encode(), headers=sent)
+    assert reply.status_code == status
+    assert ("error" in reply.json()) == (status != 200)
+
+
+def test_a_page_of_another_site_is_allowed_nothing(server: Served) -> None:
+    asks = {"origin": "https://evil.example", "access-control-request-method": "POST"}
+    before = httpx.options(f"{server.url}{CHAT}", headers=asks)
+    seen = httpx.get(f"{server.url}/api/runs", headers={"origin": "https://evil.example"})
+    assert before.status_code == 405
+    assert not [name for reply in (before, seen) for name in reply.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/%2e%2e/%2e%2e/etc/passwd", "/page.js%00", "/keys.py", "/page/index.html", "/api/runs/..%2f..%2fetc",
+        "/api/runs/%00", f"/api/runs/{'x' * 5_000}", "/api/runs/none/events", "/v1/models/..%2f..", f"/{'y' * 9_000}",
+    ],
+    ids=lambda path: path[:30],
+)  # fmt: skip
+def test_a_path_leads_nowhere_but_to_what_is_served(server: Served, path: str) -> None:
+    reply = httpx.get(f"{server.url}{path}")
+    refused(reply, 404, "")
+    assert len(reply.text) < 500
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"question": None}, {"question": 1}, {"question": ["x"]}, {"question": " "}, {"question": "x", "workflow": 1},
+     {"question": "x", "approve": "yes"}, {"question": "x", "workflow": "direct", "approve": True},
+     {"question": "x" * 400_001}, {}, [], "x"],
+    ids=lambda body: json.dumps(body)[:40],
+)  # fmt: skip
+def test_the_page_is_told_what_it_asked_wrongly(server: Served, body: Any) -> None:
+    refused(httpx.post(f"{server.url}/api/runs", json=body), 400, "")
+
+
+def connected(server: Served, sent: bytes) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", int(urlsplit(server.url).port or 0)), timeout=20)
+    made.sendall(sent)
+    return made
+
+
+def head(*lines: str) -> bytes:
+    told = ["POST /v1/chat/completions HTTP/1.1", "host: localhost", "content-type: application/json", *lines]
+    return "\r\n".join([*told, "", ""]).encode()
+
+
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(server: Served) -> None:
+    with connected(server, head(f"content-length: {100 * 2**20}") + b" ") as one:
+        assert one.recv(1000).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\x01\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * 200_000 + b"\r\n\r\n",
+        head("content-length: -5"),
+        head("content-length: 5", "content-length: 7"),
+        head("transfer-encoding: chunked") + b"ZZ\r\n",
+    ],
+    ids=["nonsense", "no host", "two hosts", "long header", "negative", "two lengths", "no chunk"],
+)
+def test_what_is_no_http_is_refused(server: Served, sent: bytes) -> None:
+    with connected(server, sent) as one:
+        assert one.recv(1000).startswith(b"HTTP/1.1 400")
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    with pytest.raises(Refused, match="did not come within") as found:
+        await body_of(Request({"type": "http", "method": "POST", "headers": []}, receive), seconds=0.01)
+    assert found.value.status == 408
+
+
+def states(server: Served) -> list[str]:
+    return [run["status"] for run in httpx.get(f"{server.url}/api/runs").json()["runs"]]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_client_may_leave_in_any_phase(slow_server: Served, *, streamed: bool) -> None:
+    body = json.dumps({**ASKED, "stream": streamed}).encode()
+    whole = head(f"content-length: {len(body)}") + body
+    runs = len(states(slow_server))
+    for sent in (whole[:20], whole[: len(whole) - len(body)], whole[:-5]):
+        connected(slow_server, sent).close()
+    with connected(slow_server, whole) as one:
+        if streamed:
+            assert one.recv(1000).startswith(b"HTTP/1.1 200")
+        until_running(slow_server, runs + 1)
+    deadline = time.monotonic() + 20
+    while "running" in states(slow_server):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert states(slow_server) == ["interrupted"] * (runs + 1)
+
+
+def until_running(server: Served, many: int) -> None:
+    deadline = time.monotonic() + 20
+    while len(found := states(server)) < many or "running" not in found:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_button_that_is_pressed_twice_or_too_late_does_no_harm(server: Served) -> None:
+    run = httpx.post(f"{server.url}/api/runs", json={"question": QUESTION["content"], "approve": True}).json()["id"]
+    place, decided = f"{server.url}/api/runs/{run}", {"decisions": [{"id": "1"}]}
+    deadline = time.monotonic() + 20
+    while (first := httpx.post(f"{place}/approve", json=decided)).status_code == 409:  # it has not come to it
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert first.status_code == 200
+    refused(httpx.post(f"{place}/approve", json=decided), 409, "waits for a decision")
+    assert [httpx.post(f"{place}/stop", json={}).status_code for _ in range(2)] == [200, 200]
+    while (status := httpx.get(place).json()["status"]) == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert httpx.post(f"{place}/stop", json={}).json()["status"] == status
+    refused(httpx.post(f"{place}/approve", json=decided), 409, "waits for a decision")
+
+
+def test_a_run_that_has_its_answer_is_not_gone_on_with(server: Served) -> None:
+    reply = httpx.post(f"{server.url}{CHAT}", json={**ASKED, "model": "rag"}).json()
+    place = f"{server.url}/api/runs/{reply['hira']['run_id']}"
+    refused(httpx.post(f"{place}/resume", json={}), 409, "has its answer")
+    assert httpx.get(place).json()["answer"]["answer"] == reply["choices"][0]["message"]["content"]
