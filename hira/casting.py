@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
 from hira.budget import Allowance, Budget, Limits
-from hira.chosen import check_roles, made_workflow
+from hira.chosen import check_roles, made_workflow, unused_tools
 from hira.connecting import OFFLINE, Places, connected, nearby, placed_for
 from hira.dialects import DIALECTS, NATIVE, TAGS
 from hira.errors import UsageError
@@ -227,12 +227,14 @@ async def crew(
     given = dict(policies or {})
     flow = workflow or made_workflow(settings, experts)
     check_roles(settings, flow, given)
+    unused = unused_tools(settings, flow, tools)
     if "*" not in given:
         settings = await connected(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
     cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, tools, sees=sees)
+    bench.notices += unused
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
     handed = [
         *(f"tool {one.name!r}" for one in tools),

@@ -11,8 +11,9 @@ from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
 from hira.errors import UsageError
 from hira.policy import Policy
-from hira.settings import Settings, did_you_mean
+from hira.settings import McpSettings, Settings, did_you_mean
 from hira.team import Team
+from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 GENERAL = ("max_subtasks", "parallel", "without")
@@ -96,11 +97,34 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
         return
     anywhere = {role for make in WORKFLOWS.values() for role in make().roles} | {JUDGE}
     named = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
-    scoped = {role for server in settings.mcp.values() for role in server.roles}
-    for role in (*settings.roles, *policies, *scoped):
+    for role in (*settings.roles, *policies):
         if role not in (known if role in named else known | anywhere) and role != "*":
             where = f"in workflow {workflow.name!r}"
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
+
+
+def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
+    """One line for the tools of each place that nobody in this workflow is given, if it says who is (`takes_tools`).
+
+    Servers in a file of settings may be for roles of another workflow; a role that no workflow gives tools to is a
+    `UsageError`.
+    """
+    takes = getattr(workflow, "takes_tools", None)
+    if takes is None:
+        return []
+    anywhere = takes.union(*(make().takes_tools for make in WORKFLOWS.values()))
+    unused = [f"those of MCP server {name!r}" for name, own in settings.mcp.items() if not takes & named(own, takes)]
+    for name, own in settings.mcp.items():
+        for role in named(own, takes) - anywhere:
+            fix = did_you_mean(role, sorted(takes)) if takes else "leave `roles` out"
+            raise UsageError(f"role {role!r} is given no tools", where=f"roles of [mcp.{name}]", fix=fix)
+    unused += ["those that were handed over"] if tools and not takes else []
+    return [f"workflow {workflow.name!r} has nobody who is given these tools: {', '.join(unused)}"] if unused else []
+
+
+def named(server: McpSettings, takes: frozenset[str]) -> frozenset[str]:
+    """The roles that are given a server's tools: all of them unless some are named."""
+    return frozenset(server.roles) if server.for_some else takes
 
 
 @dataclass(frozen=True)
@@ -116,6 +140,10 @@ class AnyOf:
     @property
     def roles(self) -> frozenset[str]:
         return frozenset(role for workflow in self.workflows.values() for role in workflow.roles)
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset(role for workflow in self.workflows.values() for role in workflow.takes_tools)
 
     async def run(self, question: str, team: Team) -> str:
         raise NotImplementedError(f"{self.name} are run one by one: {question!r}, {team!r}")

@@ -175,10 +175,11 @@ async def _of_servers(
         if twice := next((tool.name for tool in tools if tool.name in names), ""):
             raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="give one of them another name")
         names.update(tool.name for tool in tools)
+        if not own.for_some:
+            general += tools
+            continue
         for role in dict.fromkeys(own.roles):
             scoped[role] = (*scoped.get(role, ()), *tools)
-        if not own.roles:
-            general += tools
     return tuple(general), scoped
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hira.casting import cast_of
-from hira.chosen import check_roles, made_workflow
+from hira.chosen import check_roles, made_workflow, unused_tools
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.connecting import OFFLINE
@@ -40,6 +40,7 @@ def dry_run(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
     """Print the forecast and end. Raises `UsageError` for settings with which nothing could be asked."""
     workflow = made_workflow(settings)
     check_roles(settings, workflow, {})
+    unused_tools(settings, workflow)
     check_searches(web_searches(settings), settings)
     found = forecast(workflow, settings)
     if args.json:

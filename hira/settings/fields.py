@@ -102,7 +102,8 @@ class PriceSettings(Checked):
 class McpSettings(Checked):
     """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs, with `headers`.
 
-    `roles` are the experts that are given its tools, all that work in a loop if none is named; `seconds` bounds a call.
+    `roles` are those that are given its tools, all that work in a loop if none is named, or `*`; `seconds` bounds a
+    call.
     """
 
     command: str = ""
@@ -112,6 +113,11 @@ class McpSettings(Checked):
     headers: Mapping[str, SecretStr] = Field(default_factory=dict)
     roles: tuple[str, ...] = ()
     seconds: float = Field(default=120, gt=0)
+
+    @property
+    def for_some(self) -> bool:
+        """Whether its tools are for those alone that are named."""
+        return bool(self.roles) and "*" not in self.roles
 
     @property
     def secrets(self) -> list[SecretStr]:

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from hira.agents.approved import approved
 from hira.agents.coordinator import Coordinator
-from hira.agents.expert import Expert, offered
+from hira.agents.expert import Expert, Looping, offered
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Planner
 from hira.errors import UsageError
@@ -41,6 +41,12 @@ class HiRA:
     def roles(self) -> frozenset[str]:
         """The roles that can be cast: `look` is the model that sees and hears for the multimodal expert."""
         return frozenset(["planner", "coordinator", "look", *(expert.name for expert in self.experts)])
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        """The experts that work in the loop and are not removed."""
+        experts = [expert for expert in self.experts if expert.ability not in self.without]
+        return frozenset(expert.name for expert in experts if isinstance(expert, Looping) and expert.loops)
 
     async def run(self, question: str, team: Team) -> str:
         experts, memory = self.available(team), team.rollout.memory

@@ -57,6 +57,10 @@ class MaMs:
     def roles(self) -> frozenset[str]:
         return frozenset(["search", "state", "report"])
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({"search"})
+
     async def run(self, question: str, team: Team) -> str:
         tools, state = means(team, "search"), State()
         seen: set[Key] = set()

@@ -51,6 +51,10 @@ class MARS:
     def roles(self) -> frozenset[str]:
         return frozenset({"system2", "system1"})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({"system2"})
+
     async def run(self, question: str, team: Team) -> str:
         async with tools_of(team, self.queries) as tools:
             loop = begin(question, team, tools, self.max_turns, self.system2_reply)

@@ -42,6 +42,10 @@ class MarsRL:
     def roles(self) -> frozenset[str]:
         return frozenset({"solver", "verifier", "corrector"})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
     async def run(self, question: str, team: Team) -> str:
         problem = await pose(question, team, search=self.search, reply=self.reply)
         solution = await self._solved(problem, team)

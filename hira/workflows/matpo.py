@@ -63,6 +63,10 @@ class MATPO:
     def roles(self) -> frozenset[str]:
         return frozenset({"planner", "worker"})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({"worker"})
+
     async def run(self, question: str, team: Team) -> str:
         manner = Manner(self.summary, self.results, self.window, self.reply)
         tools = tools_of(team, LEAKING if self.block_leaks else ())

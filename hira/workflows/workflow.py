@@ -26,10 +26,14 @@ class Workflow(Protocol):
 
 
 class BuiltIn(Workflow, Protocol):
-    """A workflow of hira's own: it also says which roles it has and the most that it can take."""
+    """A workflow of hira's own: it also says which roles it has, which of them are given the tools that a user brings,
+    and the most that it can take."""
 
     @property
     def roles(self) -> frozenset[str]: ...
+
+    @property
+    def takes_tools(self) -> frozenset[str]: ...
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         """The most by role, from the limits alone."""

@@ -338,9 +338,38 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all():
 
     assert await given() == {"deep_search": True, "code": True}
     assert await given(roles=["code"]) == {"deep_search": False, "code": True}
-    with pytest.raises(UsageError, match="unknown role 'coder'") as error:
+    assert await given(roles=["*"]) == {"deep_search": True, "code": True}
+    with pytest.raises(UsageError, match="role 'coder' is given no tools") as error:
         await given(roles=["coder"])
     assert error.value.fix == "did you mean 'code'?"
+
+
+@pytest.mark.parametrize("role", ["simple_search", "planner", "coordinator", "look", "system1"])
+async def test_a_role_that_no_workflow_gives_tools_to_is_an_error_before_any_work(role):
+    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=["code", role])
+    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
+        with pytest.raises(UsageError, match=f"role '{role}' is given no tools") as error:
+            await hira.ask("?")
+    assert error.value.where == "roles of [mcp.shelf]"
+
+
+@pytest.mark.parametrize(
+    ("workflow", "roles"), [("hira", ["worker"]), ("matpo", ["code"]), ("direct", []), ("rag", ["reasoner", "code"])]
+)
+async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, roles):
+    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).changed({"workflow": workflow}, "a test")
+    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
+        (told,) = [one for one in (await hira.opened()).bench.notices if "is given these tools" in one]
+    assert told == f"workflow {workflow!r} has nobody who is given these tools: those of MCP server 'shelf'"
+
+
+@pytest.mark.parametrize(
+    ("workflow", "roles"), [("hira", []), ("hira", ["worker", "code"]), ("matpo", ["worker"]), ("react", ["*"])]
+)
+async def test_tools_that_somebody_is_given_are_not_told_of(workflow, roles):
+    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).changed({"workflow": workflow}, "a test")
+    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
+        assert not [one for one in (await hira.opened()).bench.notices if "given these tools" in one]
 
 
 async def test_one_server_that_cannot_be_used_ends_the_others_too():

@@ -22,6 +22,10 @@ class CodeAct:
     def roles(self) -> frozenset[str]:
         return frozenset({REASONER})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
     async def run(self, question: str, team: Team) -> str:
         if team.tools.python is None:
             fix = "hira doctor tells why code is not run on this machine"

@@ -17,6 +17,10 @@ class Direct:
     def roles(self) -> frozenset[str]:
         return frozenset({REASONER})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
     async def run(self, question: str, team: Team) -> str:
         return await answered(begun(team, DIRECT, [], question), question)
 

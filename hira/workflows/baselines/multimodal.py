@@ -28,6 +28,10 @@ class MultimodalAlone:
     def roles(self) -> frozenset[str]:
         return frozenset({REASONER, SEES})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
     async def run(self, question: str, team: Team) -> str:
         sight = look(team, "1") if team.tools.media else None
         tools = [tool for tool in (sight, team.tools.files, *team.tools.extra_for(REASONER)) if tool]

@@ -37,6 +37,10 @@ class PlanAndSolve:
     def roles(self) -> frozenset[str]:
         return HiRA(experts=self.experts).roles
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return HiRA(experts=self.experts).takes_tools
+
     async def run(self, question: str, team: Team) -> str:
         experts = HiRA(experts=self.experts).available(team)
         coordinator = Coordinator(team, experts, distils=False)

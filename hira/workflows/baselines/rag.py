@@ -26,6 +26,10 @@ class Rag:
     def roles(self) -> frozenset[str]:
         return frozenset({REASONER})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
     async def run(self, question: str, team: Team) -> str:
         needed(team.tools.search, "a search")
         loop = Loop(team.conversation(REASONER), [], limit=1, final=True)

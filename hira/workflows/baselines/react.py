@@ -25,6 +25,10 @@ class ReAct:
     def roles(self) -> frozenset[str]:
         return frozenset({REASONER, SEES})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({REASONER})
+
     async def run(self, question: str, team: Team) -> str:
         box = team.tools
         async with AsyncExitStack() as stack:

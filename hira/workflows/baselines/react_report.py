@@ -34,6 +34,10 @@ class ReActReport:
     def roles(self) -> frozenset[str]:
         return frozenset(["report"])
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset({"report"})
+
     async def run(self, question: str, team: Team) -> str:
         tools = means(team, "report")
         conversation = team.conversation("report")

@@ -22,6 +22,10 @@ class SearchO1:
     def roles(self) -> frozenset[str]:
         return frozenset({REASONER, READER})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
     async def run(self, question: str, team: Team) -> str:
         search = needed(team.tools.search, "a search")
         loop = begun(team, SEARCH_O1, [search], question, limit=self.searches)

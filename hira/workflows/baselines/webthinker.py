@@ -43,6 +43,10 @@ class WebThinker:
     def roles(self) -> frozenset[str]:
         return frozenset({REASONER, DeepSearch.name, WRITER})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
     async def run(self, question: str, team: Team) -> str:
         needed(team.tools.search, "a search")
         explorer = Coordinator(team, [DeepSearch()], transfer=False, remember=False)
