@@ -184,11 +184,7 @@ class Session:
         sys.setrecursionlimit(_RECURSION)
         if isinstance(error, SystemExit) and (error.code is None or error.code == 0):
             return {"value": ""}
-        try:
-            told = shortened(explained(error), _KEPT)
-        except BaseException:  # noqa: BLE001 - how it is shown is the code's, too
-            told = "An error was raised that cannot be shown."
-        return {"value": "", "error": told}
+        return {"value": "", "error": shortened(_shown(error), _KEPT)}
 
     def _prepare(self) -> None:
         """Make ready for the next call, before this one is answered: what cannot be made ready ends with this call."""
@@ -242,9 +238,19 @@ def _nothing() -> io.TextIOWrapper:
     return Path(os.devnull).open(encoding="utf-8")
 
 
+def _shown(error: BaseException) -> str:
+    """The error as well as it can be told: how it looks is up to the code, and files may be lacking, or memory."""
+    for told in (explained, lambda one: f"{type(one).__name__}: {one}"):
+        try:
+            return told(error)
+        except BaseException:  # noqa: BLE001, S112 - the next way asks for less
+            continue
+    return "An error was raised that cannot be shown."
+
+
 def explained(error: BaseException) -> str:
     """The traceback with the code's own lines only, and a hint where the sandbox was in the way."""
-    told = traceback.TracebackException.from_exception(error)
+    told = traceback.TracebackException.from_exception(error, lookup_lines=False)
     pending, seen = [told], set()
     while pending:
         one = pending.pop()
