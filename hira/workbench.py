@@ -75,7 +75,7 @@ class Workbench:
                 search=search,
                 scholar=scholar,
                 browse=browse,
-                files=files_tool(files) if files else None,
+                files=files_tool(files, folder if self.python else None) if files else None,
                 python=self._python(folder, around.readable) if self.python else None,
                 media=media_reader((*around.readable, folder), around.shown) if around.shown else None,
                 visible=tuple(around.shown),

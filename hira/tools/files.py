@@ -1,7 +1,8 @@
-"""The tool "files": the files that the user attached to the question, and no others."""
+"""The tool "files": the files that the user attached to the question, what programs of the run wrote, and no others."""
 
 import asyncio
 import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -10,15 +11,19 @@ from typing import Annotated
 
 from hira import tokens
 from hira.errors import ToolError, UsageError
-from hira.evidence import Source
+from hira.evidence import OUTPUT, Source
 from hira.tools.documents.document import Document, Lacking
 from hira.tools.documents.passages import Piece, cut
 from hira.tools.documents.read import check_readable, read_file
 from hira.tools.documents.search import LONG, nearest, within
 from hira.tools.documents.walk import is_text, printable
 from hira.tools.media import how_to_see
+from hira.tools.python import folder
 from hira.tools.tool import Observation, Passage, Tool, tool
 
+LARGEST = 64 * 2**20
+"""Bytes of what a program wrote that are read."""
+ENTRIES = 10_000
 _LISTED = 80
 _FIRST_WORDS = 60
 _RANGE = re.compile(r"(\D*)(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
@@ -32,8 +37,11 @@ class _Section:
     text: str
 
 
-def files_tool(files: Sequence[Path]) -> Tool:
-    """The tool "files", which reads these files. Raises `UsageError` for one that cannot be attached."""
+def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
+    """The tool "files", which reads these files. Raises `UsageError` for one that cannot be attached.
+
+    In the folder `work` programs of the run write; what they wrote is read by the path that they were told with.
+    """
     from pydantic import Field
 
     for file in files:
@@ -47,6 +55,14 @@ def files_tool(files: Sequence[Path]) -> Tool:
             read[path] = (changed, read_file(path))
         return read[path][1]
 
+    def shown(path: str, part: str) -> Observation:
+        if name := _meant(attached, path):
+            return show(name, opened(attached[name]), part)
+        if work and (place := _place(work, path)) and (made := _written(work, place)):
+            return _computed(show(f"../{place}", made, part))
+        others = f"; no program wrote {path!r} either" if work else ""
+        raise ToolError(f"{path!r} is not among the attached files: {', '.join(attached) or 'there are none'}{others}")
+
     async def read_attached(
         path: Annotated[str, Field(description="the path of an attached file")],
         part: Annotated[
@@ -54,12 +70,48 @@ def files_tool(files: Sequence[Path]) -> Tool:
         ] = "",
     ) -> Observation:
         """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
-        name = _meant(attached, path)
-        return await asyncio.to_thread(lambda: show(name, opened(attached[name]), part))
+        return await asyncio.to_thread(shown, path, part)
 
-    made: Tool = tool(read_attached, name="files", seconds=300.0, pure=True)
-    listed = ", ".join(attached) or "none"
-    return replace(made, description=f"{made.description} The attached files: {listed}.")
+    # a program may write its file anew, and what it holds then is something else
+    made: Tool = tool(read_attached, name="files", seconds=300.0, pure=work is None)
+    beside = " What a program wrote can be read as well, by the path that it was told with." if work else ""
+    return replace(made, description=f"{made.description} The attached files: {', '.join(attached) or 'none'}.{beside}")
+
+
+def _place(work: Path, path: str) -> str:
+    """The place in the work folder that a path means, as programs name what was written there (`../1/a.xlsx`), or that
+    has this name alone; empty if it means none."""
+    wanted = path.strip().strip("\"'`")
+    inner = wanted.removeprefix(f"{work}/").removeprefix("./").removeprefix("../")
+    if inner.startswith("/") or ".." in inner.split("/"):
+        return ""
+    if "/" in inner:
+        return inner
+    found = [place for place in folder.look(work, ENTRIES).files if place.rpartition("/")[2] == inner]
+    return found[0] if len(found) == 1 else ""
+
+
+def _written(work: Path, place: str) -> Document | None:
+    """What a program wrote there, None if there is no such file. It is read as bytes first: a link leads nowhere."""
+    try:
+        data = folder.read(work, place, LARGEST + 1)
+    except (OSError, ValueError):
+        return None
+    if len(data) > LARGEST:
+        raise ToolError(f"{place} has more than {LARGEST // 2**20} MB; have a program read it")
+    with tempfile.TemporaryDirectory(prefix="hira-file-", ignore_cleanup_errors=True) as copied:
+        copy = Path(copied, Path(place).name)
+        copy.write_bytes(data)
+        return read_file(copy)
+
+
+def _computed(seen: Observation) -> Observation:
+    """What was read of a file that a program made: a claim rests on it as on what a program printed."""
+    made = (
+        replace(one, source=replace(one.source, text=f"{OUTPUT}{one.source.text}", kind="computation"))
+        for one in seen.passages
+    )
+    return replace(seen, passages=tuple(made))
 
 
 def check_attached(file: Path) -> None:
@@ -78,12 +130,12 @@ def check_attached(file: Path) -> None:
 
 
 def _meant(attached: dict[str, Path], path: str) -> str:
-    """The attached file that a path means: as it was given, in full, or by its name alone."""
+    """The attached file that a path means: as it was given, in full, or by its name alone; empty if it means none."""
     wanted = path.strip().strip("\"'`").removeprefix("./")
     for spelled in (lambda name: name.removeprefix("./"), lambda name: str(attached[name].resolve()), _name):
         if len(found := [name for name in attached if spelled(name).casefold() == wanted.casefold()]) == 1:
             return found[0]
-    raise ToolError(f"{path!r} is not among the attached files: {', '.join(attached) or 'there are none'}")
+    return ""
 
 
 def _name(path: str) -> str:

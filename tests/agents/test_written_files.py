@@ -1,6 +1,7 @@
 """What one subtask wrote is there for the next."""
 
 import json
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import Code
 from hira.journal import Journal
-from hira.testing import ScriptedPolicy
+from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Toolbox
+from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
 from hira.trajectory import Subtask
 
@@ -108,3 +110,26 @@ async def test_a_subtask_that_broke_off_after_its_first_program_opens_the_files_
     assert "True" in policies[1].requests[1].messages[-1].text
     policies[1].assert_done()
     journal.close()
+
+
+@pytest.mark.skipif(bool(refusal()), reason=refusal())
+async def test_a_document_that_a_program_wrote_is_read_with_the_tool_for_files_in_the_next_turn(tmp_path: Path) -> None:
+    given = tmp_path / "given.docx"
+    with zipfile.ZipFile(given, "w") as archive:
+        body = "<w:body><w:p><w:r><w:t>The mill was sold in 1742.</w:t></w:r></w:p></w:body>"
+        space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{space}">{body}</w:document>')
+    work = tmp_path / "work"
+    box = Toolbox(python=open_python(work, readable=(given,)), files=files_tool([given], work))
+    replies = [
+        calling("python", code=f"import shutil; shutil.copy({str(given)!r}, 'copy.docx')"),
+        calling("files", path="../1/copy.docx"),
+        "\\boxed{In 1742 [s1].}",
+    ]
+    policy = ScriptedPolicy({"1/code": replies, "coordinator": [distilled("In 1742.")]})
+    team = team_of(policy, dialect="native", tools=box)
+    coord = Coordinator(team, [Code()])
+    await coord.delegate([Subtask("1", "When was the mill sold, by the document?")], team.rollout.memory)
+    written, read = [request.messages[-1].text for request in policy.requests if len(request.messages) > 1][:2]
+    assert "wrote ../1/copy.docx" in written
+    assert "The mill was sold in 1742." in read

@@ -1,7 +1,8 @@
+import os
 from pathlib import Path
 
 import pytest
-from made_documents import pdf, rows, xlsx
+from made_documents import docx, paragraph, pdf, rows, xlsx
 
 from hira.errors import ToolError, UsageError
 from hira.tools.files import files_tool
@@ -28,6 +29,81 @@ async def test_an_attached_file_is_known_by_its_name(spelled):
 async def test_only_attached_files_are_read(path):
     with pytest.raises(ToolError, match=r"not among the attached files: .*tides\.txt"):
         await files_tool([LIBRARY / "tides.txt"]).call({"path": path})
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A run's work folder in which the programs of two subtasks wrote."""
+    for session in ("1", "2"):
+        (tmp_path / "work" / session / "out").mkdir(parents=True)
+    one = tmp_path / "work" / "1"
+    xlsx(one / "sums.xlsx", {"Sums": rows(["town", "sum"], ["Perm", 42])})
+    docx(one / "out" / "letter.docx", paragraph("The mill was sold."))
+    pdf(one / "page.pdf", ["The mill has three wheels."])
+    (tmp_path / "work" / "2" / "page.pdf").write_bytes(b"%PDF-1.4 broken")
+    return tmp_path / "work"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("../1/sums.xlsx", "Perm"),
+        ("1/sums.xlsx", "42"),
+        ("'sums.xlsx'", "42"),
+        ("../1/out/letter.docx", "The mill was sold."),
+        ("letter.docx", "The mill was sold."),
+        ("../1/page.pdf", "three wheels"),
+        ("WORK/1/page.pdf", "three wheels"),
+    ],
+)
+async def test_what_a_program_wrote_is_read_by_the_path_that_was_told(written, path, text):
+    made = files_tool([LIBRARY / "tides.txt"], written)
+    (passage,) = (await made.call({"path": path.replace("WORK", str(written))})).passages
+    assert text in passage.text
+    assert passage.source.location.startswith("../1/")
+    assert passage.source.kind == "computation"
+    assert text in passage.source.evidence
+    assert "attached files: " in made.description
+
+
+async def test_what_a_program_writes_anew_is_read_anew(written):
+    made = files_tool([LIBRARY / "tides.txt"], written)
+    for text in ("first", "second"):
+        (written / "2" / "note.txt").write_text(text)
+        assert text in (await made.call({"path": "../2/note.txt"})).passages[0].text
+    assert not made.pure
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../secret.txt",
+        "../1/../../secret.txt",
+        "../1/link.txt",
+        "../1/linked/secret.txt",
+        "../1/pipe",
+        "../1/none.xlsx",
+        "../1",
+        "page.pdf",  # two have this name
+        "/etc/passwd",
+        "..",
+        "",
+        "\x00",
+        "link.txt",
+    ],
+)
+async def test_nothing_but_what_programs_wrote_is_read_there(written, path):
+    (written.parent / "secret.txt").write_text("SECRET")
+    (written / "1" / "link.txt").symlink_to(written.parent / "secret.txt")
+    (written / "1" / "linked").symlink_to(written.parent)
+    os.mkfifo(written / "1" / "pipe")
+    with pytest.raises(ToolError, match="not among the attached files"):
+        await files_tool([LIBRARY / "tides.txt"], written).call({"path": path})
+
+
+async def test_what_a_program_wrote_and_cannot_be_read_is_one_clear_line(written):
+    with pytest.raises(ToolError, match=r"page\.pdf is damaged"):
+        await files_tool([LIBRARY / "tides.txt"], written).call({"path": "../2/page.pdf"})
 
 
 async def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path):
