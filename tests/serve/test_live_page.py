@@ -129,6 +129,40 @@ def test_the_page_asks_for_the_key_where_one_is_needed(driven: Browser, docs: Pa
         until(driven, "return document.querySelectorAll('#workflows input').length > 10")
 
 
+HOSTILE = '<img src=x onerror="window.hit=1"><script>window.hit=1</script> [x](javascript:alert(1))'
+
+
+def test_markup_in_questions_names_and_documents_stays_text(driven: Browser, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    text = f"# {HOSTILE}\n\nThe tower of Alta is 31 metres high. {HOSTILE}\n"
+    (docs / "<img src=x onerror=window.hit=1>.md").write_text(text, encoding="utf-8")
+    with served(Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")) as server:
+        go(driven, f"{server.url}/")
+        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+        driven.run(ASK, f"How high is the tower of Alta? {HOSTILE}")
+        until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+        assert HOSTILE in driven.run("return document.querySelector('h1').textContent")
+        driven.run("document.getElementById('past').click()")
+        until(driven, "return document.querySelectorAll('#runs a').length")
+        driven.run("document.querySelector('.sources button').click()")
+        assert "onerror" in until(driven, "return document.querySelector('#source:not([hidden])')?.textContent")
+        found = "return document.querySelectorAll('body img, body script, body a[href^=javascript]').length"
+        assert driven.run(found) == 0
+        assert driven.run("return window.hit ?? 0") == 0
+        go(driven, f"{server.url}/#/<img src=x onerror=window.hit=1>")
+        assert "cannot be shown" in until(driven, "return document.querySelector('h1')?.textContent")
+        assert driven.run(found) + (driven.run("return window.hit") or 0) == 0
+
+
+def test_a_server_that_is_gone_is_told_in_words(driven: Browser, docs: Path) -> None:
+    with served(Settings(model="offline", docs=(docs,))) as server:
+        go(driven, f"{server.url}/")
+        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
+    driven.run(ASK, "How high is the tower of Alta?")
+    assert "Is hira serve still running?" in until(driven, "return document.getElementById('trouble').textContent")
+
+
 def test_nothing_is_loaded_from_elsewhere(docs: Path) -> None:
     with served(Settings(model="offline", docs=(docs,))) as server:
         reply = httpx.get(f"{server.url}/")

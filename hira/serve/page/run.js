@@ -21,7 +21,7 @@ export class RunView {
 
   make() {
     this.title = element("h1");
-    this.status = element("span", { class: "status running", text: "running" });
+    this.status = element("span", { class: "status running", role: "status", text: "running" });
     this.meters = element("dl", { class: "meters" });
     this.stop = element("button", { type: "button", class: "stop", text: "Stop and answer now" });
     this.stop.addEventListener("click", () => this.end());
@@ -69,7 +69,13 @@ export class RunView {
   async end() {
     this.stop.disabled = true;
     this.stop.textContent = "Answering from what is known …";
-    await call(`/api/runs/${this.id}/stop`, { method: "POST", body: {} }).catch(error => this.fail(error.message));
+    try {
+      await call(`/api/runs/${this.id}/stop`, { method: "POST", body: {} });
+    } catch (error) {
+      this.stop.disabled = false;
+      this.stop.textContent = "Stop and answer now";
+      this.onNotice({ text: error.message });
+    }
   }
 
   async goOn() {
@@ -85,6 +91,7 @@ export class RunView {
 
   take(event) {
     this.at = event.at ?? this.at;
+    this.heard = performance.now();
     const made = this[`on${event.event}`];
     if (made) made.call(this, event);
     this.meter();
@@ -206,7 +213,9 @@ export class RunView {
 
   onSourceRead(event) {
     this.sourceList.append(element("li", { value: ++this.sources, "data-source": event.source }, [
-      element("button", { type: "button", text: event.title || event.location, title: event.location }),
+      element("button", { type: "button", title: event.location, disabled: true }, [
+        element("u", { text: event.source.slice(1) }), event.title || event.location,
+      ]),
     ]));
   }
 
@@ -237,11 +246,17 @@ export class RunView {
     return branch;
   }
 
+  // Between two events the clock goes on by itself.
+  passed() {
+    if (this.at == null) return "";
+    return seconds(this.at + (this.state === "running" ? (performance.now() - this.heard) / 1000 : 0));
+  }
+
   meter() {
     const shown = [
       ["workflow", this.workflow], ["model", this.models], ["calls", figure(this.spent.calls)],
       ["tokens", figure(this.spent.tokens) + (this.limits?.tokens ? ` of ${figure(this.limits.tokens)}` : "")],
-      ["cost", this.spent.cost ? money(this.spent.cost) : ""], ["time", this.at ? seconds(this.at) : ""],
+      ["cost", this.spent.cost ? money(this.spent.cost) : ""], ["time", this.passed()],
     ].filter(([, value]) => value);
     this.meters.replaceChildren(...shown.map(([name, value]) =>
       element("div", {}, [element("dt", { text: name }), element("dd", { text: value })])));
@@ -254,7 +269,8 @@ export class RunView {
     this.state = told.status;
     this.status.className = `status ${told.status}`;
     this.status.textContent = told.status.replace("_", " ");
-    for (const branch of this.branches.values()) { branch.root.classList.remove("busy", "waits"); branch.form?.remove(); }
+    this.quiet();
+    this.meter();
     if (told.error && !told.answer?.answer) return this.fail(told.error);
     if (!told.answer) return;
     this.told = told;
@@ -262,10 +278,19 @@ export class RunView {
     this.answer.replaceChildren(...this.cited(told.answer.answer));
     if (told.answer.error) this.answer.append(element("p", { class: "why", text: told.answer.error }));
     for (const item of this.sourceList.children) {
+      item.firstElementChild.disabled = false;
       item.firstElementChild.addEventListener("click", () => this.source(item.dataset.source));
     }
     for (const id of new Set(told.answer.citations.map(one => one.id))) {
       this.sourceList.querySelector(`[data-source="${CSS.escape(id)}"]`)?.classList.add("cited");
+    }
+  }
+
+  quiet() {
+    for (const branch of this.branches.values()) {
+      branch.root.classList.remove("busy", "waits");
+      branch.form?.remove();
+      branch.said.textContent = "";
     }
   }
 
@@ -293,10 +318,14 @@ export class RunView {
   }
 
   fail(message) {
+    this.state = "failed";
     this.status.className = "status failed";
     this.status.textContent = "failed";
+    this.title.textContent ||= "This run cannot be shown";
+    this.root.classList.toggle("bare", !this.branches.size);
+    this.quiet();
     this.stop.hidden = true;
     this.answer.hidden = false;
-    this.answer.replaceChildren(element("p", { class: "why", text: message }));
+    this.answer.replaceChildren(element("p", { class: "why failed", text: message }));
   }
 }

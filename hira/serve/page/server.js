@@ -21,11 +21,15 @@ async function keyed() {
   return asking;
 }
 
+const AWAY = "The server does not answer. Is hira serve still running?";
+
+const away = error => { throw error instanceof TypeError ? new Error(AWAY) : error; };
+
 export async function call(path, { method = "GET", body } = {}) {
   for (;;) {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const more = method === "POST" ? { "content-type": "application/json" } : {};
-    const reply = await fetch(path, { method, headers: headers(more), ...sent });
+    const reply = await fetch(path, { method, headers: headers(more), ...sent }).catch(away);
     if (reply.status === 401) { await keyed(); continue; }
     const told = await reply.json().catch(() => ({}));
     if (!reply.ok) throw new Error(told.error?.message ?? `the server answered ${reply.status}`);
@@ -48,7 +52,8 @@ export async function* watch(run, signal) {
         at += 1;
       }
     } catch (error) {
-      if (signal?.aborted || !(error instanceof TypeError) || ++tries > 5) throw error;
+      if (signal?.aborted || !(error instanceof TypeError)) throw error;
+      if (++tries > 5) away(error);
     }
     await new Promise(done => setTimeout(done, 300 * 2 ** tries));
   }

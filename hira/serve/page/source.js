@@ -15,13 +15,19 @@ export function open(source, text, citations) {
   ]));
   drawer.replaceChildren(
     element("div", { class: "bar" }, [element("h2", { text: source.title || source.location }), close]),
-    element("p", { class: "place", text: `${source.kind} · ${source.location}` }),
+    element("p", { class: "place" }, [`${source.kind} · `, place(source.location)]),
     element("ul", { class: "verdicts" }, verdicts),
     body,
   );
   drawer.hidden = false;
   close.focus();
   drawer.querySelector("mark")?.scrollIntoView({ block: "center" });
+}
+
+// Only a page of the web can be opened: what else a source is called by stays text.
+function place(location) {
+  if (!/^https?:\/\//.test(location)) return location;
+  return element("a", { href: location, text: location, target: "_blank", rel: "noopener noreferrer" });
 }
 
 export function shut() {
