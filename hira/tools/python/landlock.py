@@ -5,6 +5,7 @@ See landlock(7) and the kernel's Documentation/userspace-api/landlock.rst.
 """
 
 import ctypes
+import errno
 import os
 import stat
 import struct
@@ -47,7 +48,7 @@ def missing() -> str:
 def restrict(rules: Iterable[tuple[str, int]]) -> int:
     """Close all files to this process, except the paths with their rights. Returns the ABI. Raises OSError.
 
-    A path that does not exist is left out.
+    A path that does not exist or cannot be opened is left out.
     """
     version = abi()
     files = (1 << _KNOWN_BITS.get(version, 16)) - 1
@@ -65,7 +66,9 @@ def restrict(rules: Iterable[tuple[str, int]]) -> int:
 def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         target = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:  # says nothing of the path
+            raise
         return
     try:
         if not stat.S_ISDIR(os.fstat(target).st_mode):

@@ -34,7 +34,7 @@ async def introduced(
     except TimeoutError:
         raise Ended(f"it did not answer within {_SECONDS:g} seconds", passing=True) from None
     if "failed" in answer:
-        raise Ended(f"it could not be confined: {answer['failed']}")
+        raise Ended(f"it could not be confined: {answer['failed']}", passing=answer["errno"] in SCARCE)
     layers = tuple(answer["layers"])
     if mode == "auto" and not {"landlock", "seccomp"} <= {*layers}:
         raise Ended("it is not confined")
@@ -44,6 +44,7 @@ async def introduced(
 def why_not(error: OSError | Ended, said: str) -> tuple[str, str, bool]:
     """Why an interpreter did not start, what to do, and whether that may pass; `said` is its last line, if any."""
     if isinstance(error, Ended):
-        passing = error.passing or not (str(error) or said)
+        lacking = "MemoryError" in said or any(f"[Errno {number}]" in said for number in SCARCE)
+        passing = error.passing or (not str(error) and (lacking or not said))
         return str(error) or said or "it ended at once", _BUSY if passing else "", passing
     return str(error), SCARCE.get(error.errno or 0, ""), error.errno in SCARCE

@@ -47,7 +47,7 @@ def main(descriptor: int, parent: int) -> None:
     try:
         layers = confine(setup, parent)
     except OSError as error:
-        channel.sendall(packed({"id": setup["id"], "failed": str(error)}))
+        channel.sendall(packed({"id": setup["id"], "failed": str(error), "errno": error.errno}))
         return
     session = Session(setup["folder"], _raised(1))
     channel.sendall(packed({"id": setup["id"], "layers": layers}))

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hira.tools.python.process import Ended
+from hira.tools.python.starting import why_not
+
 BEFORE = """
 import asyncio, ctypes, errno, os, resource, struct, sys
 from hira.errors import ToolDown
@@ -118,3 +121,23 @@ def test_a_machine_at_its_limit(host: str, seen: str, tmp_path: Path, able: None
     assert not done.stderr
     assert done.returncode == 0
     assert re.fullmatch(seen, done.stdout.strip()), done.stdout
+
+
+SAID = {
+    "nothing": (Ended(), "", "it ended at once", True),
+    "that memory was lacking": (Ended(), "MemoryError", "MemoryError", True),
+    "that files were lacking": (Ended(), "OSError: [Errno 24] Too many open files", "Too many open files", True),
+    "something else": (Ended(), "ImportError: no module named encodings", "no module named encodings", False),
+    "that a layer does not hold": (Ended("it is not confined"), "", "it is not confined", False),
+    "nothing in time": (Ended("it did not answer", passing=True), "", "it did not answer", True),
+}
+
+
+@pytest.mark.parametrize(("error", "said", "why", "passing"), SAID.values(), ids=SAID)
+def test_an_interpreter_that_said_so_is_started_again_only_where_that_may_pass(
+    error: Ended, said: str, why: str, *, passing: bool
+) -> None:
+    told, fix, again = why_not(error, said)
+    assert why in told
+    assert again == passing
+    assert bool(fix) == passing
