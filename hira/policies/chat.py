@@ -6,14 +6,14 @@ string is kept, stripped or named, whether the beginning of a continued message 
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import uuid4
 
 from hira.errors import BadReply, UsageError
 from hira.messages import Message, ToolCall
-from hira.policies.failures import gist
+from hira.policies.failures import ALTERNATE, SYSTEM, gist
 from hira.policy import Completion, Finish, Request, Usage, cut_at_stop
 from hira.tokens import count
 
@@ -31,9 +31,11 @@ _FINISH: Mapping[str, Finish] = {
     "blocklist": "filtered",
     "prohibited_content": "filtered",
 }
+_REASONING = ("reasoning", "reasoning_content", "thinking")
 _BROKE_OFF = frozenset({"error", "abort", "aborted", "cancelled", "canceled"})
 _TURN_ENDS = "<|im_end|>"
 _MOST_TOKENS = 10**12
+_DIGITS = 12
 _SUSPECT_BYTES = 6000
 _SUSPECT_TOKENS = 2000
 _BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it left unread is seen
@@ -49,9 +51,11 @@ class EmptyReply(BadReply):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What is known of an endpoint's taste. `without` are body fields it has refused; `stops` is how many it takes."""
+    """What is known of an endpoint's taste. `without` are body fields it has refused; `stops` is how many it takes,
+    `longest` how many tokens a reply may have."""
 
     without: frozenset[str] = frozenset()
+    longest: int | None = None
     stops: int = 64
     length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
@@ -66,7 +70,7 @@ def body_of(
         body["prompt"] = _chatml(request.messages)
         stops.insert(0, _TURN_ENDS)
     else:
-        body["messages"] = messages = [message.wire for message in request.messages]
+        body["messages"] = messages = taken(request.messages, accepted)
         if request.continues:
             messages[-1] = _continued(body, messages[-1], continuation)
         if request.tools:
@@ -77,7 +81,7 @@ def body_of(
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "top_k": sampling.top_k,
-        accepted.length: sampling.max_tokens,
+        accepted.length: _least(sampling.max_tokens, accepted.longest),
         "seed": sampling.seed,
         "stop": stops[: accepted.stops] or None,
     }
@@ -90,6 +94,35 @@ def body_of(
     for name in accepted.without:
         body.pop(name, None)
     return body
+
+
+def taken(messages: Sequence[Message], accepted: Accepted) -> list[dict[str, Any]]:
+    """The messages as the endpoint takes them. What a system message says goes into the first message of the user's
+    where it takes none, and messages of one role in a row become one where it refuses that."""
+    told = [message.wire for message in messages]
+    if SYSTEM in accepted.without:
+        told = [one | {"role": "user"} if one["role"] == "system" else one for one in told]
+    if not {SYSTEM, ALTERNATE} & accepted.without:
+        return told
+    joined: list[dict[str, Any]] = []
+    for one in told:
+        last = joined[-1] if joined else {}
+        if one.keys() == last.keys() == {"role", "content"} and one["role"] == last["role"]:
+            joined[-1] = one | {"content": _joined(last["content"], one["content"])}
+        else:
+            joined.append(one)
+    return joined
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts = [[{"type": "text", "text": one}] if isinstance(one, str) else one for one in (first, second)]
+    return [*parts[0], *parts[1]]
+
+
+def _least(asked: int | None, longest: int | None) -> int | None:
+    return asked if asked is None or longest is None else min(asked, longest)
 
 
 def _continued(body: dict[str, Any], last: dict[str, Any], continuation: Continuation) -> dict[str, Any]:
@@ -145,6 +178,8 @@ def parts_of(reply: Any, *, where: str) -> Parts:
         parts.stop = verbose.get("stopping_word") or None
     for call in message.get("tool_calls") or ():
         add_call(parts, call, whole=True)
+    if not parts.calls:
+        add_old_call(parts, message)
     return parts
 
 
@@ -159,7 +194,7 @@ def content_of(content: Any) -> tuple[str, str]:
 
 
 def reasoning_of(message: Mapping[str, Any]) -> str:
-    return _string(message.get("reasoning")) or _string(message.get("reasoning_content"))
+    return next((said for name in _REASONING if (said := _string(message.get(name)))), "")
 
 
 def named_stop(choice: Mapping[str, Any]) -> Any:
@@ -181,8 +216,15 @@ def add_call(parts: Parts, call: Any, *, whole: bool = False) -> None:
     if entry is None:
         entry = {"id": ident, "index": str(len(parts.calls) if index is None else index), "name": "", "arguments": ""}
         parts.calls.append(entry)
-    entry["name"] = entry["name"] or name
+    if name != entry["name"] and not entry["arguments"]:  # some servers tell it in pieces, some tell it again each time
+        entry["name"] += name
     entry["arguments"] += arguments or ""
+
+
+def add_old_call(parts: Parts, message: Mapping[str, Any]) -> None:
+    """Take in the one call of a message, or a piece of it, as it was written before there could be several."""
+    if isinstance(message.get("function_call"), dict):
+        add_call(parts, {"index": 0, "function": message["function_call"]})
 
 
 def _begun(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | None:
@@ -205,15 +247,15 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     text = parts.text
     if request.continues and (begun := request.messages[-1].text) and text.startswith(begun):
         text = text[len(begun) :]
-    calls = tuple(_call(entry, where) for entry in parts.calls)
+    calls = _told_apart(_call(entry, where) for entry in parts.calls)
     ended = str(parts.finish).lower()
     if ended in _BROKE_OFF:
         raise BadReply(f"the endpoint broke the reply off: {ended}", where=where, retryable=True)
     finish = _FINISH.get(ended, "stop")
     if not text and parts.refusal:
         text, finish = parts.refusal, "filtered"
-    if calls and finish == "stop":
-        finish = "calls"
+    if finish in ("stop", "calls"):
+        finish = "calls" if calls else "stop"
     named = parts.stop if isinstance(parts.stop, str) and parts.stop in request.stop else None
     usage = _usage(parts.usage) or _counted(request, parts)
     completion = cut_at_stop(
@@ -239,12 +281,25 @@ def _says_nothing(completion: Completion, request: Request) -> bool:
 def _call(entry: Mapping[str, str], where: str) -> ToolCall:
     if not entry["name"]:
         raise BadReply("the endpoint sent a tool call without a name", where=where, retryable=True)
-    return ToolCall(entry["id"] or f"call{uuid4().hex[:9]}", entry["name"], entry["arguments"])
+    return ToolCall(entry["id"] or _new_id(), entry["name"], entry["arguments"])
+
+
+def _told_apart(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls, each under an id of its own, by which its result will be known."""
+    told: dict[str, ToolCall] = {}
+    for call in calls:
+        one = replace(call, id=_new_id()) if call.id in told else call
+        told[one.id] = one
+    return tuple(told.values())
+
+
+def _new_id() -> str:
+    return f"call{uuid4().hex[:9]}"
 
 
 def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     """What the server counted; None if it counted nothing."""
-    if not usage or not (usage.get("prompt_tokens") or usage.get("completion_tokens")):
+    if not usage or not (_whole(usage.get("prompt_tokens")) or _whole(usage.get("completion_tokens"))):
         return None
     details = usage.get("prompt_tokens_details")
     details = details if isinstance(details, dict) else {}
@@ -292,6 +347,8 @@ def _was_cut(parts: Parts, request: Request) -> str:
 
 
 def _whole(number: Any) -> int:
+    if isinstance(number, str) and number.isdecimal() and len(number) <= _DIGITS:
+        number = int(number)
     if not isinstance(number, int | float) or (isinstance(number, float) and not math.isfinite(number)):
         return 0
     return min(max(0, int(number)), _MOST_TOKENS)

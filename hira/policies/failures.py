@@ -11,31 +11,76 @@ from typing import Any
 from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
 from hira.policies.refused import no_tools, tools_refused
 
-RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context|context (?:length|window|size)|prompt is too long"
-    r"|too many (?:input )?tokens|input (?:length|is too long)|longer than the (?:model|maximum)",
+    r"|too many (?:input )?tokens|input (?:length|is too long)|longer than the (?:model|maximum)|model token limit"
+    r"|token count.{0,20} exceeds|maximum prompt length|must have less than \d+ tokens|inputs\W{1,2}tokens \+",
+    re.IGNORECASE,
+)
+_TOO_LARGE = re.compile(r"request[ _]too[ _]large", re.IGNORECASE)
+_NO_CREDIT = re.compile(
+    r"credit balance|insufficient[ _](?:credits?|balance|funds|quota)|exceeded your current quota|out of credits"
+    r"|billing[ _]hard[ _]limit",
+    re.IGNORECASE,
+)
+_BAD_KEY = re.compile(
+    r"api[ _-]?key (?:is )?(?:not valid|invalid|expired|missing)|(?:invalid|incorrect|missing|expired) api[ _-]?key",
+    re.IGNORECASE,
+)
+_FILTERED = re.compile(
+    r"content[ _](?:filter|management policy)|flagged as potentially|data_inspection_failed|PolicyViolation",
     re.IGNORECASE,
 )
 _WINDOW = re.compile(
     r"(?:maximum context (?:length|size)|context (?:length|window|size)) (?:is|of)\D{0,20}(\d[\d,_]*)"
-    r"|context size \((\d[\d,_]*)|> ?(\d[\d,_]*) maximum|tokens allowed \((\d[\d,_]*)",
+    r"|context (?:size|length) \((\d[\d,_]*)|> ?(\d[\d,_]*) maximum|tokens allowed \((\d[\d,_]*)"
+    r"|(?:model length of|prompt length is|limit:?|less than|must be <=|cannot exceed|\[1,|with) (\d[\d,_]*)",
     re.IGNORECASE,
 )
 _ASKED = re.compile(
     r"resulted in (\d[\d,_]*)|\((\d[\d,_]*) in the messages|(?:has|contains) (?:at least )?(\d[\d,_]*) input"
-    r"|request \((\d[\d,_]*) tokens|too long: (\d[\d,_]*)|token count \((\d[\d,_]*)",
+    r"|request \((\d[\d,_]*) tokens|too long: (\d[\d,_]*)|token count \((\d[\d,_]*)|requested (\d[\d,_]*)\b(?! tokens \()"
+    r"|given: (\d[\d,_]*)|contains (\d[\d,_]*) tokens|received (\d[\d,_]*)|(?:input|length) \(?(\d[\d,_]*)"
+    r"(?: tokens)?\)",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
     r"unsupported|not supported|not? support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra"
-    r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)",
+    r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)|array too long|cannot both be",
     re.IGNORECASE,
 )
+_REPLY_TOO_LONG = re.compile(
+    r"too large|valid range|less than or equal|at most|must be <=|exceeds? the|maximum", re.IGNORECASE
+)
+_ROOM = re.compile(
+    r"maximum context length is (\d+).{0,60}?(?:has|with|contains) (?:at least )?(\d+) input", re.IGNORECASE
+)
+_SYSTEM = re.compile(
+    r"system\W{0,3}(?:role|message|instruction)|role\W.{0,40}\bsystem\b|developer instruction", re.IGNORECASE
+)
+_ALTERNATE = re.compile(r"roles must alternate|must alternate between", re.IGNORECASE)
+_PAUSE = re.compile(
+    r"(?:try again|retry) (?:in|after) (?:(?P<h>\d+) ?h)?(?:(?P<m>\d+) ?m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?s)?"
+    r"(?:(?P<ms>\d+(?:\.\d+)?) ?ms)?|retryDelay\W{1,6}(?P<delay>\d+(?:\.\d+)?)s",
+    re.IGNORECASE,
+)
+_SAID = ("error", "errors", "message", "detail", "msg", "error_message", "status_msg", "base_resp")
+_CODES = {
+    "insufficient_quota": 402, "rate_limit": 429, "overloaded": 529, "server_error": 500, "timeout": 504,
+    "context": 400, "auth": 401, "api_key": 401, "permission": 403, "not_found": 404, "unavailable": 503,
+}  # fmt: skip
+_PHRASES = {
+    "rate limit": 429, "too many requests": 429, "throttl": 429, "overloaded": 529, "timed out": 504,
+    "not found": 404, "does not exist": 404, "unavailable": 503,
+}  # fmt: skip
+"""What an error without a number means, by a word in its codes, or by what it says."""
 _SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAUSE = 366 * 86400.0
+SYSTEM, ALTERNATE = "system messages", "messages of one role in a row"
+"""What an endpoint may refuse of the messages themselves; named beside the optional fields of a request."""
 OPTIONAL = (
     "temperature",
     "top_p",
@@ -61,8 +106,8 @@ def gist(text: str, limit: int = 200) -> str:
 def message_in(body: Any) -> str:
     """The message of an error object, however it is wrapped."""
     if isinstance(body, Mapping):
-        for name in ("error", "message", "detail", "msg", "error_message"):
-            if body.get(name):
+        for name in _SAID:
+            if body.get(name) and body[name] is not True:
                 return message_in(body[name])
         return str(dict(body))
     if isinstance(body, list) and body:
@@ -88,19 +133,21 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
         f"the endpoint answered {status}" + (f": {said}" if said else "") + (f" (request {request})" if request else "")
     )
     more: dict[str, Any] = {"where": where, "status": status}
-    if status in {400, 413, 422, 500} and _OVERFLOW.search(f"{codes} {said}"):
+    everything = f"{codes} {said}"
+    if status in {400, 413, 422, 500} and _OVERFLOW.search(everything):
         return overflow(told, message_in(body), body, **more)
-    if status in {401, 403}:
+    if status in {413, 429} and _TOO_LARGE.search(everything):  # it would be refused however long one waits
+        return overflow(told, message_in(body), body, **more)
+    if status == 402 or (status in {400, 403, 429} and _NO_CREDIT.search(everything)):
+        fix = "the account behind the key has no credit left: add some, or change the key"
+        return RateLimited(told, fix=fix, **more)
+    if status in {401, 403} or (status == 400 and _BAD_KEY.search(everything)):
         fix = "check that the key is right and may use this model" if keyed else "this endpoint wants a key: set one"
         return AccessDenied(told, fix=fix, **more)
-    if status == 402 or "insufficient_quota" in codes:
-        return RateLimited(
-            told, fix="the account behind the key has no credit left: add some, or change the key", **more
-        )
     if status == 429:
-        wait = retry_after(headers)
+        wait = retry_after(headers) or _pause_in(str(body))
         return RateLimited(told, fix="wait, or ask for fewer things at once", retryable=True, retry_after=wait, **more)
-    return _unserved(told, said, headers, **more)
+    return _unserved(told, everything, headers, **more)
 
 
 def _unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, status: int) -> EndpointError:
@@ -111,8 +158,31 @@ def _unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, s
         return EndpointError(told, fix="set the base URL to where the endpoint really is", **more)
     if no_tools(said):
         return tools_refused(told, **more)
-    fix = "the server is in trouble: try again later" if status >= 500 else ""
-    return EndpointError(told, fix=fix, retryable=status in RETRYABLE, retry_after=retry_after(headers), **more)
+    return EndpointError(
+        told, fix=_way_out(status, said), retryable=status in RETRYABLE, retry_after=retry_after(headers), **more
+    )
+
+
+def _way_out(status: int, said: str) -> str:
+    """What to do about a request that was not served."""
+    if _FILTERED.search(said):
+        return "ask differently, or let another model speak for this role"
+    if status >= 500 or status in RETRYABLE:
+        return "the server is in trouble: try again later" if status >= 500 else "try again later"
+    if status == 407:
+        return "the proxy wants a name and a password: set HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT"
+    if status in {404, 405, 410}:
+        return "check the base URL and the name of the model"
+    return "see what it says: hira doctor tells what the endpoint can do"
+
+
+def _pause_in(said: str) -> float | None:
+    """Seconds after which the text of a refusal lets one try again; None if it tells no time."""
+    found = _PAUSE.search(said)
+    if found is None:
+        return None
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "delay": 1.0}
+    return sum(float(found[name] or 0) * unit for name, unit in units.items()) or None
 
 
 def overflow(told: str, said: str, body: Any, **more: Any) -> ContextOverflow:
@@ -137,31 +207,40 @@ def _number(written: str) -> int:
 
 def failure_in(reply: Any, *, where: str) -> EndpointError | None:
     """The error that came as if it were a reply, None if it is none."""
-    if not isinstance(reply, Mapping) or reply.get("choices"):
+    if isinstance(reply, list) and len(reply) == 1:  # Google's
+        reply = reply[0]
+    if not isinstance(reply, Mapping):
         return None
-    error = reply.get("error")
-    if not error and reply.get("object") != "error" and "detail" not in reply:
+    choices = reply.get("choices")
+    if choices:
+        first = choices[0] if isinstance(choices, list) else None
+        if not isinstance(first, Mapping) or not isinstance(first.get("error"), Mapping):
+            return None
+        reply = first  # a gateway's, whose provider failed
+    elif not _failed(reply):
         return None
-    codes = codes_in(reply)
+    codes, said = codes_in(reply), gist(message_in(reply))
     number = re.search(r"\b([45]\d\d)\b", codes)
-    status = int(number[1]) if number else _status_of(codes)
-    return (
-        failure(status, reply, {}, where=where)
-        if status
-        else BadReply(
-            f"the endpoint sent an error: {gist(message_in(reply))}" + (f" ({codes})" if codes else ""), where=where
-        )
-    )
+    if status := int(number[1]) if number else _status_of(codes, said):
+        return failure(status, reply, {}, where=where)
+    told = f"the endpoint sent an error: {said}" + (f" ({codes})" if codes else "")
+    return BadReply(told, where=where, fix="try again later, or see what the server's own log says", retryable=True)
 
 
-def _status_of(codes: str) -> int:
-    for word, status in (
-        ("rate_limit", 429), ("overloaded", 529), ("server_error", 500), ("timeout", 504), ("context", 400),
-        ("auth", 401), ("api_key", 401), ("permission", 403), ("not_found", 404), ("unavailable", 503),
-    ):  # fmt: skip
-        if word in codes.lower():
-            return status
-    return 0
+def _failed(reply: Mapping[str, Any]) -> bool:
+    """Whether a reply without choices tells of an error, in one of the ways that servers have."""
+    if reply.get("object") == "error" or reply.get("success") is False or reply.get("status") == "error":
+        return True
+    if "message" in reply and "code" in reply:
+        return True
+    return any(reply.get(name) for name in _SAID if name != "message") or "detail" in reply
+
+
+def _status_of(codes: str, said: str) -> int:
+    if _OVERFLOW.search(said):
+        return 400
+    told = ((codes.lower(), _CODES), (said.lower(), _PHRASES))
+    return next((status for text, words in told for word, status in words.items() if word in text), 0)
 
 
 def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
@@ -227,7 +306,35 @@ def refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
     schema_statuses = {400, 404, 422, 500, 501}
     if "response_format" in sent and status in schema_statuses and (status == 501 or _SCHEMA.search(told)):
         return "response_format"
+    if status in {400, 422, 500} and (turns := refused_turns(told, sent)):
+        return turns
     if status not in {400, 422} or not _REFUSED.search(told):
         return ""
     named = [name for name in OPTIONAL if name in sent and re.search(rf"\b{name}\b", told)]
-    return named[0] if named else ""
+    return "" if not named else named[-1] if "cannot both be" in told else named[0]
+
+
+def refused_turns(told: str, sent: Mapping[str, Any]) -> str:
+    """`SYSTEM` or `ALTERNATE` where the response refuses the roles of the request's messages; empty if it does not."""
+    roles = [message["role"] for message in sent.get("messages", ())]
+    if "system" in roles and _SYSTEM.search(told) and _REFUSED.search(told):
+        return SYSTEM
+    return ALTERNATE if _ALTERNATE.search(told) and len(roles) > 1 else ""
+
+
+def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> int:
+    """How many tokens a reply may have by this response, if it refuses the number that was sent; 0 if it does not."""
+    said = message_in(body)
+    asked = next((sent[name] for name in ("max_tokens", "max_completion_tokens") if name in sent), 0)
+    if (
+        status not in {400, 422}
+        or not asked
+        or not re.search(r"\bmax_(?:completion_)?tokens\b", f"{codes_in(body)} {said}")
+    ):
+        return 0
+    if room := _ROOM.search(said):
+        return max(0, int(room[1]) - int(room[2]))
+    if _OVERFLOW.search(said) or not _REPLY_TOO_LONG.search(said):
+        return 0
+    named = [_number(one) for one in re.findall(r"\d[\d,_]*", said)]
+    return max((one for one in named if 1 < one < asked), default=0)

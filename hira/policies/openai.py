@@ -19,7 +19,7 @@ import openai
 from hira.errors import BadReply, EndpointError, ToolsRefused, UsageError
 from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, noted, parts_of
 from hira.policies.client import DirectClient
-from hira.policies.failures import failure, failure_in, gist, no_connection, refused_field
+from hira.policies.failures import failure, failure_in, gist, longest_reply, no_connection, refused_field
 from hira.policies.probe import missing
 from hira.policies.refused import check, known_at, learned
 from hira.policies.streaming import MAX_REPLY_BYTES, read_stream, tell
@@ -125,8 +125,11 @@ class OpenAIPolicy:
             try:
                 return await self._exchange("/completions" if "prompt" in body else "/chat/completions", body, watch)
             except _Refused as refused:
+                if longest := longest_reply(refused.status, refused.said, body):
+                    self.accepted = replace(self.accepted, longest=longest)
+                    continue
                 field = refused_field(refused.status, refused.said, body)
-                if not field or field in self._extra_body:
+                if not field or field in self.accepted.without or field in self._extra_body:
                     raise await self._failure(refused) from None
                 self.accepted = _without(self.accepted, field, len(body.get("stop", ())))
             except (openai.APIConnectionError, httpx.HTTPError) as error:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from hira.errors import BadReply, EndpointError
-from hira.policies.chat import Parts, add_call, content_of, named_stop, reasoning_of
+from hira.policies.chat import Parts, add_call, add_old_call, content_of, named_stop, reasoning_of
 from hira.policies.failures import failure_in
 from hira.policy import Delta, Watch
 
@@ -114,6 +114,7 @@ def _take(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str]:
         return content_of(choice.get("text"))
     for call in delta.get("tool_calls") or ():
         add_call(parts, call)
+    add_old_call(parts, delta)
     if isinstance(delta.get("refusal"), str):
         parts.refusal += delta["refusal"]
     text, thought = content_of(delta.get("content"))
