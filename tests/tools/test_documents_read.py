@@ -124,6 +124,40 @@ def test_bytes_that_are_no_text_are_not_decoded():
 # tables and data
 
 
+def test_a_stray_zero_byte_does_not_make_a_text_something_else(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"name,price\n" + b"apple,2\n" * 40 + b"pe\x00ar,4\n")
+    assert read_file(tmp_path / "a.csv").text.endswith("name: pear | price: 4")
+    assert decode(b"MZ\x00\x01 some words") is None
+    assert decode(b"\xe4\xf6" * 300 + b"\x00") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", b'{"note": "cut \\ud83d"}'),
+        ("a.jsonl", b'{"note": "cut \\ud83d"}\n{"\\udc00": 1}'),
+        ("a.ipynb", b'{"cells": [{"cell_type": "markdown", "source": "# cut \\ud83d"}]}'),
+    ],
+)
+def test_half_a_character_in_json_can_be_stored_and_sent(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    document = read_file(tmp_path / name)
+    assert "cut ?" in document.text
+    assert f"{document.title}{document.text}".encode()
+
+
+@pytest.mark.parametrize(
+    "cells", ["[]", "null", "[null, 3]", '[{"cell_type": 5}]', '[{"outputs": [{"data": {"text/plain": 5}}]}]']
+)
+def test_a_notebook_in_another_form_is_read_as_json(tmp_path, cells):
+    (tmp_path / "a.ipynb").write_text(f'{{"cells": {cells}}}')
+    assert isinstance(read_file(tmp_path / "a.ipynb").text, str)
+
+
+def test_a_csv_may_name_its_delimiter():
+    assert read_csv("sep=;\na;b,c\n1;2,5\n") == "a: 1 | b,c: 2,5"
+
+
 def test_every_row_of_a_csv_names_its_columns(tmp_path):
     document = read_file(written(tmp_path / "s.csv", 'Region,Sales,Note\nNorth,120,"a, b"\nSouth,80,\n'))
     assert document.text == "Region: North | Sales: 120 | Note: a, b\nRegion: South | Sales: 80"
@@ -220,6 +254,13 @@ def test_deleted_text_is_gone_and_inserted_text_and_notes_are_there(tmp_path):
         read_file(docx(tmp_path / "r.docx", body, more={"word/footnotes.xml": notes})).text
         == "new\tword[^2]\n\n[^2] See page 7."
     )
+
+
+def test_text_that_was_moved_is_where_it_was_moved_to(tmp_path):
+    run = "<w:r><w:t>{}</w:t></w:r>"
+    body = f"<w:p><w:moveFrom>{run.format('gone')}</w:moveFrom>{run.format('stays ')}</w:p>"
+    body += f"<w:p><w:moveTo>{run.format('moved here')}</w:moveTo></w:p>"
+    assert read_file(docx(tmp_path / "a.docx", body)).text == "stays\n\nmoved here"
 
 
 def test_cells_merged_downwards_are_repeated_in_every_row(tmp_path):
@@ -337,6 +378,16 @@ def test_a_book_is_read_chapter_by_chapter(tmp_path):
     assert "The sun set behind the hills." in document.parts[1].text
 
 
+def test_a_book_without_an_order_of_reading_is_read_in_that_of_its_list(tmp_path):
+    path = epub(tmp_path / "a.epub", [("One", "<p>first</p>"), ("Two", "<p>second</p>")])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    whole = members["OEBPS/book.opf"]
+    members["OEBPS/book.opf"] = whole[: whole.index(b"<spine>")] + b"</package>"
+    text = read_file(zipped(path, members)).text
+    assert text.index("first") < text.index("second")
+
+
 def test_a_pdf_is_read_page_by_page_and_a_page_without_text_is_marked(tmp_path):
     document = read_file(
         pdf(tmp_path / "a.pdf", ["The first page (of three)", "", "The last page"], title="Three pages")
@@ -384,6 +435,13 @@ def test_an_archive_is_listed(tmp_path):
 
 
 # what cannot be read
+
+
+def test_names_in_an_archive_are_told_one_a_line_and_lead_nowhere(tmp_path):
+    names = ("../../etc/passwd", "/abs/x", "C:\\x", "a\nb.txt")
+    text = read_file(zipped(tmp_path / "a.zip", dict.fromkeys(names, "x"))).text
+    assert [line.partition(" | ")[0] for line in text.splitlines()[1:]] == [*names[:3], "a b.txt"]
+    assert [one.name for one in tmp_path.iterdir()] == ["a.zip"]
 
 
 def test_what_cannot_be_read_is_one_clear_line(tmp_path):

@@ -40,4 +40,4 @@ def _chapters(archive: Archive, package: str) -> list[str]:
         if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
     }
     spine = [items.get(one.get("idref", ""), "") for one in root.iter(f"{_OPF}itemref")]
-    return [name for name in spine if name in archive.names]
+    return [name for name in (spine if any(spine) else items.values()) if name in archive.names]

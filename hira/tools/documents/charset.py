@@ -16,6 +16,8 @@ _DECLARED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SAMPLE = 65_536
+_STRAY = 100
+"""A zero byte among so many does not make a text something else."""
 _CONTROLS = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32))
 
 
@@ -29,9 +31,10 @@ def _decode(data: bytes) -> str | None:
     for mark, charset in _MARKS:
         if data.startswith(mark):
             return data.decode(charset, errors="replace")
-    if b"\0" in data[:_SAMPLE]:
-        charset = _wide(data[:_SAMPLE])
-        return data.decode(charset, errors="replace") if charset else None
+    if zeros := data[:_SAMPLE].count(0):
+        if charset := _wide(data[:_SAMPLE]):
+            return data.decode(charset, errors="replace")
+        return _strayed(data) if zeros * _STRAY <= len(data[:_SAMPLE]) else None
     if len(data[:_SAMPLE].translate(None, _CONTROLS)) < 0.95 * len(data[:_SAMPLE]):
         return None
     for charset in (_declared(data), "utf-8"):
@@ -40,6 +43,13 @@ def _decode(data: bytes) -> str | None:
         except (UnicodeDecodeError, LookupError):
             continue
     return _guessed(data)
+
+
+def _strayed(data: bytes) -> str | None:
+    try:
+        return data.replace(b"\0", b"").decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _declared(data: bytes) -> str:

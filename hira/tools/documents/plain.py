@@ -41,7 +41,7 @@ def read_json(path: Path, text: str) -> Document:
 
 def read_jsonl(path: Path, text: str) -> Document:
     lines = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         try:
             lines.append(_record(json.loads(line, parse_int=str, parse_float=str, parse_constant=str)))
         except (ValueError, RecursionError):

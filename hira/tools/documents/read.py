@@ -2,6 +2,7 @@
 
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from hira.errors import ToolError
@@ -36,7 +37,7 @@ def read_file(path: Path, *, limit: int = LIMIT) -> Document:
             )
         if not about.st_size:
             raise NoText(f"{path.name} is empty")
-        return _reader(path)(path)
+        return _sendable(_reader(path)(path))
     except FileNotFoundError:
         raise ToolError(f"{path} does not exist") from None
     except PermissionError:
@@ -47,6 +48,20 @@ def read_file(path: Path, *, limit: int = LIMIT) -> Document:
         raise ToolError(f"{path.name} cannot be read: there is not enough memory for it") from None
     except RecursionError:
         raise ToolError(f"{path.name} is nested too deeply to read") from None
+
+
+def _sendable(document: Document) -> Document:
+    """The document without halves of characters, which JSON can hold and which can be neither stored nor sent."""
+    try:
+        f"{document.title}{document.text}".encode()
+    except UnicodeEncodeError:
+        parts = tuple(replace(part, text=_whole(part.text), place=_whole(part.place)) for part in document.parts)
+        return replace(document, title=_whole(document.title), parts=parts)
+    return document
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def check_readable(path: Path) -> None:
@@ -101,7 +116,8 @@ def _zipped(path: Path) -> Document:
             if mark in archive.names:
                 return read(path)
         listed = [
-            f"{one.filename} | {one.file_size} bytes | {'-'.join(f'{part:02d}' for part in one.date_time[:3])}"
+            f"{' '.join(one.filename.split())} | {one.file_size} bytes"
+            f" | {'-'.join(f'{part:02d}' for part in one.date_time[:3])}"
             for one in archive.zip.infolist()
             if not one.is_dir()
         ]

@@ -11,6 +11,7 @@ _YEAR = re.compile(r"^(?:19|20)\d\d$")
 _NAME = 60
 _PREVIEW = 30
 _DELIMITERS = ",;\t|"
+_TOLD = re.compile(r"sep=(.)\n")  # a line of Excel's
 
 Row = Sequence[str]
 
@@ -54,6 +55,8 @@ def _flat(cell: str) -> str:
 
 def read_csv(text: str, delimiter: str = "") -> str:
     """The text of a CSV file as lines of a table; `delimiter` is found if it is not known."""
+    if told := _TOLD.match(text):
+        text, delimiter = text[told.end() :], told[1]
     filled = (
         row for row in csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text)) if any(row)
     )

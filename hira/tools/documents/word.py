@@ -10,6 +10,7 @@ from hira.tools.documents.tables import lines_of
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_GONE = (_FALLBACK, f"{W}pPr", f"{W}del", f"{W}moveFrom")
 _BLANKS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _DEEPEST = 6
 _WIDEST = 200
@@ -82,7 +83,7 @@ def _level(paragraph: Element, levels: dict[str, int]) -> int:
 
 
 def _text(element: Element) -> str:
-    """The text below an element, without what tracked changes deleted; paragraphs inside it end their line."""
+    """The text below an element, without what tracked changes deleted or moved; paragraphs inside it end their line."""
     pieces: list[str] = []
     waiting = list(reversed(element))
     while waiting:
@@ -93,7 +94,7 @@ def _text(element: Element) -> str:
             pieces.append(_BLANKS[one.tag])
         elif one.tag == f"{W}footnoteReference":
             pieces.append(f"[^{one.get(f'{W}id', '')}]")
-        elif one.tag not in (_FALLBACK, f"{W}pPr", f"{W}del"):
+        elif one.tag not in _GONE:
             if one.tag == f"{W}p" and pieces:
                 pieces.append("\n")
             waiting += reversed(one)
