@@ -113,6 +113,7 @@ class Session:
         self.folder = folder
         self.scratch = Path(os.environ["TMPDIR"])
         self.out = out
+        self.outlet = _identity(out)
         self.running = False
         self.module = types.ModuleType("__main__")
         self.builtins = dict(vars(builtins))
@@ -148,7 +149,8 @@ class Session:
     def _works(self) -> bool:
         """Whether the next call can be run: code may have bent what runs it, and the next must not pay for that."""
         try:
-            return self._evaluated("6 * 7", f"{_OWN}0>", {}) == 42 and explained(ValueError(7)) == "ValueError: 7"
+            speaks = _identity(self.out) == self.outlet and explained(ValueError(7)) == "ValueError: 7"
+            return speaks and self._evaluated("6 * 7", f"{_OWN}0>", {}) == 42
         except BaseException:  # noqa: BLE001 - what was bent may fail in any way
             return False
 
@@ -232,6 +234,12 @@ class Session:
     def _open(self) -> io.TextIOWrapper:
         raw = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
         return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    """What an open descriptor leads to: another one may have been put in its place."""
+    there = os.fstat(descriptor)
+    return there.st_dev, there.st_ino
 
 
 def _nothing() -> io.TextIOWrapper:

@@ -112,6 +112,7 @@ BENT = {
     "sockets closed": "import gc, socket\nfor o in gc.get_objects():\n    if isinstance(o, socket.socket): o.close()",
     "sockets deaf": "import os, socket\nfor fd in range(3, 256):\n    try: socket.socket(fileno=os.dup(fd)).shutdown(socket.SHUT_RD)\n    except OSError: pass",
     "another end in place of the channel": "import os, socket\na, b = socket.socketpair()\nfor fd in range(3, 256):\n    try:\n        if fd not in (a.fileno(), b.fileno()): os.fstat(fd); os.dup2(a.fileno(), fd)\n    except OSError: pass",
+    "its output led elsewhere": "import os, stat\nf = os.open('o', os.O_CREAT | os.O_WRONLY)\nfor fd in range(1, 256):\n    try:\n        if stat.S_ISFIFO(os.fstat(fd).st_mode): os.dup2(f, fd)\n    except OSError: pass",
     "its scratch folder": "import os, shutil\nshutil.rmtree(os.environ['TMPDIR'])",
     "recursion": "import sys\nsys.setrecursionlimit(60)\ndef f(): f()\nf()",
     "an alarm": "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.2)",
@@ -342,8 +343,17 @@ async def test_a_call_cancelled_while_python_starts_leaves_nothing_half_started(
     assert (await sandbox.run("1 + 1")).value == "2"
 
 
-async def test_nothing_runs_between_two_calls(sandbox: PythonSandbox) -> None:
-    code = "import threading, time\nseen = []\ndef go():\n    while True:\n        seen.append(1); time.sleep(0.01)\nthreading.Thread(target=go, daemon=True).start()"
+AWAKE = {
+    "a thread": "pass",
+    "a thread that would wake it": "os.kill(os.getpid(), signal.SIGCONT)",
+    "a thread that would wake itself": "signal.pthread_kill(threading.get_ident(), signal.SIGCONT)",
+}
+
+
+@pytest.mark.parametrize("wakes", AWAKE.values(), ids=AWAKE)
+async def test_nothing_runs_between_two_calls(wakes: str, sandbox: PythonSandbox) -> None:
+    code = "import os, signal, threading, time\nseen = []\ndef go():\n    while True:\n        seen.append(1); time.sleep(0.01)\n"
+    code += f"        try: {wakes}\n        except OSError: pass\nthreading.Thread(target=go, daemon=True).start()"
     await sandbox.run(code)
     before = int((await sandbox.run("len(seen)")).value)
     await asyncio.sleep(1)
