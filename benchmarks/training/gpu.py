@@ -1,8 +1,13 @@
 """LoRA MATPO with a model of 0.5 billion random weights on one GPU: memory against the plan, speed against plain TRL.
 
-    python benchmarks/training/gpu.py            prints the figures; needs a GPU with 40 GiB, and about six minutes
-    python benchmarks/training/gpu.py --write    also writes results/training_gpu.md and .json
-    python benchmarks/training/gpu.py --tiny     the same with a tiny model, on a CPU too
+    python benchmarks/training/gpu.py            prints the figures; needs a GPU with 40 GiB
+    python benchmarks/training/gpu.py --write    also writes results/training_gpu.md and .json, after each part
+    python benchmarks/training/gpu.py --only one updates      some of the parts: one, two, updates, sampling
+    python benchmarks/training/gpu.py --minutes 9             begins no part after so many minutes
+    python benchmarks/training/gpu.py --tiny     a dry run of all that with a tiny model, on a CPU too
+
+What is missing on the machine is told first (`ready.py`). A part that fails is told with its error, and the others are
+made all the same; the exit code is then 1.
 
 Goals, stated before the run: the peak of CUDA's allocator within 10 % of `hira.trainers.plan`; tokens a second of
 rollouts and of updates at least 0.9 times those of TRL's GRPOTrainer with the same rows.
@@ -17,20 +22,27 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the model is made here: nothing is to be looked for anywhere
 
+import ready  # noqa: E402
+
+if __name__ == "__main__":  # before the imports below, which would tell of the first package that is missing alone
+    ready.check(gib=0 if {"--tiny", "--help", "-h"} & {*sys.argv} else 40)
+
+import torch  # noqa: E402
+from gpu_table import table  # noqa: E402
 from plain import Plain, plain_batch, plain_config  # noqa: E402
-from workload import DATA, QWEN_05B, TINY, Thinking, by_chance, model, problems, teams, tokenizer  # noqa: E402
+from workload import DATA, QWEN_05B, TINY, Thinking, every_other, model, problems, teams, tokenizer  # noqa: E402
 
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.renamed import untold  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.policy import Sampling  # noqa: E402
 from hira.tools.documents import Index  # noqa: E402
@@ -82,7 +94,7 @@ class Measured:
 
 
 def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> Measured:
-    """Some updates of MATPO: real rollouts of the real workflow, rewards by chance, bf16 LoRA."""
+    """Some updates of MATPO: real rollouts of the real workflow, every other one right, bf16 LoRA."""
     weights = model(size.shape, sorted(set(adapters.values())), rank=RANK)
     engine = BatchingEngine(weights, Template(words), seed=0)
     thinking = Thinking(engine, words, size.thought)
@@ -101,7 +113,7 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
             teams(live, index),
             MATPO(max_subtasks=size.subtasks, worker_calls=size.calls),
             problems(),
-            by_chance,
+            every_other,
             questions=size.questions,
             attempts=size.attempts,
             tell=lambda told: print(f"  {told}", flush=True),
@@ -227,99 +239,100 @@ def _free() -> None:
         torch.cuda.empty_cache()
 
 
-def run(size: Size, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    words = tokenizer(size.shape.words)
+@dataclass
+class Parts:
+    """The parts of the benchmark. `rows` are those of the first training run: updates are timed with them."""
+
+    size: Size
+    folder: Path
+    words: Any
+    rows: tuple[Weighted, ...] = ()
+
+    def one(self) -> dict[str, Any]:
+        return self._run("one adapter", {"*": "default"})
+
+    def two(self) -> dict[str, Any]:
+        return self._run("two adapters", {"planner": "planner", "*": "worker"})
+
+    def updates(self) -> dict[str, Any]:
+        if not self.rows:
+            made = trained(replace(self.size, steps=1), {"*": "default"}, self.folder / "rows", self.words)
+            self.rows = made.rows
+            _free()
+        return speed_of_updates(self.size, self.rows, self.words, self.folder)
+
+    def sampling(self) -> dict[str, Any]:
+        return asyncio.run(speed_of_engine(self.size, self.words))
+
+    def _run(self, name: str, adapters: dict[str, str]) -> dict[str, Any]:
+        found = trained(self.size, adapters, self.folder / name.replace(" ", "-"), self.words)
+        self.rows = self.rows or found.rows
+        steady = found.metrics[1:] or found.metrics
+
+        def median(name: str) -> float:
+            return statistics.median(one.get(name, 0.0) for one in steady)
+
+        def most(name: str) -> float:
+            return max(one.get(name, 0.0) for one in steady)
+
+        return {
+            "name": name,
+            "seconds": found.seconds,
+            "steps": len(found.metrics),
+            "plan_gib": planned(self.size, found, len(set(adapters.values()))),
+            **{told: most(told) for told in ("rollout_peak_gib", "update_peak_gib", "row_breaks", "infra_failed")},
+            **{told: median(told) for told in MEDIANS},
+            "sampled_tokens_per_second": found.sampled / sum(one["rollout_seconds"] for one in found.metrics),
+            "longest_row": found.longest,
+            "worker_share": median("worker/share"),
+        }
+
+
+PARTS = ("one", "two", "updates", "sampling")
+MEDIANS = ("rollout_seconds", "update_seconds", "update_tokens_per_second", "rows", "padding")
+
+
+def run(size: Size, only: Sequence[str], minutes: float, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The parts one after another; what there is, is saved after each, also after one that failed."""
+    began = time.monotonic()
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else platform.processor() or "CPU"
     report: dict[str, Any] = {
         "device": device,
         "torch": torch.__version__,
-        "runs": {},
         "parameters": size.shape.parameters,
+        "rank": RANK,
+        "parts": {},
+        "failed": {},
     }
-    rows: tuple[Weighted, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
-        for name, adapters in (
-            ("one adapter", {"*": "default"}),
-            ("two adapters", {"planner": "planner", "*": "worker"}),
-        ):
-            print(name, flush=True)
-            found = trained(size, adapters, Path(folder) / name.replace(" ", "-"), words)
-            rows = rows or found.rows
-            steady = found.metrics[1:] or found.metrics
-            report["runs"][name] = {
-                "seconds": found.seconds,
-                "steps": len(found.metrics),
-                "plan_gib": planned(size, found, len(set(adapters.values()))),
-                "rollout_peak_gib": max((one.get("rollout_peak_gib", 0.0) for one in steady), default=0.0),
-                "update_peak_gib": max((one.get("update_peak_gib", 0.0) for one in steady), default=0.0),
-                "rollout_seconds": statistics.median(one["rollout_seconds"] for one in steady),
-                "update_seconds": statistics.median(one["update_seconds"] for one in steady),
-                "update_tokens_per_second": statistics.median(one["update_tokens_per_second"] for one in steady),
-                "sampled_tokens_per_second": found.sampled / sum(one["rollout_seconds"] for one in found.metrics),
-                "rows": statistics.median(one["rows"] for one in steady),
-                "longest_row": found.longest,
-                "padding": statistics.median(one["padding"] for one in steady),
-                "row_breaks": max(one.get("row_breaks", 0.0) for one in steady),
-                "infra_failed": max(one["infra_failed"] for one in steady),
-                "worker_share": statistics.median(one.get("worker/share", 0.0) for one in steady),
-            }
-            print(json.dumps(report["runs"][name], indent=1), flush=True)
+        parts = Parts(size, Path(folder), tokenizer(size.shape.words))
+        for name in only:
+            if time.monotonic() - began > 60 * minutes:
+                report["failed"][name] = f"not begun: {minutes:g} minutes were over"
+            else:
+                print(f"{name} …", flush=True)
+                try:
+                    report["parts"][name] = getattr(parts, name)()
+                    print(json.dumps(report["parts"][name], indent=1), flush=True)
+                except Exception as error:  # noqa: BLE001 - the time of the machine is for the other parts then
+                    traceback.print_exc()
+                    report["failed"][name] = str(error).partition("\n")[0] or type(error).__name__
             save(report)
             _free()
-        print("speed of updates", flush=True)
-        report["update_tokens_per_second"] = speed_of_updates(size, rows, words, Path(folder))
-        print(report["update_tokens_per_second"], "\nspeed of sampling", flush=True)
-        save(report)
-        report["sampled_tokens_per_second"] = asyncio.run(speed_of_engine(size, words))
-        print(report["sampled_tokens_per_second"], flush=True)
     return report
 
 
-def table(report: dict[str, Any]) -> str:
-    """The figures as Markdown, each goal with whether it is met."""
-    told = (
-        f"`python benchmarks/training/gpu.py --write` on {report['device']}, torch {report['torch']}: "
-        f"{report['parameters']:,} random weights (Qwen2.5-0.5B has 494,032,768), bf16 on a GPU, LoRA of rank {RANK} "
-        "on all linear layers, MATPO with hira's own workflow, documents and tools; what a turn ends with is the "
-        "offline policy's, and rewards are drawn."
-    )
-    lines = [
-        "# Training on one GPU",
-        "",
-        told,
-        "",
-        "| | planned GiB | measured GiB | off by | seconds | rows | worker's share of the loss |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, run in report["runs"].items():
-        for phase in ("rollout", "update"):
-            plan, peak = run["plan_gib"][phase], run[f"{phase}_peak_gib"]
-            off = f"{plan / peak - 1:+.0%}" if peak else "not measured"
-            lines.append(
-                f"| {name}, {phase} | {plan:.2f} | {peak:.2f} | {off} | {run[f'{phase}_seconds']:.1f} "
-                f"| {run['rows']:.0f} | {run['worker_share']:.2f} |"
-            )
-    update, sampled = report["update_tokens_per_second"], report["sampled_tokens_per_second"]
-    lines += ["", "| tokens a second | hira | TRL | ratio, goal ≥ 0.9 |", "|---|---|---|---|"]
-    for name, speeds in ((f"update, {update['rows']:.0f} rows", update), ("sampling", sampled)):
-        ratio = speeds["hira"] / speeds["trl"]
-        lines.append(f"| {name} | {speeds['hira']:,.0f} | {speeds['trl']:,.0f} | {ratio:.2f} |")
-    lines += [
-        "",
-        f"Sampler and trainer differ by {sampled['drift']:.1e} in the log-probability of a token.",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--steps", type=int, default=0, help="updates of each run; the first is not counted")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--minutes", type=float, default=60.0, help="begin no part after so many")
     asked = parser.parse_args()
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
+    untold()
     write = asked.write or bool(os.environ.get("OUT"))
 
     def save(report: dict[str, Any]) -> None:
@@ -327,14 +340,13 @@ def main() -> None:
         if write:
             RESULTS.mkdir(parents=True, exist_ok=True)
             (RESULTS / "training_gpu.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            (RESULTS / "training_gpu.md").write_text(table(report), encoding="utf-8")
 
     size = SMALL if asked.tiny else FULL
-    report = run(replace(size, steps=asked.steps or size.steps), save)
-    save(report)
+    report = run(replace(size, steps=asked.steps or size.steps), asked.only, asked.minutes, save)
     print(table(report))
-    if write:
-        (RESULTS / "training_gpu.md").write_text(table(report), encoding="utf-8")
+    return int(bool(report["failed"]))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
