@@ -92,7 +92,7 @@ def answers(question: str, row: str, texts: Sequence[tuple[str, str]]) -> bool:
 
 
 def _together(row: str, texts: Sequence[tuple[str, str]]) -> tuple[list[str], str]:
-    """The lines of the table that a row stands in, from all parts of it, and its title; the row alone if it has none."""
+    """The lines of the table that a row stands in, from all its parts, and its title; else the row alone."""
     lines, titled = list[str](), ""
     for title, text in texts:
         for one in tables(title, text):

@@ -23,7 +23,6 @@ TABLE_FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv)\b", re.IGNORECASE)
 TITLED = re.compile(rf"^(?:{WHOLE}|{PARTIAL}) (.*):$", re.MULTILINE)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """A table of a passage: what it is called, its rows as they are shown, and whether some are left out."""
@@ -35,7 +34,7 @@ class Block:
 
     @property
     def told(self) -> str:
-        """The rows below the title, with the id of their source; of a part of a file that Python opens, its name too."""
+        """The rows below the title, with the id of their source; of a part of a file that Python opens, its name."""
         if self.partial and TABLE_FILE.fullmatch(self.passage.location):
             return f"{PARTIAL} {self.title} ({self.passage.location}):\n{self.rows[0]} [{self.passage.id}]"
         part = PARTIAL if self.partial else WHOLE

@@ -35,6 +35,8 @@ _FORM = frozenset(
         " after before during each every come"
     )
 )
+_WHAT_TIME = re.compile(r"\bwhat time\b", re.IGNORECASE)
+"""Says the kind of the answer, as "when" does; other times, "the travel time", are what is asked about."""
 _CATEGORY = re.compile(
     r"^(?:(?:in|at|on|from|to|by) )?which ([\w-]+) (?!and\b|or\b)"
     r"|^(?:who|what) (?:is|was|are|were) the ([\w-]+) "
@@ -101,7 +103,8 @@ _CJK_FORM = re.compile(
 
 def keywords(question: str) -> list[str]:
     """The question's content words, stemmed, without those that only say what kind of answer is wanted."""
-    return list(dict.fromkeys(word for word in words(_CJK_FORM.sub(" ", question)) if word not in _FORM))
+    asked = _CJK_FORM.sub(" ", _WHAT_TIME.sub(" ", question))
+    return list(dict.fromkeys(word for word in words(asked) if word not in _FORM))
 
 
 def category(question: str) -> set[str]:

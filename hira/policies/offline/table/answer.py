@@ -25,6 +25,7 @@ _NOT_ADDED = frozenset(
 _HIGH = frozenset({"highest", "latest"})
 _FIGURED = frozenset(stems("average mean median total sum"))
 _ORDINAL = frozenset(stems("rank ranking place position pos standing"))
+_JOINT = re.compile(r"\b(?:combined|together)\b", re.IGNORECASE)
 _TIME_SPENT = frozenset(stems("minute hour second"))
 _SPENT = re.compile(r"\b(?:work(?:ed)?|spen[dt]|lost|needed)\b", re.IGNORECASE)
 _LISTS = re.compile(r"[,;/&\n]|\d")
@@ -81,26 +82,29 @@ def _single(asking: Reading, asked: str) -> Rows:
 
 
 def _told(asking: Reading, asked: str) -> str:
-    """The answer in one line, empty if no row is left."""
+    """The answer in one line, empty if no row is left or the figures make none."""
     kept, where, column = asking.kept(), asking.where(), asking.column
     if any(asking.sheet.unread(name) for name in (column, asking.bounded) if name):
         return ""
     if not column:
         return _count(asking, kept, where)
     held = [(value, row) for row in kept if (value := number(row.get(column, ""))) is not None]
-    if not held:
-        return ""
-    if asked in EXTREMES:
+    if held and asked in EXTREMES:
         return _extreme(asking, asked, held)
-    if asked == "number" and len(held) > 1 and not _added(asking):
-        return ""
-    if len(held) > 1 and _FIGURED & set(stems(column)) and asked != "number":
+    if not held or not _one_figure(asking, asked, len(held)):
         return ""
     figure = aggregated(asked, [value for value, _ in held])
     if asked == "number" and len(held) == 1:
         return f"{column}{where} = {figure:.10g} (1 row)"
     name = "total" if asked == "number" else asked
     return f"{name} of {column}{where} = {figure:.10g} ({len(held)} rows{_rounded(figure)})"
+
+
+def _one_figure(asking: Reading, asked: str, rows: int) -> bool:
+    """Whether figures of so many rows make one: no average of averages, nothing of one row "together"."""
+    if rows == 1:
+        return not _JOINT.search(asking.question)
+    return _added(asking) if asked == "number" else not _FIGURED & set(stems(asking.column))
 
 
 def _added(asking: Reading) -> bool:

@@ -9,7 +9,8 @@ from hira.policies.offline.table.wide import VALUE
 
 _SIZES = (
     ("tall tallest high highest", "height elevation altitude"),
-    ("long longest shortest", "length duration minute hour distance"),
+    ("long longest shortest", "length duration distance"),
+    ("takes take took last lasts lasted", "minute hour duration"),
     ("large largest big biggest smallest", "area size surface population inhabitant"),
     ("deep deepest", "depth"),
     ("wide widest", "width"),
@@ -19,19 +20,19 @@ _SIZES = (
     ("fast fastest slowest", "speed"),
     ("old oldest youngest", "age"),
 )
+_LASTING = frozenset("takes take took last lasts lasted".split())
+_NEUTRAL = frozenset("highest largest biggest smallest".split())
 _LINKS = frozenset("a an per of in by at for the from to on with".split())
 _GENERAL = frozenset(stems("number no amount count total sum quantity value name"))
 _QUALIFYING = frozenset(
     stems(
         "new free lost net gross average mean median max min maximum minimum used unused sold returned open closed"
         " male female planned expected target estimated previous last first change growth rate share percent"
-        " percentage per ratio current former rank index density cumulative other extra late early missing empty relative"
+        " percentage per ratio current former rank index density cumulative other extra late early missing empty"
     )
 )
 _TIMED = frozenset(stems("minute hour second"))
-_NO_NOUN = frozenset(
-    "of in at on from to by for with did does do has have had is are was were there more less fewer over under".split()
-)
+_NO_NOUN = frozenset("of in at on from to by for with did does do has have had is are was were there more".split())
 _RECORDS = frozenset({"row", "entry", "line", "record"})
 _COUNTED = re.compile(
     r"\b(?:how many|(?:total )?number of)\s+(?:of )?(?:all |the |these )*(?:different |distinct )?([^\W\d_]+)"
@@ -54,10 +55,16 @@ def choose(asking: Reading, asked: str) -> bool:
     if not named and asking.sheet.measures == [VALUE]:
         named = [VALUE]
     if len(named) != 1:
-        return asked == "value" and not named
+        return asked == "value" and not named and _names_row(asking)
     asking.column = named[0]
     asking.use_named(asking.column)
-    return asked != "number" or asking.column != asking.bounded
+    return _fits_adjective(asking) and (asked != "number" or asking.column != asking.bounded)
+
+
+def _names_row(asking: Reading) -> bool:
+    """Whether the name of a row is asked for: "who", "which ward"."""
+    match = re.search(r"\b(?:who|which|what) ?([^\W\d_]*)", asking.question.lower())
+    return bool(match) and (match[0].startswith("who") or stem(match[1]) in asking.sheet.nouns)
 
 
 def _meant(asking: Reading, names: Sequence[str]) -> list[str]:
@@ -102,16 +109,30 @@ def _unit(name: str, own: Sequence[str], at: int) -> bool:
 
 
 def _sized(asking: Reading, numeric: Sequence[str]) -> list[str]:
-    """The columns that hold what an adjective measures: the height for "tallest"."""
+    """The columns that hold what an adjective measures: the height for "tallest", minutes for "takes the longest"."""
     words = [token.lower() for token in asking.tokens]
-    measures = [(set(forms.split()), own.split()) for forms, own in _SIZES if set(forms.split()) & set(words)]
-    for forms, hints in measures:
-        for hint in hints:
+    for forms, hints in _SIZES[::-1]:
+        said = set(forms.split()) & set(words)
+        for hint in hints.split() if said and (said - _LASTING or {"long", "longest", "shortest"} & set(words)) else ():
             if named := [name for name in numeric if _about({stem(hint)}, name)]:
                 for at, word in enumerate(words):
-                    asking.used[at] |= word in forms
+                    asking.used[at] |= word in forms.split()
                 return named
     return []
+
+
+def _fits_adjective(asking: Reading) -> bool:
+    """Whether the column is what a superlative measures: the fastest takes no highest number of minutes."""
+    said = {token.lower() for token in asking.tokens if token.lower().endswith("est")}
+    lasting = bool(_LASTING & {token.lower() for token in asking.tokens})
+    for forms, hints in _SIZES:
+        if said & set(forms.split()) - _NEUTRAL:
+            measures = {stem(one) for one in hints.split()} | (
+                {"min", "h"} if lasting and "longest" in forms else set()
+            )
+            if not measures & set(stems(asking.column)):
+                return False
+    return True
 
 
 def counted(asking: Reading) -> str:
@@ -122,7 +143,7 @@ def counted(asking: Reading) -> str:
     if not counts and any(noun in stems(name) for noun in nouns for name in asking.sheet.measures):
         return ""
     for noun in nouns[::-1]:
-        fitting = [name for name in asking.columns if name not in asking.sheet.measures and noun in stems(name)]
+        fitting = [name for name in asking.columns if name not in asking.sheet.measures and noun in _core(name)]
         fitting = [name for name in fitting if _about(set(nouns), name)]
         if fitting and not asking.limited(fitting[0]):
             return fitting[0]

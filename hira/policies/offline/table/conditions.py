@@ -164,6 +164,8 @@ def _cell(asking: Reading, at: int) -> tuple[int, Condition | None]:
     if len(matches) != 1:
         return at + longest, None
     column, (size, cell) = next(iter(matches.items()))
+    if meant_end(asking, at) == "goal" and not end_of(column) and asking.limited(column):
+        return at + longest, None
     wanted = stems(cell)
     return at + size, Condition(column, lambda held: stems(held) == wanted, f"{column} is {cell}")
 

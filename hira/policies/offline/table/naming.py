@@ -90,19 +90,17 @@ def meant_end(asking: Reading, at: int) -> str:
 
 
 def gone(asking: Reading) -> None:
-    """Use verbs of going where a row tells its ends: "start in" with an origin, "run" with either."""
-    for side, verbs in _VERBS.items():
-        other = "goal" if side == "origin" else "origin"
-        told = any(end_of(one) == side for one in asking.columns) and end_of(asking.column) != other
-        if told and not any(end_of(one.column) == other and not _both(asking) for one in asking.found):
-            _use(asking, verbs)
-    if any(end_of(one.column) for one in asking.found):
+    """Use verbs of going where a row tells its ends: "start in" with an origin, "run" with either.
+
+    What a row tells is told of where it begins, unless its goal is named.
+    """
+    ends = {end_of(one.column) for one in asking.found}
+    if any(end_of(one) == "origin" for one in asking.columns) and "goal" not in {end_of(asking.column), *ends} - {""}:
+        _use(asking, _VERBS["origin"])
+    if "goal" in {end_of(asking.column), *ends}:
+        _use(asking, _VERBS["goal"] | (_VERBS["origin"] if "origin" in ends else frozenset()))
+    if ends - {""}:
         _use(asking, _ON_THE_WAY)
-
-
-def _both(asking: Reading) -> bool:
-    """Whether both ends of the way are told."""
-    return {"origin", "goal"} <= {end_of(one.column) for one in asking.found}
 
 
 def _use(asking: Reading, verbs: frozenset[str]) -> None:

@@ -18,8 +18,7 @@ OPERATIONS = (
     ("latest", r"\b(?:youngest|newest|latest)\b"),
     (
         "highest",
-        r"\b(?:max|maximum|highest|largest|biggest|(?<!\bat )most|longest|tallest|greatest|deepest"
-        r"|heaviest|fastest|dearest)\b",
+        r"\b(?:max(?:imum)?|highest|largest|biggest|(?<!\bat )most|(?:long|tall|great|deep|heavi|fast|dear)est)\b",
     ),
     ("lowest", r"\b(?:min|minimum|lowest|smallest|(?<!\bat )least|fewest|shortest|cheapest|lightest|slowest)\b"),
     ("number", r"\b(?:how many|how much|number of|count)\b"),

@@ -10,7 +10,7 @@ from hira.policies.offline.table.cells import DAYS, MONTHS, UNITS, stem, stems
 from hira.policies.offline.table.columns import choose
 from hira.policies.offline.table.conditions import conditions
 from hira.policies.offline.table.naming import gone, named
-from hira.policies.offline.table.operations import OPERATIONS
+from hira.policies.offline.table.operations import EXTREMES, OPERATIONS
 from hira.policies.offline.table.question import Reading
 from hira.policies.offline.table.sheet import Sheet
 
@@ -23,11 +23,11 @@ _FRAME = frozenset(
     " whole entire overall it s sold bought made produced caught yield yields yielded brought given shown both either"
     " picked taken visited arrived counted measured registered that whom where when whose it its they their"
     " this so work worked works take takes took last lasts hold holds reach reached run runs lie lies stand stands"
-    " during over across among employ employs contain contains".split()
+    " during over across among placed employ employs contain contains".split()
 )
 _SHORT = 3
 _ENDING = re.compile(r"(?:ing|ed|e|d)$")
-_ASKED = re.compile(r"\b(?:which|what) ([^\W\d_]+)", re.IGNORECASE)
+_ASKED = re.compile(r"\b(?:which|what) ([^\W\d_]+)(?:[ _-]([^\W\d_]+))?", re.IGNORECASE)
 _IN = re.compile(r"\b(?:in|how many) ([^\W\d_]+)", re.IGNORECASE)
 _EVERY = re.compile(
     r"\b(?:over|across|in|during|through|for|of) (?:all )?(?:the|these|those|all) (?:\w+ )?"
@@ -50,6 +50,9 @@ _POINTING = re.compile(
 """A time that only the one who asks knows: "last year"; or a part of one."""
 _OF_SEVERAL = frozenset({"number", "total", "average", "median"})
 _WHICH = re.compile(r"^\W*(?:in |on |at |of )?which\b", re.IGNORECASE)
+_WHICH_NOUN = re.compile(
+    r"\bwhich (?!(?:is|are|was|were|has|have|had|do|does|did|one|ones|of|the|row|entry)\b)[^\W\d_]", re.IGNORECASE
+)
 _RATE = frozenset(stems("year month week day hour minute person head night"))
 _WHOLE = frozenset("together altogether combined all total".split())
 
@@ -79,8 +82,11 @@ def _understood(asking: Reading, asked: str) -> bool:
     known = {*_FRAME, *asking.sheet.titled, *asking.sheet.nouns, *({"different"} if asked == "number" else ())}
     known |= {one for name in asking.columns if _led_to(asking, name) for one in stems(name)}
     known |= _units(asking)
-    wanted = wanted_noun(asking) if asked in ("highest", "lowest", "earliest", "latest", "value") else ""
-    known |= {wanted} if wanted else set()
+    if asked in EXTREMES or asked == "value":
+        wanted = wanted_noun(asking)
+        if not wanted and _WHICH_NOUN.search(asking.question):
+            return False
+        known |= {wanted} - {""}
     words = [token.lower() for token in asking.tokens]
     for at, (word, one) in enumerate(zip(words, asking.stems, strict=True)):
         if asking.used[at]:
@@ -88,16 +94,19 @@ def _understood(asking: Reading, asked: str) -> bool:
         if word in ("per", "each", "every", "by"):
             if not _of_rows(asking, at, asked):
                 return False
-        elif word in ("a", "an") and asking.stems[at + 1 : at + 2] and asking.stems[at + 1] in _RATE:
-            return False
-        elif not (word in known or one in known or _like(one, known)):
+        elif _rate(asking, at) or not (word in known or one in known or _like(one, known)):
             return False
     return True
 
 
+def _rate(asking: Reading, at: int) -> bool:
+    """Whether "a year", "an hour" stands at a place."""
+    return asking.tokens[at].lower() in ("a", "an") and bool(_RATE & set(asking.stems[at + 1 : at + 2]))
+
+
 def _led_to(asking: Reading, name: str) -> bool:
     """Whether the name of a column of words only leads to what it names: rows, or a cell that is asked for."""
-    named = asking.sheet.naming(name) or name == asking.column
+    named = name in (asking.columns[0], asking.column)
     return asking.limited(name) or (named and asking.orders[name] != "number")
 
 
@@ -110,8 +119,8 @@ def _of_rows(asking: Reading, at: int, asked: str) -> bool:
 
 def wanted_noun(asking: Reading) -> str:
     """What is asked for by name, if the table has it: "which *branch*"; empty if it is not the name of anything."""
-    nouns = [stem(match[1]) for match in _ASKED.finditer(asking.question)]
-    names = {one for name in asking.columns for one in stems(name)} | asking.sheet.nouns | asking.sheet.titled
+    nouns = [stem(one) for match in _ASKED.finditer(asking.question) for one in match.groups() if one]
+    names = {one for name in asking.columns for one in stems(name)} | asking.sheet.nouns | {asking.sheet.head}
     return next((noun for noun in nouns if noun in names), "")
 
 
@@ -127,5 +136,5 @@ def _like(word: str, known: set[str]) -> bool:
 
 def _units(asking: Reading) -> set[str]:
     """The unit that is asked for, where the column is told in that unit or in none: "the length in metres"."""
-    asked = {stem(match[1]) for match in _IN.finditer(asking.question)}
+    asked = {stem(match[1]) for match in _IN.finditer(asking.question)} - {"pct"}
     return asked & UNITS if not set(stems(asking.column)) & UNITS - asked else set()

@@ -62,6 +62,12 @@ class Sheet:
     def nouns(self) -> frozenset[str]:
         """What a row is called: by its first column, and by the table's title where that column is called "name"."""
         first = self.columns[0]
-        own = set(stems(first))
-        named = self.orders[first] in ("", "number") and (own & _GENERIC or own & self.titled or not self.measures)
-        return frozenset(own - _GENERIC | (self.titled if named else set()))
+        own, head = set(stems(first)), self.head
+        named = self.orders[first] in ("", "number") and bool(own & _GENERIC or head in own or not self.measures)
+        return frozenset(own - _GENERIC | ({head} - {""} if named else set()))
+
+    @property
+    def head(self) -> str:
+        """The noun of the title: "ward" of "hospital_wards", "guest" of "Guests of the museum"."""
+        words = stems(re.split(r"[,.:;(]|\b(?:of|by|in|at|on|from|for|used)\b", self.about)[0])
+        return words[-1] if words else ""
