@@ -101,6 +101,31 @@ def measured(question: str) -> frozenset[str]:
     return MEASURES.get(match[1], frozenset()) if match else frozenset()
 
 
+_SAME = 0.9
+"""What `holds` gives for a word, or for another form of it."""
+UNITS = frozenset(
+    words(
+        "metre meter m km kilometre kilometer mile second minute hour day week month feet ft kg kilogram ton tonne acre"
+    )
+)
+_COUNTED = re.compile(
+    rf"(?:\d|\b(?:an?|half|several|{COUNTED.pattern}))[ -]?"
+    r"(?:(?:and a half|full|whole|long|more|metric|nautical|square) )?[^\W\d_]+",
+    re.IGNORECASE,
+)
+
+
+def measures(wanted: frozenset[str], text: str, held: frozenset[str]) -> bool:
+    """Whether a text, which holds these stems, measures in one of the `wanted` words: a unit behind a number, "31 m",
+    or any other of them. A month or "M-14" alone is no length."""
+    if (wanted - UNITS) & held:
+        return True
+    units = frozenset(word for word in wanted & UNITS if holds(word, held) >= _SAME)
+    return bool(units) and any(
+        holds(word, frozenset(words(match[0]))) >= _SAME for match in _COUNTED.finditer(folded(text)) for word in units
+    )
+
+
 def sized(question: str, text: str) -> bool:
     """Whether a text gives a length as the size of a thing: "a lens of 20 cm", and not its depth or its height."""
     other = re.search(r"\b(?:deep|depth|high|height|tall|long|length|away|altitude|elevation|above)\b", text.lower())

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from hira.policies.offline import blocks, plain
 from hira.policies.offline.disagreement import Stated, differ
-from hira.policies.offline.kinds import PAID, defines, did, fits, holds_office, kind, measured, sized, term
+from hira.policies.offline.kinds import PAID, defines, did, fits, holds_office, kind, measured, measures, sized, term
 from hira.policies.offline.table import EXTREMES, operation
 from hira.policies.offline.wording import category, exact, folded, holds, keywords, names, numbers, words
 from hira.relevance import BM25
@@ -61,6 +61,8 @@ _EXTREME = re.compile(
 )
 _PAIR = 2
 _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
+_RULE = re.compile(r"^\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?\s*)?$")
+_SAID_CELL = re.compile(r"[.。]$|(?:\S+\s+){5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def _sentences(passage: Passage) -> tuple[Sentence, ...]:
     heading: frozenset[str] = frozenset()
     for at, paragraph in enumerate(_BLANK.split(plain.prose(passage.text))):
         raws = split(paragraph)
-        texts = [plain.sentence(raw) for raw in raws]
+        texts = _with_columns(raws, [plain.sentence(raw) for raw in raws])
         orders = [tuple(words(text)) for text in texts]
         held = [
             frozenset() if _ASKS.search(text) else frozenset(order) for text, order in zip(texts, orders, strict=True)
@@ -197,9 +199,29 @@ def _sentences(passage: Passage) -> tuple[Sentence, ...]:
             earlier = frozenset().union(heading, *held[:place])
             before = texts[place - 1] if place else ""
             one = Sentence(text, raw, before, passage, paragraph, order, held[place], beside, earlier, title, around)
-            if held[place] or _ASKS.search(text):
+            if (held[place] or _ASKS.search(text)) and not _heads(raws, place):
                 found.append(one)
     return tuple(found)
+
+
+def _heads(raws: Sequence[str], at: int) -> bool:
+    """Whether a line holds the names of a table's columns, and so answers nothing."""
+    return bool(_RULE.match("".join(raws[at + 1 : at + 2]))) and ROW in raws[at]
+
+
+def _with_columns(raws: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """The texts, with each cell of a table in Markdown behind the name of its column, as rows of other files are."""
+    told, names = list(texts), list[str]()
+    for at, raw in enumerate(raws):
+        cells = [plain.sentence(cell.strip()) for cell in raw.strip().strip("|").split("|")]
+        if not raw.startswith("|"):
+            names = []
+        elif _heads(raws, at):
+            names = cells
+        elif len(cells) == len(names) > _PAIR and not _RULE.match(raw) and not any(map(_SAID_CELL.search, cells)):
+            pairs = [f"{name}: {cell}" for name, cell in zip(names, cells, strict=True) if name and cell]
+            told[at] = ROW.join(pairs)
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +248,7 @@ class Query:
         if self.measures:
             parts.append(
                 1.0
-                if self.measures & one.own or sized(self.text, one.text)
+                if measures(self.measures, one.text, one.own) or sized(self.text, one.text)
                 else 0.5
                 if self.measures & one.beside
                 else 0.0
@@ -256,7 +278,7 @@ class Query:
         score = 0.25 * self._share(inside, self.names) + 0.75 * self._share(inside, self.rest)
         score += 0.25 * fits(self.kind, one.text, self.text) if self.kind else 0.0
         score += 0.4 * bool(self.term and defines(one.text, self.term))
-        score += 0.2 * bool(self.measures & one.own) + 0.15 * bool(self.category & one.own)
+        score += 0.2 * measures(self.measures, one.text, one.own) + 0.15 * bool(self.category & one.own)
         score += 0.06 * min(3, len(self.pairs & set(pairwise(one.order))))
         bare = len(one.own) < 3 or one.raw.startswith("#") or one.text.endswith(":")
         return score - 0.2 * bare - 0.1 * (len(one.own) > 60)
