@@ -57,6 +57,7 @@ SETS = {
     "mill.jsonl": "mill",
     "district.jsonl": "district",
     "shop.jsonl": "shop",
+    "post.jsonl": "post",
 }
 RESULTS = HERE / "results" / "offline.md"
 
