@@ -29,7 +29,7 @@ def test_a_tree_deeper_than_any_path_is_noticed_and_removed(tmp_path: Path) -> N
 async def test_the_work_folder_of_a_run_is_removed_whatever_programs_left_in_it() -> None:
     async with work_folder("deep") as folder:
         folder.mkdir()
-        deep(folder, 1500)
+        deep(folder, 1100)
         (folder / "link").symlink_to("/etc")
         (folder / "closed").mkdir(0)
     assert not folder.exists()

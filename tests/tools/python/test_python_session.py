@@ -346,7 +346,6 @@ async def test_a_call_cancelled_while_python_starts_leaves_nothing_half_started(
 AWAKE = {
     "a thread": "pass",
     "a thread that would wake it": "os.kill(os.getpid(), signal.SIGCONT)",
-    "a thread that would wake itself": "signal.pthread_kill(threading.get_ident(), signal.SIGCONT)",
 }
 
 
