@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 USUAL = 10
 """Seconds of a slow test that says none."""
 
 
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
-WITH_TORCH = re.compile(r"\bneeds\(\"(?:torch|transformers|accelerate)\"")
+WITH_TORCH = re.compile(r"\b(?:needs|importorskip)\(\"(?:torch|transformers|peft|trl|accelerate)\"")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -36,6 +40,12 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
+        gc.freeze()
+
+
+def pytest_runtest_setup() -> None:
+    """A command that looks after its memory lets go of what was left out, when it ends."""
+    if not gc.get_freeze_count():
         gc.freeze()
 
 
