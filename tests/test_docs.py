@@ -55,8 +55,12 @@ from hira.settings import (
 from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
 from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
+from hira.tools.files import LARGEST as WRITTEN
+from hira.tools.mcp.result import KEPT, SHOWN
 from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
+from hira.tools.search.line import LIMIT as SEARCH_LIMIT
+from hira.tools.search.line import SECONDS as SEARCH_SECONDS
 from hira.tools.search.tool import LONGEST as QUERY
 from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL
 from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker
@@ -434,7 +438,10 @@ LIMITS = {
         f"{Limits().seconds:g} s a call, {Limits().memory >> 30} GiB of memory, {Limits().disk >> 20} MiB of disk",
         f"{Limits().output:,} characters of output",
         f"a page of {Fetcher().limit / 1e6:g} MB, {Fetcher().seconds:g} s, {HEAD_SECONDS:g} s of them until its answer begins, {HOPS} redirects",
-        f"at most {QUERY} characters",
+        f"at most {QUERY} characters; {SEARCH_SECONDS:g} s and {SEARCH_LIMIT / 1e6:g} MB an answer",
+        f"200 MB a file, {WRITTEN // 2**20} MB of what a program wrote",
+        f"{McpSettings(command='x').seconds:g} s a call, or `seconds`",
+        f"about {SHOWN:,} tokens are shown, {KEPT:,} characters kept",
     ],
     "security.md": ["the ports {}, {}, {} and {}".format(*sorted(PORTS))],
     "policies.md": ["the ports {}, {}, {}, {} and {}, for".format(*LOCAL_PORTS), f"for {LOCAL_SECONDS * 1000:.0f} ms"],

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Literal
 from urllib.parse import urljoin
@@ -81,8 +82,14 @@ class Fetched:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """All addresses of a name, asked of the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    """All addresses of a name, asked of the system's resolver.
+
+    In threads that are left behind where it does not answer: asyncio's own are a handful, and others wait for them.
+    """
+    from anyio import to_thread
+
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await to_thread.run_sync(ask, abandon_on_cancel=True)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
