@@ -11,6 +11,7 @@ pip is set up to find them.
 
 import json
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,17 +23,19 @@ ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results" / "size.md"
 MOST_MEGABYTES, MOST_DISTRIBUTIONS = 60.0, 26
 LISTED = 12
+SPARED = ("tiktoken", "rich")
 CHOICES = {"newest": (), "2.x": ("openai<3",)}
 # run by the Python of the environment that is measured
 COUNT = """
-import importlib.metadata, json, pathlib
+import importlib.metadata, json, pathlib, re
 found = []
 for one in importlib.metadata.distributions():
     if one.metadata["Name"] not in ("pip", "setuptools"):
         paths = [pathlib.Path(one.locate_file(file)) for file in one.files or ()]
         sizes = [(path.suffix, path.stat().st_size) for path in paths if path.exists()]
         code = sum(size for suffix, size in sizes if suffix == ".pyc")
-        found.append((one.metadata["Name"], one.version, sum(size for _, size in sizes), code))
+        needs = [re.match(r"[\\w.-]+", line)[0] for line in one.requires or () if "extra ==" not in line]
+        found.append((one.metadata["Name"], one.version, sum(size for _, size in sizes), code, needs))
 print(json.dumps(found))
 """
 
@@ -46,7 +49,15 @@ when it installs; uv and `pip install --no-compile` write none.
 |---|---|---|---|
 {totals}
 
-The goals are {most} MB and {count} distributions.
+The goals are {most} MB and {count} distributions. openai and what it needs make the difference between its versions.
+What else could be left out, and what then remains, by what the distributions say they need:
+
+| without | and what it alone brings | distributions besides hira | MB with bytecode | MB without |
+|---|---|---|---|---|
+{spared}
+
+hira counts tokens by estimate where tiktoken is not installed, as it does where its vocabulary does not lie on the
+machine; rich draws the progress at a terminal and tables, and brings Pygments, which hira uses nowhere.
 
 | distribution | version | MB with bytecode | of which bytecode |
 |---|---|---|---|
@@ -61,6 +72,7 @@ class Installed(NamedTuple):
     version: str
     size: int
     bytecode: int
+    needs: tuple[str, ...]
 
 
 def installed(folder: Path, constraints: tuple[str, ...]) -> list[Installed]:
@@ -82,6 +94,32 @@ def totals(found: list[Installed]) -> tuple[int, float, float]:
     return len(found) - 1, whole / 1e6, (whole - bytecode) / 1e6
 
 
+def named(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def without(found: list[Installed], left_out: str) -> list[Installed]:
+    """What would be installed if hira did not need one of its distributions."""
+    needs = {named(one.name): [named(need) for need in one.needs] for one in found}
+    reached, waiting = {"hira"}, [need for need in needs["hira"] if need != left_out]
+    while waiting:
+        name = waiting.pop()
+        if name in needs and name not in reached:
+            reached.add(name)
+            waiting += needs[name]
+    return [one for one in found if named(one.name) in reached]
+
+
+def spared(found: list[Installed]) -> str:
+    rows = []
+    for name in SPARED:
+        kept = without(found, name)
+        count, whole, bare = totals(kept)
+        gone = sorted({named(one.name) for one in found} - {named(one.name) for one in kept} - {name})
+        rows.append(f"| {name} | {', '.join(gone)} | {count} | {whole:.1f} | {bare:.1f} |")
+    return "\n".join(rows)
+
+
 def page(measured: dict[str, list[Installed]]) -> str:
     newest = measured["newest"]
     heads = []
@@ -100,6 +138,7 @@ def page(measured: dict[str, list[Installed]]) -> str:
         machine=platform.machine(),
         totals="\n".join(heads),
         rows="\n".join(rows),
+        spared=spared(newest),
         most=f"{MOST_MEGABYTES:.0f}",
         count=MOST_DISTRIBUTIONS,
     )

@@ -1,4 +1,5 @@
-"""The only place that counts tokens: tiktoken where its vocabulary already lies on this machine, else an estimate.
+"""The only place that counts tokens: tiktoken where it is installed and its vocabulary already lies on this machine,
+else an estimate.
 
 What a model in this process counts by its own tokenizer is `hira.policy.Counts`.
 """
@@ -24,29 +25,33 @@ Counter = Callable[[str], int]
 
 @cache
 def _encoding(name: str = _NEWEST) -> Any:
-    """tiktoken's encoding if its file is in the cache already; None otherwise, because nothing is ever downloaded."""
+    """tiktoken's encoding if its file is in the cache already; None otherwise, because nothing is ever downloaded, and
+    where tiktoken is not installed."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
     cached = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache")
     place = _VOCABULARY.format(_SAME_FILE.get(name, name))
     if not (cached / hashlib.sha1(place.encode(), usedforsecurity=False).hexdigest()).exists():
         return None
-    import tiktoken
-
+    try:
+        import tiktoken
+    except ImportError:
+        return None
     return tiktoken.get_encoding(name)
 
 
 @cache
 def vocabulary_of(model: str) -> str:
-    """The name of the encoding of one of OpenAI's models, whoever serves it; empty for any other.
+    """The name of the encoding of one of OpenAI's models, whoever serves it; empty for any other, and where tiktoken,
+    which knows them, is not installed.
 
     >>> vocabulary_of("litellm/openai/gpt-4o"), vocabulary_of("gpt-4"), vocabulary_of("qwen3-32b")
     ('o200k_base', 'cl100k_base', '')
     """
-    from tiktoken.model import encoding_name_for_model
-
     try:
+        from tiktoken.model import encoding_name_for_model
+
         return encoding_name_for_model(model.partition(",")[0].rpartition("/")[2])
-    except KeyError:
+    except (ImportError, KeyError):
         return ""
 
 

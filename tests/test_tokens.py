@@ -31,6 +31,21 @@ def test_a_vocabulary_that_is_not_there_is_never_fetched(tmp_path: Path) -> None
     assert not done.returncode, done.stderr
 
 
+WITHOUT = """
+import sys
+sys.modules["tiktoken"] = None  # as where it is not installed
+from hira.tokens import count, counter, estimate, vocabulary_of
+text = "The tower of Alta is 31 metres high."
+assert vocabulary_of("gpt-5") == ""
+assert count(text) == counter("gpt-5")(text) == estimate(text) > 5
+"""
+
+
+def test_tokens_are_estimated_where_tiktoken_is_not_installed() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
 @pytest.mark.parametrize(
     ("model", "vocabulary"),
     [
