@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hira.budget import Wanted, size
 from hira.dialects import Call, rewritten
-from hira.errors import OutOfBudget, RoleSpent, Withheld
+from hira.errors import OutOfBudget, RoleSpent, UsageError, Withheld
 from hira.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.messages import Message, assistant
 from hira.policy import Choose, Completion, Delta, Request, Usage
@@ -212,7 +212,10 @@ class Conversation:
             call = policy.complete(replace(bounded, seconds=least), self._watch())
             if seconds is not None:
                 call = self._in_roles_time(call, wanted.role, seconds)
-            completion = await (self._in_time(call) if wanted.last else self.team.unless_stopped(call))
+            completion: object = await (self._in_time(call) if wanted.last else self.team.unless_stopped(call))
+            if not isinstance(completion, Completion):
+                what = f"policy {policy.model!r} completed with no Completion: {completion!r}"
+                raise UsageError(what, fix="return hira.policy.Completion(text): docs/policies.md")
             return self._priced(completion, time.monotonic() - began)
 
         log = self.team.log

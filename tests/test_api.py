@@ -249,6 +249,30 @@ async def test_ones_own_workflow_takes_the_place_of_the_named_one(docs: Path) ->
     assert (answer.text, answer.json()["workflow"]) == (f"you asked: {QUESTION}", "echo")
 
 
+async def test_a_workflow_that_returns_no_text_and_a_policy_without_a_completion_are_told_as_mistakes() -> None:
+    class Numbers:
+        name = "numbers"
+
+        async def run(self, question: str, team: Team) -> str:
+            return len(question)  # type: ignore[return-value]
+
+    class Texts:
+        model = "texts"
+
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            return "text"  # type: ignore[return-value]
+
+        async def aclose(self) -> None:
+            return None
+
+    async with Hira(workflow=Numbers(), settings=OFFLINE) as hira:
+        with pytest.raises(UsageError, match="workflow 'numbers' returned no text: 4"):
+            await hira.ask("Who?")
+    async with Hira(policies={"*": Texts()}, settings=OFFLINE) as hira:
+        with pytest.raises(UsageError, match="policy 'texts' completed with no Completion: 'text'"):
+            await hira.ask("Who?")
+
+
 async def test_a_missing_file_is_told_before_any_call(docs: Path) -> None:
     policy = ScriptedPolicy([])
     async with Hira(docs=docs, policies={"*": policy}, settings=OFFLINE) as hira:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
-from hira.errors import BadReply, HiraError, Interrupted, OutOfBudget
+from hira.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
 from hira.events import Notice, RunEnded, RunStarted
 from hira.evidence import accepted, doubts, drop_unknown, shortened, uncited, verify
 from hira.policy import Usage
@@ -70,7 +70,11 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
 async def _answered(workflow: Workflow, question: str, team: Team) -> None:
     record = team.rollout
     try:
-        record.answer = await workflow.run(question, team)
+        answer: object = await workflow.run(question, team)
+        if not isinstance(answer, str):
+            what = f"workflow {workflow.name!r} returned no text: {answer!r}"
+            raise UsageError(what, fix="its method run has to return the answer")
+        record.answer = answer
     except HiraError as error:
         record.failure = error
     record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)

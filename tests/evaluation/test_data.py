@@ -45,6 +45,13 @@ def test_csv_and_arrays_and_named_columns(tmp_path: Path) -> None:
     assert items_of(array)[0].answers == ("2",)
 
 
+def test_each_line_may_have_its_own_name_for_the_answer_unless_one_is_named(tmp_path: Path) -> None:
+    lines = '{"question": "Who?", "answer": "Edda"}\n{"question": "When?", "answers": ["1889", "in 1889"]}\n'
+    path = written(tmp_path, "q.jsonl", lines)
+    assert [item.answers for item in items_of(path)] == [("Edda",), ("1889", "in 1889")]
+    assert [item.answers for item in items_of(path, {"answer": "answers"})] == [(), ("1889", "in 1889")]
+
+
 def test_a_line_ends_only_where_the_file_says_so(tmp_path: Path) -> None:
     path = written(tmp_path, "q.jsonl", '{"question": "Who\u2028was \x85 it?", "answer": "Edda"}\n')
     assert items_of(path)[0].question == "Who\u2028was \x85 it?"
