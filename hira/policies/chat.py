@@ -216,6 +216,8 @@ def add_call(parts: Parts, call: Any, *, whole: bool = False) -> None:
     if entry is None:
         entry = {"id": ident, "index": str(len(parts.calls) if index is None else index), "name": "", "arguments": ""}
         parts.calls.append(entry)
+    elif ident and arguments and (name, arguments) == (entry["name"], entry["arguments"]):
+        return  # the whole call, once more
     if name != entry["name"] and not entry["arguments"]:  # some servers tell it in pieces, some tell it again each time
         entry["name"] += name
     entry["arguments"] += arguments or ""
@@ -231,7 +233,7 @@ def _begun(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | 
     """The call that a piece continues, None if it begins a new one."""
     if ident:
         for entry in parts.calls:
-            if entry["id"] == ident:
+            if entry["id"] == ident and (index is None or entry["index"] == str(index) or not name):
                 return entry
     if index is not None:
         for entry in reversed(parts.calls):

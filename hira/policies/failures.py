@@ -40,7 +40,8 @@ _WINDOW = re.compile(
 )
 _ASKED = re.compile(
     r"resulted in (\d[\d,_]*)|\((\d[\d,_]*) in the messages|(?:has|contains) (?:at least )?(\d[\d,_]*) input"
-    r"|request \((\d[\d,_]*) tokens|too long: (\d[\d,_]*)|token count \((\d[\d,_]*)|requested (\d[\d,_]*)\b(?! tokens \()"
+    r"|request \((\d[\d,_]*) tokens|too long: (\d[\d,_]*)|token count \((\d[\d,_]*)"
+    r"|requested (\d[\d,_]*)\b(?! tokens \()"
     r"|given: (\d[\d,_]*)|contains (\d[\d,_]*) tokens|received (\d[\d,_]*)|(?:input|length) \(?(\d[\d,_]*)"
     r"(?: tokens)?\)",
     re.IGNORECASE,
@@ -214,9 +215,10 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
     choices = reply.get("choices")
     if choices:
         first = choices[0] if isinstance(choices, list) else None
-        if not isinstance(first, Mapping) or not isinstance(first.get("error"), Mapping):
+        failed = [one for one in (first, reply) if isinstance(one, Mapping) and isinstance(one.get("error"), Mapping)]
+        if not failed or not failed[0]["error"]:
             return None
-        reply = first  # a gateway's, whose provider failed
+        reply = failed[0]  # a gateway's, whose provider failed
     elif not _failed(reply):
         return None
     codes, said = codes_in(reply), gist(message_in(reply))

@@ -22,7 +22,7 @@ from hira.policies.client import DirectClient
 from hira.policies.failures import failure, failure_in, gist, longest_reply, no_connection, refused_field
 from hira.policies.probe import missing
 from hira.policies.refused import check, known_at, learned
-from hira.policies.streaming import MAX_REPLY_BYTES, read_stream, tell
+from hira.policies.streaming import MAX_REPLY_BYTES, NoEvents, Unended, read_stream, tell
 from hira.policies.transport import transport_for
 from hira.policy import Completion, Request, Watch
 
@@ -71,6 +71,7 @@ class OpenAIPolicy:
         self._api_key = api_key
         self._model = model
         self._noted: dict[str, str] = {}
+        self._tells_ends: bool | None = None
         self._refused = known_at(self.base_url, model)
         self._timeout = timeout
         self._continuation = continuation
@@ -143,7 +144,7 @@ class OpenAIPolicy:
             kind = response.headers.get("content-type", "")
             plain = "json" in kind or "html" in kind or "stream" not in body
             if "event-stream" in kind or not plain:
-                parts = await read_stream(_pieces(response), watch, idle=self._timeout.idle, where=self.where)
+                parts = await self._streamed(response, watch)
                 watch = None  # it has been told
             else:
                 parts = self._parts(await self._read(response))
@@ -151,6 +152,23 @@ class OpenAIPolicy:
             await response.aclose()
         parts.sent = len(raw)
         tell(watch, parts.text, parts.reasoning)
+        return parts
+
+    async def _streamed(self, response: httpx.Response, watch: Watch | None) -> Parts:
+        """A reply that streams in. A server that never tells how its replies end is believed the second time that one
+        is over: the first time, it may have broken off."""
+        try:
+            parts = await read_stream(_pieces(response), watch, idle=self._timeout.idle, where=self.where)
+        except NoEvents as other:
+            parts = self._parts(other.raw)
+            tell(watch, parts.text, parts.reasoning)
+        except Unended as over:
+            if self._tells_ends is not False:
+                self._tells_ends = self._tells_ends or False
+                raise
+            return over.parts
+        else:
+            self._tells_ends = True
         return parts
 
     async def _post(self, path: str, raw: bytes) -> httpx.Response:
