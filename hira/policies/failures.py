@@ -1,5 +1,6 @@
 """What went wrong at an endpoint, as one of hira's errors: what, where, and what to do. Never with the key in it."""
 
+import asyncio
 import math
 import re
 import ssl
@@ -247,7 +248,7 @@ def _status_of(codes: str, said: str) -> int:
 
 def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
     """The error for a request that never got a response."""
-    causes = list(_causes(error))
+    causes = _causes(error)
     said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
     if "<class" in said or "h11" in said:  # what h11 says of its own states is for nobody
         said = "the server closed the connection before it had answered"
@@ -264,12 +265,13 @@ def no_connection(error: BaseException, *, where: str, base_url: str) -> Endpoin
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "onnect call failed" in texts:
         fix = "is the server running, and is this its port?"
         return EndpointError("nothing listens there: the connection was refused", where=where, fix=fix, retryable=True)
-    return EndpointError(f"the connection failed: {said}", where=where, retryable=True)
+    fix = "is the server running, and is this its port?" if isinstance(causes[-1], TimeoutError) else ""
+    return EndpointError(f"the connection failed: {said}", where=where, fix=fix, retryable=True)
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
     found: list[BaseException] = []
-    while error is not None and error not in found:
+    while error is not None and error not in found and not isinstance(error, asyncio.CancelledError):
         found.append(error)
         error = error.__cause__ or error.__context__
     return found

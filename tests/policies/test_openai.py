@@ -538,7 +538,7 @@ async def test_a_host_that_does_not_exist_is_named():
 
 async def test_tls_to_a_plain_port_says_what_to_write():
     with Endpoint() as endpoint:
-        policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=0.5))
+        policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=2.0))
         with pytest.raises(EndpointError, match=r"(?s)no TLS connection.*then write http://127") as raised:
             await policy.complete(ASKED)
     assert not raised.value.retryable
