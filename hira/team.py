@@ -39,7 +39,7 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
 
 
 Continuation = Literal["turns", "chain"]
-Approve = Callable[[Sequence[Subtask]], Awaitable[Sequence[Subtask | Rejected]]]
+Approve = Callable[[list[Subtask]], Awaitable[Sequence[Subtask | Rejected]]]
 """Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
 with another text, or rejected."""
 

@@ -83,7 +83,7 @@ async def _asked(subtasks: Sequence[Subtask], team: Team) -> Sequence[Decision]:
         what = "the subtasks of this run are approved by a person, and there is nobody to be asked"
         raise UsageError(what, fix="give one: Hira(approve=…), or resume it in a terminal")
     team.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
-    decisions = await team.for_a_person(team.approve(subtasks))
+    decisions = await team.for_a_person(team.approve(list(subtasks)))
     _check(subtasks, decisions)
     return decisions
 
