@@ -174,8 +174,8 @@ class Team:
                 self._bell.set_result(None)
         return self._bell
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, important: bool = False) -> None:
         """Tell something that a person should know, once in a run."""
         if text not in self._noted:
             self._noted.add(text)
-            self.events(Notice(text))
+            self.events(Notice(text, important=important))

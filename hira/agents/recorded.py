@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hira.errors import ToolError
+from hira.errors import ToolDown, ToolError
 from hira.events import Notice
 from hira.evidence import Source
 from hira.journal import Asked, Log
@@ -22,9 +22,9 @@ from hira.trajectory import Trajectory, Turn
 
 async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
     """What the call brings, or what the journal holds of it. A failure that the model is told of is an observation."""
-    log, secrets = conversation.team.log, conversation.team.secrets
+    log, team = conversation.team.log, conversation.team
     if log is None:
-        return await _made(tool, arguments, secrets)
+        return await _made(tool, arguments, team)
     live = False
 
     async def make() -> Observation:
@@ -33,8 +33,8 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
         if tool.stateful or tool.speaks or tool is conversation.team.tools.files:
             await write_again(conversation.team)
         for earlier in conversation.unmade.pop(tool.name, ()):
-            await _made(tool, earlier, secrets)
-        return await _made(tool, arguments, secrets)
+            await _made(tool, earlier, team)
+        return await _made(tool, arguments, team)
 
     asked = Asked(
         "tool",
@@ -68,7 +68,7 @@ async def _run_again(team: Team, subtask: str, unmade: Sequence[Mapping[str, Any
     if team.tools.python:
         async with team.tools.python(subtask) as python:
             for arguments in unmade:
-                await _made(python, arguments, team.secrets)
+                await _made(python, arguments, team)
 
 
 def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
@@ -81,13 +81,16 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
             trajectories[name] = Trajectory(name, role, turns)
 
 
-async def _made(tool: Tool, arguments: Mapping[str, Any], secrets: frozenset[str]) -> Observation:
+async def _made(tool: Tool, arguments: Mapping[str, Any], team: Team) -> Observation:
     try:
         observation = await tool.call(arguments)
     except ToolError as error:
         observation = Observation(f"{tool.name} failed: {error}", ok=False)
-    passages = tuple(_masked(passage, secrets) for passage in observation.passages)
-    return replace(observation, text=redacted(observation.text, secrets), passages=passages)
+        if isinstance(error, ToolDown):  # else the answer would look as if it knew all
+            why = "; ".join(str(error).rstrip(".").splitlines())
+            team.note(redacted(f"{tool.name} is down: {why}", team.secrets), important=True)
+    passages = tuple(_masked(passage, team.secrets) for passage in observation.passages)
+    return replace(observation, text=redacted(observation.text, team.secrets), passages=passages)
 
 
 def _masked(passage: Passage, secrets: frozenset[str]) -> Passage:

@@ -1,0 +1,26 @@
+"""A tool whose ground gave way: the model reads it, and the person is told, once, even one who wants no progress."""
+
+from hira.agents.loop import use
+from hira.errors import ToolDown, ToolError
+from hira.events import Event, Notice
+from hira.testing import team_of
+from hira.tools import tool
+
+
+@tool
+def weigh(thing: str) -> str:
+    "What a thing weighs."
+    if thing == "nothing":
+        raise ToolError("nothing cannot be weighed")
+    raise ToolDown("the scales cannot be started", fix="Buy new ones.")
+
+
+async def test_a_tool_that_is_down_is_told_once_to_everybody() -> None:
+    told: list[Event] = []
+    team = team_of([])
+    team.events.readers.append(told.append)
+    seen = [await use(team.conversation("worker"), weigh, {"thing": thing}) for thing in ("apple", "pear", "nothing")]
+    assert all(not one.ok for one in seen)
+    assert "scales cannot be started" in seen[0].text
+    notices = [(one.text, one.important) for one in told if isinstance(one, Notice)]
+    assert notices == [("weigh is down: the scales cannot be started; Buy new ones", True)]
