@@ -97,7 +97,10 @@ async def completions(door: Door, request: Request) -> Response:
     asked = chat.asked_of(await body_of(request))
     question = chat.question_of(asked)
     door.runs.crew(asked.model)
-    watched = door.runs.begin(client, asked.model, question, chat.attached(asked, door.folder))
+    files: list[Path] = []
+    if any(isinstance(one.content, list) for one in asked.messages):
+        files = await asyncio.to_thread(chat.attached, asked, door.folder)
+    watched = door.runs.begin(client, asked.model, question, files)
     made = chat.now()
     if asked.stream:
         counted = bool(asked.stream_options and asked.stream_options.include_usage)

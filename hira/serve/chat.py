@@ -5,6 +5,7 @@ import binascii
 import json
 import mimetypes
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -131,14 +132,18 @@ def _text(one: Spoken) -> str:
 def attached(asked: Asked, folder: Path) -> list[Path]:
     """The pictures, sounds and files of the last message of the user, written into a folder of their own in `folder`.
 
-    They stay there as long as the server runs, so that the run can be gone on with.
+    They stay there as long as the run is kept in memory, so that it can be gone on with.
     """
     last = next((one for one in reversed(asked.messages) if one.role == "user"), None)
     parts = last.content if last and isinstance(last.content, list) else []
     if all(part.get("type") == "text" for part in parts):
         return []
     own = Path(tempfile.mkdtemp(dir=folder))
-    return [path for at, part in enumerate(parts, 1) if (path := _written(part, own / f"attached-{at}"))]
+    try:
+        return [path for at, part in enumerate(parts, 1) if (path := _written(part, own / f"attached-{at}"))]
+    except BaseException:
+        shutil.rmtree(own, ignore_errors=True)
+        raise
 
 
 def _written(part: Mapping[str, Any], path: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import shutil
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -40,6 +41,7 @@ class Watched:
     task: "asyncio.Task[None] | None" = None
     began: float = field(default_factory=time.time)
     desk: Desk | None = None
+    attached: Sequence[Path] = ()
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -120,17 +122,25 @@ class Runs:
     def begin(
         self, client: Client, workflow: str, question: str, files: Sequence[Path] = (), *, approve: bool = False
     ) -> Watched:
-        """Begin a run of the client; it waits until the client's limits let it, with `approve` also for decisions."""
+        """Begin a run of the client; it waits until the client's limits let it, with `approve` also for decisions.
+
+        The folder of `files` is the run's own, and goes with it.
+        """
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         crew = self.crew(workflow)
         desk = Desk() if approve else None
         crew = crew.spending(client.allowance)
         run = Run(crew.approving(desk) if desk else crew, question, files, run=name)
-        return self._started(client, Watched(name, question, crew.workflow.name, run, Deltas(self.hidden), desk=desk))
+        return self._started(
+            client, Watched(name, question, crew.workflow.name, run, Deltas(self.hidden), desk=desk, attached=files)
+        )
 
     def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:
         """Go on with a run of the journal; at the `desk` wait the subtasks of one that somebody approves."""
-        return self._started(client, Watched(run.id, run.question, workflow, run, Deltas(self.hidden), desk=desk))
+        before = self.known.get(run.id)
+        attached = before.attached if before else ()
+        whole = Deltas(self.hidden)
+        return self._started(client, Watched(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
 
     def _started(self, client: Client, watched: Watched) -> Watched:
         self._forget(client)
@@ -165,7 +175,8 @@ class Runs:
         """Of the client's runs those that ended before the last few; another's are left alone."""
         ended = [name for name, one in self.known.items() if one.ended and client.owns(name)]
         for name in ended[: max(0, len(ended) - KEPT)]:
-            del self.known[name]
+            for folder in {path.parent for path in self.known.pop(name).attached}:
+                shutil.rmtree(folder, ignore_errors=True)
 
     async def aclose(self) -> None:
         """End every run at once; each can be gone on with from the journal."""

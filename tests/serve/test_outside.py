@@ -3,6 +3,8 @@
 import base64
 import json
 import logging
+import secrets
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -158,3 +160,28 @@ def test_large_texts_are_told_quickly() -> None:
         return time.process_time() - began
 
     assert min(seconds(large) for _ in range(3)) < 200 * max(min(seconds(small) for _ in range(3)), 1e-4)
+
+
+@pytest.mark.slow
+async def test_attached_files_go_with_their_run_and_those_of_a_refused_request_at_once(tmp_path: Path) -> None:
+    def asked(*parts: dict[str, Any]) -> dict[str, Any]:
+        content = [{"type": "text", "text": "Who is the cook of the ferry?"}, *parts]
+        return {"model": "direct", "messages": [{"role": "user", "content": content}]}
+
+    name = f"crew-{secrets.token_hex(6)}.txt"
+    data = base64.b64encode(b"The cook of the ferry is Bettine Aalto.\n").decode()
+    file = {"type": "file", "file": {"filename": name, "file_data": f"data:text/plain;base64,{data}"}}
+
+    def kept() -> int:
+        return len(list(Path(tempfile.gettempdir()).glob(f"hira-serve-*/*/{name}")))
+
+    async with application(settings_of(tmp_path), policies={"*": Slow(0)}) as app, client_of(app) as client:
+        assert (await client.post("/v1/chat/completions", json=asked(file, {"type": "file"}))).status_code == 400
+        assert kept() == 0
+        for _ in range(3):
+            assert (await client.post("/v1/chat/completions", json=asked(file))).status_code == 200
+        assert kept() == 3
+        for _ in range(200):
+            await client.post("/v1/chat/completions", json=asked())
+        assert kept() == 1
+    assert kept() == 0
