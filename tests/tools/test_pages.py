@@ -119,6 +119,20 @@ def test_a_page_that_is_no_content_says_so(html, state):
     assert extract(html).state == state
 
 
+def test_cells_that_take_several_columns_or_rows_keep_the_others_under_theirs():
+    html = f"""<p>{BODY}</p><table><tr><th colspan=2>Group</th><th>C</th></tr>
+    <tr><td rowspan=2>a</td><td>b</td><td rowspan=9>c</td></tr><tr><td>d</td></tr><tr><td>e</td><td>f</td></tr></table>
+    <table><tr><td>g</td><td colspan=x>h</td></tr></table>"""
+    rows = [line for line in extract(html).text.splitlines() if line.startswith("|")]
+    assert rows == ["| Group |  | C |", "| a | b | c |", "| a | d | c |", "| e | f | c |", "| g | h |"]
+
+
+@pytest.mark.parametrize("span", ["99999999", "-1", "0", "1e9", "٣", ""])
+def test_a_span_beyond_sense_costs_nothing(span):
+    row = f"<tr><td colspan='{span}' rowspan='{span}'>{BODY}</td></tr>"
+    assert len(extract(f"<p>{BODY}</p><table>{row * 300}{'<tr></tr>' * 5000}</table>").text) < 500_000
+
+
 SHORT = "The committee met on Tuesday to speak about the matter at length, and several members had their say. " * 4
 
 

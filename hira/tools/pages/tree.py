@@ -36,7 +36,7 @@ BLOCKS = tags(
     """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3
     h4 h5 h6 header hgroup hr li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul"""
 )
-_READ = tags("href class id role style hidden aria-hidden aria-label title itemprop")
+_READ = tags("href class id role style hidden aria-hidden aria-label title itemprop colspan rowspan")
 _TABLE = tags("table tbody thead tfoot tr td th")
 _ENDED = {  # an opening tag ends the first, up to the second
     tag: (tags(ended), tags(bounds))
