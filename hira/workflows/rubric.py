@@ -26,6 +26,10 @@ class RubricWriting:
     def roles(self) -> frozenset[str]:
         return frozenset({WRITER})
 
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset()
+
     async def run(self, question: str, team: Team) -> str:
         prompt = GENERATE.fill(query=said(question), fewest=FEWEST, most=MOST, language=language(question))
         return await team.conversation(WRITER).reply(user(prompt))
