@@ -40,13 +40,15 @@ class Outside:
         folders += [one if one.is_dir() else one.parent for one in docs]
         folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
         own, shared = _spelled([attached]), _spelled(folders)
+        self._folders = (*own, *shared)
         self.hidden = Hidden(shared, own, settings.secrets)
         places = [f"{re.escape(one)}/[^/\\s]+" for one in own] + list(map(re.escape, shared))
         self._places = re.compile(rf"(?:\bfile://|(?<![\w.~/-]))(?:{'|'.join(places)})(?:/|(?![\w.-]))")
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._places.sub(_shortened, value) if "/" in value else value
+            held = "/" in value and any(one in value for one in self._folders)  # most texts hold none, and it is quick
+            return self._places.sub(_shortened, value) if held else value
         if isinstance(value, dict):
             return {key: self(one) for key, one in value.items()}
         if isinstance(value, list | tuple):
