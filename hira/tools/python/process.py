@@ -260,7 +260,8 @@ def _started(start: Callable[[socket.socket, int], "subprocess.Popen[bytes]"], m
 
 def environment(folder: Path, mark: str) -> dict[str, str]:
     """All of the environment that the code sees. Nothing of the caller's: it holds keys."""
-    threads = {f"{name}_NUM_THREADS": "2" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
+    libraries = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "RAYON", "VECLIB")
+    threads = {f"{name}_NUM_THREADS": "2" for name in libraries} | {"POLARS_MAX_THREADS": "2"}
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
