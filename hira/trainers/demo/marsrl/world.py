@@ -97,8 +97,8 @@ def solution(lines: Sequence[Line]) -> str:
 def report(lines: Sequence[Line], written: str) -> str:
     """What was counted, held against the day that is written in the solution.
 
-    By how much they differ is told, and not only whether: a model that learns seven distances learns in half the time
-    what two verdicts alone teach it late, or not at all (benchmarks/results/training_demo_marsrl.md).
+    By how much they differ is told, and not only whether: seven distances are learned soon, two verdicts alone late or
+    not at all (benchmarks/results/training_demo_marsrl.md).
     """
     own = lines[-1].end
     apart = APART[(WEEK.index(own) - WEEK.index(written)) % len(WEEK)]
