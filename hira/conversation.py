@@ -219,7 +219,11 @@ class Conversation:
             return self._priced(completion, time.monotonic() - began)
 
         log = self.team.log
-        completion = await (log.policy(policy.model, request, ask) if log else ask())
+        within = None if wanted.last else self.team.unless_stopped
+        if log:
+            completion = await log.policy(policy.model, request, ask, within)
+        else:
+            completion = await (within(ask()) if within else ask())
         if log and log.departed:
             self.team.note(DEPARTED)
         return completion, made

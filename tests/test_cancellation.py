@@ -5,6 +5,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from hira import Hira, Settings
 from hira.api import Run
 from hira.events import Event, Events, Notice, ToolStarted, TurnStarted, TurnText
 from hira.journal import Journal
+from hira.policies.offline import OfflinePolicy
+from hira.policy import Completion, Request, Watch
 from hira.team import Team
 from hira.testing import calling
 from hira.testing.endpoint import Endpoint
 from hira.testing.team import team_of
 from hira.tools.python import refusal
-from hira.workflows import rollout
+from hira.workflows import WORKFLOWS, rollout
 
 QUESTION = "When was ASEAN founded?"
 ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
@@ -250,3 +253,63 @@ async def test_a_cancel_while_the_answer_is_checked_leaves_an_interrupted_run(tm
         await asyncio.create_task(rollout(CitesNothing(), QUESTION, team))
     assert journal.entry("r1").state == "interrupted"
     journal.close()
+
+
+LIBRARY = Path(__file__).parent / "data" / "library"
+QUESTIONS = {"mams": "A report about the lighthouse at Skerry Point", "marsrl": "What is 17 * 23 + 4?"}
+ABOUT = "When was the lighthouse at Skerry Point built, and how high is it?"
+
+
+class Hanging:
+    """The offline policy, which never answers from its call number `at` on."""
+
+    model = "offline"
+
+    def __init__(self, at: int) -> None:
+        self.offline, self.at, self.asked, self.hanging = OfflinePolicy(), at, 0, 0
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.asked += 1
+        if self.asked < self.at:
+            return await self.offline.complete(request, watch)
+        self.hanging += 1
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            self.hanging -= 1
+        raise AssertionError("unreachable")
+
+    async def aclose(self) -> None: ...
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+async def test_each_workflow_that_is_cancelled_in_any_of_its_calls_leaves_nothing_behind(
+    workflow: str, tmp_path: Path
+) -> None:
+    question = QUESTIONS.get(workflow, ABOUT)
+    tasks, processes = asyncio.all_tasks(), children()
+    at, ends = 1, False
+    while not ends and at <= 8:
+        journal = tmp_path / f"{at}.sqlite"
+        policy = Hanging(at)
+        settings = Settings(model="offline", docs=(LIBRARY,), journal=journal, cache=None, workflow=workflow)
+        async with Hira(settings=settings, policies={"*": policy}) as hira:
+            run = hira.stream(question, files=[LIBRARY / "lighthouses.md"] if workflow == "multimodal" else [])
+            working = asyncio.create_task(run.work())
+            await until(lambda policy=policy, working=working: policy.hanging or working.done())
+            ends = working.done()  # it has no call with this number
+            if not ends:
+                await cancelled(working)
+            assert policy.hanging == 0
+            assert work_folder(run) == []
+            await until(lambda: asyncio.all_tasks() == tasks)
+        assert children() <= processes
+        with closing(Journal(journal)) as left:
+            (entry,) = left.runs()
+            whole = [call for call in left.calls(entry.id) if call.kind == "policy"]
+            assert all(call.result is not None for call in left.calls(entry.id))
+        assert (entry.state == "interrupted", len(whole) >= at - 1) == (not ends, True)
+        assert sorted(one.name for one in tmp_path.iterdir() if one.name.startswith(f"{at}.")) == [journal.name]
+        at += 1
+    assert at > 1

@@ -74,6 +74,10 @@ Reuse = Callable[[Kind, str], Awaitable[Any]]
 """Finds what another run brought for the same digest, None if there is nothing."""
 
 
+Within = Callable[[Awaitable[T]], Awaitable[T]]
+"""Awaits a call as long as it may take."""
+
+
 def clock_from(latest: float) -> Callable[[], float]:
     """Seconds since the epoch that never go back, whatever is done to the machine's clock, and begin after `latest`:
     what came after what in a run is told by its times."""
@@ -138,13 +142,19 @@ class Log:
         """Whether the record holds a call of any kind under this name."""
         return any(one.conversation == conversation for one in self.known.values())
 
-    async def policy(self, model: str, request: Request, ask: Callable[[], Awaitable[Completion]]) -> Completion:
+    async def policy(
+        self,
+        model: str,
+        request: Request,
+        ask: Callable[[], Awaitable[Completion]],
+        within: Within[Completion] | None = None,
+    ) -> Completion:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         earlier = self._digests.last(request.conversation)
         digest, kept = self._digests.of(model, request)
         asked = Asked("policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept))
         try:
-            return await self.call(asked, ask, described, completion_of)
+            return await self.call(asked, ask, described, completion_of, within)
         except Stop:
             self._digests.back(request.conversation, earlier)
             raise
@@ -155,10 +165,12 @@ class Log:
         make: Callable[[], Awaitable[T]],
         encode: Callable[[T], Any],
         decode: Callable[[Any], T],
+        within: Within[T] | None = None,
     ) -> T:
         """The result of one call: the recorded one, else what `make` brings, recorded before it is returned.
 
-        A failure of the endpoint is recorded too, because the run may go on after it.
+        A failure of the endpoint is recorded too, because the run may go on after it. What is made is awaited `within`,
+        which may give it up: what has come by then is recorded all the same.
         """
         counter = (asked.kind, asked.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
@@ -180,22 +192,36 @@ class Log:
             self.departed = self.departed or asked.conversation
         began = self.clock()
         row = (self.run, *key, asked.name, packed(asked.told()))
-        reused = await self.reuse(asked.kind, asked.digest) if self.reuse and not asked.again else None
-        if reused is not None:
-            self._writer.write([*self._flushed(), ("calls", (*row, packed(reused), began, 0.0))])
+        if self.reuse and (reused := await self._reused(self.reuse, asked, row, began)) is not None:
             return decode(reused)
         if asked.effect:
             self._writer.write([*self._flushed(), ("calls", (*row, None, began, None))])
+        made = self._made(make, encode, row, began)
+        try:
+            return await (within(made) if within else made)
+        except Stop:
+            self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
+            raise
+
+    async def _made(
+        self, make: Callable[[], Awaitable[T]], encode: Callable[[T], Any], row: tuple[Any, ...], began: float
+    ) -> T:
+        """What is made, recorded."""
         try:
             result = await make()
         except EndpointError as failure:
             self._keep(row, _told(failure), began)
             raise
-        except Stop:
-            self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
-            raise
         self._keep(row, encode(result), began)
         return result
+
+    async def _reused(self, reuse: Reuse, asked: Asked, row: tuple[Any, ...], began: float) -> Any:
+        """What another run brought for the same, recorded as this one's; None if there is nothing."""
+        assert self._writer is not None  # noqa: S101 - a replay reuses nothing
+        reused = None if asked.again else await reuse(asked.kind, asked.digest)
+        if reused is not None:
+            self._writer.write([*self._flushed(), ("calls", (*row, packed(reused), began, 0.0))])
+        return reused
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
