@@ -12,7 +12,7 @@ import pytest
 from hira import Hira, Settings
 from hira.api import Run
 from hira.events import Event, Notice
-from hira.serve.door import beating
+from hira.serve.deltas import Deltas, Hidden
 from hira.serve.runs import Watched
 
 
@@ -44,10 +44,11 @@ async def test_a_run_that_its_own_reader_holds_goes_when_both_are_let_go(tmp_pat
 
 async def test_a_stream_of_events_that_ends_leaves_no_circle(uncollected: None) -> None:
     async with Hira(settings=Settings(model="offline")) as hira:
-        watched = Watched("1", "?", "rag", hira.stream("?"), [Notice("one"), Notice("two")])
+        told = [Notice("one"), Notice("two")]
+        watched = Watched("1", "?", "rag", hira.stream("?"), Deltas(Hidden((), ())), [*told])
         watched.task = asyncio.create_task(asyncio.sleep(0))
         await watched.task
-        assert [event.text async for event in beating(watched) if isinstance(event, Notice)] == ["one", "two"]
+        assert [event async for news in watched.watched() for event in news] == told
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
         gc.set_debug(0)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hira.errors import ToolDown, ToolError
+from hira.errors import HiraError, ToolDown, ToolError
 from hira.events import Notice
 from hira.evidence import Source
 from hira.journal import Asked, Log
@@ -89,6 +89,12 @@ async def _made(tool: Tool, arguments: Mapping[str, Any], team: Team) -> Observa
         if isinstance(error, ToolDown):  # else the answer would look as if it knew all
             why = "; ".join(str(error).rstrip(".").splitlines())
             team.note(redacted(f"{tool.name} is down: {why}", team.secrets), important=True)
+    except (HiraError, AssertionError):  # the run's own, and checks that failed
+        raise
+    except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: it is told
+        why = f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": ")
+        observation = Observation(f"{tool.name} failed: {why}", ok=False)
+        team.note(redacted(f"{tool.name} failed: {why}", team.secrets), important=True)
     passages = tuple(_masked(passage, team.secrets) for passage in observation.passages)
     return replace(observation, text=redacted(observation.text, team.secrets), passages=passages)
 

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints, overload
 
 from hira.errors import ToolError
 from hira.evidence import Source
@@ -81,9 +81,19 @@ class Tool:
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
 
 
+@overload
+def tool(function: Callable[..., Any], *, name: str = "", seconds: float = 120.0, pure: bool = False) -> Tool: ...
+
+
+@overload
+def tool(
+    function: None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
 def tool(
     function: Callable[..., Any] | None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False
-) -> Any:
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function: its docstring is the description, its signature the schema.
 
     >>> @tool

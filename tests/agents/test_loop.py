@@ -479,3 +479,18 @@ async def test_a_workflow_may_make_the_calls_itself(dialect: str) -> None:
     step = await loop.run(perform)
     assert (step.answer, [(one.name, dict(one.arguments)) for one in made]) == ("done", [("page", {"path": "a"})])
     assert "by the workflow" in policy.requests[-1].messages[-1].text
+
+
+async def test_a_fault_in_a_tool_is_told_to_the_model_and_to_the_person_and_ends_no_run() -> None:
+    @tool
+    def tide(harbour: str) -> str:
+        "When the tide comes in."
+        raise RuntimeError(f"no table for {harbour}")
+
+    team = team_of(ScriptedPolicy([]))
+    told: list[Event] = []
+    team.events.readers.append(told.append)
+    seen = await use(team.conversation("planner"), tide, {"harbour": "Alta"})
+    assert not seen.ok
+    assert str(seen.text) == "tide failed: a fault in the tool, RuntimeError: no table for Alta"
+    assert [one.important for one in told if isinstance(one, Notice) and "no table for Alta" in one.text] == [True]
