@@ -50,6 +50,7 @@ def repeated(line: str, program: str) -> bool:
     """Whether a line of output is no more than literals that the program was written with.
 
     What a program chose is evidence: a literal that stands in a list, table or text with others that were not printed.
+    A figure is no literal because each of its digits is one: 32 is not 3 and 2.
     """
     try:
         tree = ast.parse(program)
@@ -58,7 +59,7 @@ def repeated(line: str, program: str) -> bool:
     chosen = _among(tree, line)
     rest = line
     for text in sorted(_literals(tree) - chosen, key=len, reverse=True):
-        rest = rest.replace(text, " ")
+        rest = re.sub(rf"(?<!\d){text}(?!\d)", " ", rest) if text.isdigit() else rest.replace(text, " ")
     return not re.search(r"\w", rest)
 
 

@@ -77,26 +77,42 @@ def row_of(line: str, *, noted: bool) -> str:
     return line.rstrip(".").replace(", ", ROW) if noted and _TOLD.fullmatch(line) else ""
 
 
-def answers(question: str, row: str, texts: Sequence[tuple[str, str]]) -> bool:
+def answers(question: str, row: str, texts: Sequence[tuple[str, str]]) -> bool | None:
     """Whether a row of a table answers: every word of the question is understood over the table, and it is that row.
 
-    `texts` are the titles and texts in which the row and others of its table stand. A row of sentences, or of a name
-    and a value, is read as a sentence is.
+    `texts` are the titles and texts in which the row and others of its table stand. None for a row of sentences, or of
+    a name and a value: it is read as a sentence is.
     """
     cells = [cell for cell in row.strip("| ").split("|") if cell.strip()]
     if len(cells) <= _PAIR or any(len(cell.split()) > _PROSE for cell in cells):
-        return True
-    lines, title = _together(row, texts)
+        return None
+    title, lines = next((one for one in _joined(tuple(texts)) if row in one[1]), ("", (row,)))
     own = table.from_lines([*(lines[:2] if row.startswith("|") else ()), row])
-    return bool(own) and table.row_for(question, table.from_lines(lines), title) == own[-1]
+    return bool(own) and _wanted(question, lines, title) == own[-1]
 
 
-def _together(row: str, texts: Sequence[tuple[str, str]]) -> tuple[list[str], str]:
-    """The lines of the table that a row stands in, from all its parts, and its title; else the row alone."""
-    lines, titled = list[str](), ""
+@lru_cache(maxsize=256)
+def _wanted(question: str, lines: tuple[str, ...], title: str) -> dict[str, str] | None:
+    """The row of these that a question is about; remembered, since each of them is asked."""
+    return table.row_for(question, table.from_lines(lines), title)
+
+
+@lru_cache(maxsize=64)
+def _joined(texts: tuple[tuple[str, str], ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The tables of all parts of a document, title and lines: what is shown of one table in several parts is one."""
+    found: list[tuple[str, tuple[str, ...]]] = []
     for title, text in texts:
         for one in tables(title, text):
-            if row in one.rows or (lines and not row.startswith("|")):
-                lines += [line for line in one.rows if line not in lines]
-                titled = titled or one.title
-    return (lines, titled) if row in lines else ([row], texts[0][0] if texts else "")
+            at = next((at for at, (_, lines) in enumerate(found) if _same(lines, one.rows)), -1)
+            if at < 0:
+                found.append((one.title, one.rows))
+            else:
+                found[at] = found[at][0], tuple(dict.fromkeys((*found[at][1], *one.rows)))
+    return tuple(found)
+
+
+def _same(lines: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether two tables with a name before each cell are parts of one; those in Markdown are told by their header."""
+    if others[0].startswith("|"):
+        return lines[0] == others[0]
+    return not lines[0].startswith("|") and _goes_on(lines, others[0])

@@ -98,7 +98,7 @@ def solve(question: str, files: list[str], hops: int) -> Plan:
     if named or told:
         result = yield from _over_table(question, [] if SHEET_FILE.search(question) else named)
         if result.text or told or not _other_text(question, files):
-            return result
+            return result if result.text or not told else (yield from _row(question))
     elif operation(question) in _OVER_ROWS and (result := (yield from _over_table(question, []))).text:
         return result
     compared, inner = questions.comparison(question), questions.hop(question) if hops else None
@@ -144,6 +144,12 @@ def _try(task: str) -> Generator[Calls, list[str], str]:
     (report,) = yield [("subtask", {"task": task})]
     conclusion = concluded(report)
     return "" if failed(conclusion) else conclusion
+
+
+def _row(question: str) -> Plan:
+    """The row of a table in which the answer stands, where none could be computed over."""
+    text = yield from _try(question)
+    return Result(text if is_row(text) else "", question)
 
 
 def _look_up(question: str) -> Plan:

@@ -355,24 +355,26 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     candidates = sentences(read)
     asked, figures = query(question, candidates), numbers(question)
     literal = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in exact(question)]
-
     rows: set[Sentence] = set()
 
-    def answers(one: Sentence) -> bool:
+    def answers(one: Sentence, coverage: float) -> bool:
+        row = blocks.row_of(one.raw, noted=not one.passage.location)
+        told = blocks.answers(question, row, parts(one)) if row and asked.tells(one) else None
+        if told:
+            rows.add(one)
+        return told if told is not None else coverage >= enough and about(one) and asked.tells(one)
+
+    def about(one: Sentence) -> bool:
         named = all(asked.near(name, one) >= FARTHEST for name in asked.names)
         text = f"{one.passage.title}\n{one.paragraph}"
-        about = named and figures <= numbers(text) and all(form.search(folded(text).lower()) for form in literal)
-        row = blocks.row_of(one.raw, noted=not one.passage.location)
-        if about and asked.tells(one) and row and blocks.answers(question, row, beside(one)):
-            rows.add(one)
-        return about and asked.tells(one) and (not row or one in rows)
+        return named and figures <= numbers(text) and all(form.search(folded(text).lower()) for form in literal)
 
-    def beside(one: Sentence) -> list[tuple[str, str]]:
-        """The parts of the document that a row stands in, its own first."""
-        parts = [one.passage, *(other for other in read if other.location == one.passage.location)]
-        return list(dict.fromkeys((part.title, part.text) for part in parts))
+    def parts(one: Sentence) -> list[tuple[str, str]]:
+        """What was shown of the document that a row stands in; a note stands alone."""
+        there = [other for other in read if other.location == one.passage.location] if one.passage.location else []
+        return [(part.title, part.text) for part in there or [one.passage]]
 
-    ranked = [entry for entry in best(asked, candidates) if entry[1] >= enough and answers(entry[2])]
+    ranked = [entry for entry in best(asked, candidates) if answers(entry[2], entry[1])]
     fitting = [entry for entry in ranked if entry[2] in rows or fits(asked.kind, entry[2].text, question)]
     if not ranked or (asked.kind in HARD and not fitting):
         return None

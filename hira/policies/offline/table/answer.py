@@ -5,6 +5,7 @@ import re
 from hira.policies.offline.table.cells import number, stems
 from hira.policies.offline.table.columns import counted
 from hira.policies.offline.table.difference import difference
+from hira.policies.offline.table.naming import end_of
 from hira.policies.offline.table.operations import EXTREMES, OPERATIONS, aggregated, explicit, operation
 from hira.policies.offline.table.question import Reading
 from hira.policies.offline.table.reading import understanding, wanted_noun
@@ -130,10 +131,15 @@ def _extreme(asking: Reading, asked: str, held: list[tuple[float, Row]]) -> str:
     return f"{asked} {column}{asking.where()} = {top:.10g} ({about})"
 
 
+def _names(sheet: Sheet, column: str) -> bool:
+    """Whether each cell of a column names another row, and not where its way begins or ends."""
+    return not sheet.orders[column] and sheet.unique(column) and not end_of(column)
+
+
 def _count(asking: Reading, kept: Rows, where: str) -> str:
     """How many rows there are, or different cells. Rows that are named one by one are not counted."""
     thing, sheet = counted(asking), asking.sheet
-    if any(one.how == "join" and not asking.orders[one.column] and sheet.unique(one.column) for one in asking.found):
+    if any(one.how == "join" and _names(sheet, one.column) for one in asking.found):
         return ""
     cells = {row.get(thing, "") for row in kept} - {""} if thing != "rows" else set()
     if thing != "rows" and not sheet.naming(thing) and 2 * sum(bool(_LISTS.search(one)) for one in cells) > len(cells):

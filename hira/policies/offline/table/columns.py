@@ -14,7 +14,7 @@ _SIZES = (
     ("large largest big biggest smallest", "area size surface population inhabitant"),
     ("deep deepest", "depth"),
     ("wide widest", "width"),
-    ("heavy heaviest lightest", "weight mass"),
+    ("heavy heaviest lightest weigh weighs weighed", "weight mass"),
     ("cost costs cheap cheapest dearest expensive", "price cost fare"),
     ("far farthest", "distance"),
     ("fast fastest slowest", "speed"),
@@ -64,7 +64,7 @@ def choose(asking: Reading, asked: str) -> bool:
 def _names_row(asking: Reading) -> bool:
     """Whether the name of a row is asked for: "who", "which ward"."""
     match = re.search(r"\b(?:who|which|what) ?([^\W\d_]*)", asking.question.lower())
-    return bool(match) and (match[0].startswith("who") or stem(match[1]) in asking.sheet.nouns)
+    return match is not None and (match[0].startswith("who") or stem(match[1]) in asking.sheet.nouns)
 
 
 def _meant(asking: Reading, names: Sequence[str]) -> list[str]:
@@ -119,6 +119,13 @@ def _sized(asking: Reading, numeric: Sequence[str]) -> list[str]:
                     asking.used[at] |= word in forms.split()
                 return named
     return []
+
+
+def measuring(column: str) -> set[str]:
+    """The words that ask for what a column measures: "weigh" for a weight."""
+    own = set(stems(column))
+    forms = [one for forms, hints in _SIZES if own & {stem(hint) for hint in hints.split()} for one in forms.split()]
+    return {one for one in forms if not one.endswith("est")}
 
 
 def _fits_adjective(asking: Reading) -> bool:

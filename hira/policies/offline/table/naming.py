@@ -1,5 +1,7 @@
 """Words of a question that only lead somewhere: to the table by its name, to where a way begins or ends."""
 
+from itertools import pairwise
+
 from hira.policies.offline.table.cells import TOKEN, stem, stems
 from hira.policies.offline.table.question import Reading
 
@@ -13,7 +15,7 @@ _SIDES = {
 }
 _VERBS = {
     "origin": frozenset(
-        stems("start begin leave depart set originate starting beginning leaving departing began left")
+        stems("start begin leave depart set send sent originate starting beginning leaving departing began left")
     ),
     "goal": frozenset(stems("end arrive finish terminate reach ending arriving reaching bound lead leading")),
 }
@@ -26,7 +28,10 @@ def named(asking: Reading) -> None:
     """Use the words that name the table: "by the table of the harvest", "in the libraries table"."""
     own = asking.sheet.titled | {one for column in asking.columns for one in stems(column)}
     words = [token.lower() for token in asking.tokens]
+    pairs = _pairs_of(asking)
     for at, word in enumerate(words):
+        if tuple(asking.stems[at : at + 2]) in pairs:
+            asking.use(range(at, at + 2))
         if word in _TABLES:
             start, end = _names_before(asking, words, at), _names_behind(asking, words, at, own)
             asking.use(range(start, end))
@@ -37,6 +42,14 @@ def named(asking: Reading) -> None:
                 end += 1
             last = end == len(words) or _comma(asking, end)
             asking.use(range(at, end) if end > first and last else range(0))
+
+
+def _pairs_of(asking: Reading) -> set[tuple[str, str]]:
+    """Two words of the title that stand together there and name no column: "bike stations"."""
+    columns = [set(stems(name)) for name in asking.sheet.measures]
+    plain = asking.sheet.titled - _LEADING - _BEHIND - _ARTICLES - {"to", "and"}
+    pairs = set(pairwise(stems(asking.sheet.about)))
+    return {pair for pair in pairs if set(pair) <= plain and not any(set(pair) <= own for own in columns)}
 
 
 def _names_before(asking: Reading, words: list[str], at: int) -> int:

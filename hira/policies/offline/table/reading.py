@@ -7,7 +7,7 @@ With one word left over there is no answer, since a figure over other rows than 
 import re
 
 from hira.policies.offline.table.cells import DAYS, MONTHS, UNITS, stem, stems
-from hira.policies.offline.table.columns import choose
+from hira.policies.offline.table.columns import choose, measuring
 from hira.policies.offline.table.conditions import conditions
 from hira.policies.offline.table.naming import gone, named
 from hira.policies.offline.table.operations import EXTREMES, OPERATIONS
@@ -18,15 +18,15 @@ _POINT = rf"(\d{{4}}|{'|'.join(MONTHS + DAYS)})"
 _DASH = re.compile(rf"(?<![\d-]){_POINT}\s*[-–—]\s*{_POINT}(?!-)", re.IGNORECASE)
 _FRAME = frozenset(
     "what which who how many much number is are was were be been the a an of in for to on at or and with do does did"
-    " has have had having come came there give gives tell show find compute calculate me us value figure column row"
+    " come has have had came there give gives gave tell show find compute calculate me us value figure column row"
     " rows table file data sheet spreadsheet csv tsv xlsx from according list listed recorded entry entries line all"
     " whole entire overall it s sold bought made produced caught yield yields yielded brought given shown both either"
     " picked taken visited arrived counted measured registered that whom where when whose it its they their"
     " this so work worked works take takes took last lasts hold holds reach reached run runs lie lies stand stands"
-    " during over across among placed employ employs contain contains".split()
+    " during over across among placed get gets got any employ employs contain contains".split()
 )
 _SHORT = 3
-_ENDING = re.compile(r"(?:ing|ed|e|d)$")
+_ENDING = re.compile(r"(?:ing|ed|er|e|d)$")
 _ASKED = re.compile(r"\b(?:which|what) ([^\W\d_]+)(?:[ _-]([^\W\d_]+))?", re.IGNORECASE)
 _IN = re.compile(r"\b(?:in|how many) ([^\W\d_]+)", re.IGNORECASE)
 _EVERY = re.compile(
@@ -81,7 +81,7 @@ def _understood(asking: Reading, asked: str) -> bool:
     """Whether no word is left over. A figure "per" something is one a row already, or not to be had."""
     known = {*_FRAME, *asking.sheet.titled, *asking.sheet.nouns, *({"different"} if asked == "number" else ())}
     known |= {one for name in asking.columns if _led_to(asking, name) for one in stems(name)}
-    known |= _units(asking)
+    known |= _units(asking) | measuring(asking.column) | measuring(asking.bounded)
     if asked in EXTREMES or asked == "value":
         wanted = wanted_noun(asking)
         if not wanted and _WHICH_NOUN.search(asking.question):
