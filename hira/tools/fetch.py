@@ -39,8 +39,9 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BINARY_START = 1024
 _STRAY = 100
 """A zero byte among so many does not make a text something else; nor do more of them in what is declared HTML."""
+# nothing is tried again inside of what was skipped: a page of comments could ask for more ways than there is time for
 _HTML = re.compile(
-    rb"\W{0,3}\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+    rb"\W{0,3}\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 # what browsers take for HTML where nothing is declared
 _TAG = re.compile(

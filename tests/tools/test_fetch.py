@@ -3,6 +3,7 @@ address ends at the server. A dial to any other address is written down and refu
 
 import asyncio
 import gzip
+import time
 import zlib
 from collections.abc import AsyncIterator, Callable
 from urllib.parse import parse_qs, urlsplit
@@ -496,6 +497,16 @@ async def test_text_is_decoded_as_the_header_says(web):
 )
 def test_the_kind_of_a_body_is_told_by_its_first_bytes_before_its_type(content_type, body, kind):
     assert Fetched("http://a.example/", 200, content_type, body).kind == kind
+
+
+def test_a_page_that_begins_with_comments_takes_time_in_proportion() -> None:
+    def seconds(comments: int) -> float:
+        page = Fetched("http://a.example/", 200, "text/plain", b"<!---->" * comments + b"no page")
+        began = time.process_time()
+        assert page.kind == "text"
+        return time.process_time() - began
+
+    assert seconds(20) < 40 * max(seconds(10), 0.001)
 
 
 def test_a_checked_url_is_written_in_one_way():
