@@ -90,7 +90,7 @@ _HTML = re.compile(
 # what is left of a tag around one that was broken, but not a bare tag or type
 _OPEN = re.compile(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
 # a line that may begin a block of HTML, in which backticks mean nothing
-_BLOCK = re.compile(r"^[\s>*+\d.)-]*<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
+_BLOCK = re.compile(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
 
 
 def clean(text: str) -> str:

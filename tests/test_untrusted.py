@@ -1,4 +1,5 @@
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -254,3 +255,12 @@ def test_showing_an_answer_loses_no_word_but_addresses(text: str) -> None:
 @pytest.mark.parametrize("text", ['<a "' * 20_000, "`" * 50_000, "[" * 50_000, "![" * 20_000, "```\n`" * 5_000])
 def test_an_answer_made_to_be_slow_is_shown_at_once(text: str) -> None:
     assert presentable(text, READ)
+
+
+def test_an_answer_of_empty_lines_takes_time_in_proportion() -> None:
+    def seconds(lines: int) -> float:
+        began = time.process_time()
+        presentable("\n" * lines + "x", READ)
+        return time.process_time() - began
+
+    assert seconds(8000) < 40 * max(seconds(800), 0.005)
