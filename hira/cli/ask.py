@@ -5,7 +5,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -17,7 +17,7 @@ from hira.casting import Crew, present
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
-from hira.cli.parser import check_options, flags
+from hira.cli.parser import LIMITS, check_options, flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
 from hira.connecting import OFFLINE
@@ -100,7 +100,7 @@ def answered(
         tell(run.answer, args, shell)
         explain(_resumable(run, run.failure), shell)
         return code_of(run.failure)
-    again = f"to go on: hira resume {run.id}" if run.resumable else ""
+    again = going_on(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
     return told(run.answer, args, shell, again=again, tell=tell)
 
 
@@ -122,6 +122,12 @@ def told(answer: Answer, args: argparse.Namespace, shell: Shell, again: str = ""
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
         explain(HiraError(first, where="this is what was known by then" if answer.text else "", fix=again), shell)
     return CODES[answer.status]
+
+
+def going_on(run: str, status: Status, limits: Mapping[str, Any]) -> str:
+    """How to go on with a run: where its budget ended it with more than these limits, or it would end again."""
+    held = [name for name in LIMITS if status == "partial" and limits.get(name) is not None]
+    return f"to go on: hira resume {run}" + "".join(f" --{name.replace('_', '-')} N" for name in held)
 
 
 def _resumable(run: Run, failure: HiraError) -> HiraError:

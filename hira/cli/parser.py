@@ -108,6 +108,7 @@ def parser(version: str) -> Parser:
     ask.add_argument("--dry-run", action="store_true", help="tell the most that it could take, and call nothing")
     _record(ask)
     _output(ask)
+    setup_flags.add_init(commands)
     doctor = commands.add_parser(
         "doctor",
         help="what is configured, what the endpoint can do, what is off and how to turn it on",
@@ -117,15 +118,7 @@ def parser(version: str) -> Parser:
     _sources(doctor)
     doctor.add_argument("--probe", action="store_true", help="learn what the endpoint can do by a few tiny requests")
     doctor.add_argument("--debug", action="store_true", help="show tracebacks")
-    _mcp(commands.add_parser("mcp", help="serve hira as an MCP server", description="Serve the tool `ask` over MCP."))
-    _runs(
-        commands.add_parser(
-            "runs",
-            help="list recorded runs, export or delete them",
-            description="List recorded runs, the newest first; `hira runs export` and `hira runs delete` do more.",
-        )
-    )
-    _recorded(commands)
+    report_flags.add(commands, _model, (_sources, _limits, _record))
     compare_flags.add(commands, (_model, _sources, _limits, _record))
     eval_flags.add(commands, _model, _limits)
     _serve(
@@ -137,7 +130,15 @@ def parser(version: str) -> Parser:
             hints={"--workflow": "each workflow is a model of the server: a client, or the page, names it"},
         )
     )
-    report_flags.add(commands, _model, (_sources, _limits, _record))
+    _mcp(commands.add_parser("mcp", help="serve hira as an MCP server", description="Serve the tool `ask` over MCP."))
+    _runs(
+        commands.add_parser(
+            "runs",
+            help="list recorded runs, export or delete them",
+            description="List recorded runs, the newest first; `hira runs export` and `hira runs delete` do more.",
+        )
+    )
+    _recorded(commands)
     setup_flags.add(commands)
     return main
 

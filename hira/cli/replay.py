@@ -6,7 +6,7 @@ import asyncio
 import importlib
 
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
-from hira.cli.ask import shown, told
+from hira.cli.ask import going_on, shown, told
 from hira.cli.recorded import opened
 from hira.cli.report_flags import WORKFLOWS as REPORTING
 from hira.cli.shell import Shell
@@ -29,7 +29,7 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
         form.write(answer, path)
     run = again.entry.id
     if again.same:
-        return told(answer, args, shell, again=f"to go on: hira resume {run}", tell=form.tell)
+        return told(answer, args, shell, again=going_on(run, answer.status, again.entry.settings), tell=form.tell)
     form.tell(answer, args, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} broke off here", fix=f"to go on: hira resume {run}"), shell)

@@ -5,7 +5,7 @@ from typing import Any
 SHELLS = ("bash", "zsh", "fish")
 
 
-def add(commands: Any) -> None:
+def add_init(commands: Any) -> None:
     init = commands.add_parser(
         "init",
         help="write a hira.toml from what is found here, and try it",
@@ -15,6 +15,9 @@ def add(commands: Any) -> None:
     init.add_argument("--force", action="store_true", help="overwrite a hira.toml that is there")
     init.add_argument("--no-try", action="store_true", help="write the file and ask no question")
     init.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def add(commands: Any) -> None:
     completion = commands.add_parser(
         "completion",
         help="print what a shell needs to complete hira's commands and flags",

@@ -174,7 +174,7 @@ def test_a_run_that_its_budget_ended_says_how_to_resume_and_goes_on_with_a_large
     said = hira("ask", QUESTION, *at(endpoint), "--max-tokens", "2500", "--quiet")
     run = json.loads(hira("runs", "--json").out)[0]["run_id"]
     assert said.code == 5
-    assert f"to go on: hira resume {run}" in said.err
+    assert f"to go on: hira resume {run} --max-tokens N" in said.err
     again = hira("replay", run, "--quiet")
     assert (again.code, again.out, again.err) == (said.code, said.out, said.err)
     before = len(endpoint.calls)
