@@ -16,6 +16,7 @@ from hira.evidence import (
     uncited,
     verify,
 )
+from hira.evidence.computed import repeated
 from hira.evidence.quantities import dates, quantities
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
@@ -279,3 +280,8 @@ async def test_a_run_tells_each_claim_that_does_not_hold_and_what_cites_nothing(
     assert record.status == "insufficient_evidence"
     assert any(one.startswith("1 of 2 cited claims hold") and "90 m wide" in one for one in notices)
     assert any("cite nothing: 1" in one and "Elephants" in one for one in notices)
+
+
+def test_a_figure_is_no_literal_because_its_digits_are() -> None:
+    assert not repeated("rows = 32", 'few, many = 3, 2\nprint("rows =", count())')
+    assert repeated("rows = 32", 'print("rows =", 32)')
