@@ -103,6 +103,19 @@ def test_plan_tells_memory_and_time_by_gpu(terminal: Terminal, model: Path) -> N
     assert list(told["seconds"]) == ["l4"]
 
 
+def test_a_plan_in_32_or_64_bits_tells_memory_and_no_times(terminal: Terminal, model: Path) -> None:
+    peaks = []
+    for bits in (16, 32, 64):
+        assert terminal("plan", f"model.name={model}", f"model.bits={bits}", "--json") == 0
+        told = json.loads(terminal.out)
+        peaks.append(told["peak"])
+        assert bool(told["seconds"]) == (bits == 16), "rates of devices are those of bf16"
+    assert peaks == sorted(set(peaks))
+    assert terminal("plan", f"model.name={model}", "model.bits=64") == 0
+    assert "h200" in terminal.out
+    assert "known for 4 and 16 bits alone" in terminal.err
+
+
 def test_plan_wants_no_torch(model: Path) -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'peft', 'trl'])); "
