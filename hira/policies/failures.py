@@ -67,6 +67,7 @@ _PAUSE = re.compile(
     r"(?:(?P<ms>\d+(?:\.\d+)?) ?ms)?|retryDelay\W{1,6}(?P<delay>\d+(?:\.\d+)?)s",
     re.IGNORECASE,
 )
+_WELL = frozenset({"0", "200"})
 _SAID = ("error", "errors", "message", "detail", "msg", "error_message", "status_msg", "base_resp")
 _CODES = {
     "insufficient_quota": 402, "rate_limit": 429, "overloaded": 529, "server_error": 500, "timeout": 504,
@@ -140,14 +141,16 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
         return overflow(told, message_in(body), body, **more)
     if status in {413, 429} and _TOO_LARGE.search(everything):  # it would be refused however long one waits
         return overflow(told, message_in(body), body, **more)
-    if status == 402 or (status in {400, 403, 429} and _NO_CREDIT.search(everything)):
+    pause = _pause_in(str(body)) if status == 429 else None
+    # Google says the same of a limit by the minute, and then when it is over
+    if status == 402 or (status in {400, 403, 429} and not pause and _NO_CREDIT.search(everything)):
         fix = "the account behind the key has no credit left: add some, or change the key"
         return RateLimited(told, fix=fix, **more)
     if status in {401, 403} or (status == 400 and _BAD_KEY.search(everything)):
         fix = "check that the key is right and may use this model" if keyed else "this endpoint wants a key: set one"
         return AccessDenied(told, fix=fix, **more)
     if status == 429:
-        wait = retry_after(headers) or _pause_in(str(body))
+        wait = retry_after(headers) or pause
         return RateLimited(told, fix="wait, or ask for fewer things at once", retryable=True, retry_after=wait, **more)
     return _unserved(told, everything, headers, **more)
 
@@ -234,9 +237,19 @@ def _failed(reply: Mapping[str, Any]) -> bool:
     """Whether a reply without choices tells of an error, in one of the ways that servers have."""
     if reply.get("object") == "error" or reply.get("success") is False or reply.get("status") == "error":
         return True
+    if _is_well(reply):
+        return bool(reply.get("error"))
     if "message" in reply and "code" in reply:
         return True
     return any(reply.get(name) for name in _SAID if name != "message") or "detail" in reply
+
+
+def _is_well(reply: Mapping[str, Any]) -> bool:
+    """Whether a reply says by a number that nothing failed, as some vendors do in every piece of a stream."""
+    inner = reply.get("base_resp")
+    told = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
+    numbers = {str(one) for one in told if one is not None}
+    return bool(numbers) and numbers <= _WELL
 
 
 def _status_of(codes: str, said: str) -> int:
@@ -326,8 +339,10 @@ def refused_turns(told: str, sent: Mapping[str, Any]) -> str:
     return ALTERNATE if _ALTERNATE.search(told) and len(roles) > 1 else ""
 
 
-def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> int:
-    """How many tokens a reply may have by this response, if it refuses the number that was sent; 0 if it does not."""
+def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int, bool]:
+    """How many tokens a reply may have by this response, if it refuses the number that was sent; 0 if it does not.
+    And whether that holds for every prompt: what one prompt leaves of the window is no measure for another.
+    """
     said = message_in(body)
     asked = next((sent[name] for name in ("max_tokens", "max_completion_tokens") if name in sent), 0)
     if (
@@ -335,10 +350,11 @@ def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> int:
         or not asked
         or not re.search(r"\bmax_(?:completion_)?tokens\b", f"{codes_in(body)} {said}")
     ):
-        return 0
+        return 0, False
     if room := _ROOM.search(said):
-        return max(0, int(room[1]) - int(room[2]))
+        left = int(room[1]) - int(room[2])
+        return left if 0 < left < asked else 0, False
     if _OVERFLOW.search(said) or not _REPLY_TOO_LONG.search(said):
-        return 0
+        return 0, False
     named = [_number(one) for one in re.findall(r"\d[\d,_]*", said)]
-    return max((one for one in named if 1 < one < asked), default=0)
+    return max((one for one in named if 1 < one < asked), default=0), True

@@ -118,16 +118,22 @@ class OpenAIPolicy:
 
     async def ask(self, request: Request, watch: Watch | None = None) -> Parts:
         """The reply as the server wrote it. The request is sent again without a field that is refused by name."""
+        room = 0
         while True:
+            accepted = replace(self.accepted, longest=room) if room else self.accepted
             body = body_of(
-                request, self._model, continuation=self._continuation, stream=watch is not None, accepted=self.accepted
+                request, self._model, continuation=self._continuation, stream=watch is not None, accepted=accepted
             )
             body |= self._extra_body
             try:
                 return await self._exchange("/completions" if "prompt" in body else "/chat/completions", body, watch)
             except _Refused as refused:
-                if longest := longest_reply(refused.status, refused.said, body):
+                longest, always = longest_reply(refused.status, refused.said, body)
+                if longest and always:
                     self.accepted = replace(self.accepted, longest=longest)
+                    continue
+                if longest:
+                    room = longest
                     continue
                 field = refused_field(refused.status, refused.said, body)
                 if not field or field in self.accepted.without or field in self._extra_body:

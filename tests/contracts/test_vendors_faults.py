@@ -197,6 +197,10 @@ TAKEN_STREAMED = {
     "a break behind the end": Fault(_reset_when_whole),
     "a ping": streams({"type": "ping"}, delta("OK 42", "stop")),
     "no usage": streams(delta("OK 42", "stop") | {"usage": None}),
+    "a usage that says all is well": streams(
+        delta("OK 42", "stop"), {"choices": [], "usage": {}, "base_resp": {"status_code": 0, "status_msg": "success"}}
+    ),
+    "pieces that say all is well": streams({"code": 0, "message": "Success"}, delta("OK 42", "stop")),
 }
 SEARCH, BROWSE = ("search", '{"query": "q"}'), ("browse", "{}")
 CALLED = {
@@ -396,6 +400,31 @@ async def test_a_reply_is_allowed_as_many_tokens_as_the_endpoint_gives(vendor: s
     request = Request((user("Hello"),), Sampling(max_tokens=100_000))
     _, sent = await desk.ask(refuses(400, error(said, param="max_tokens")), request=request)
     assert [body["max_tokens"] for body in sent] == [100_000, longest]
+
+
+async def test_what_one_prompt_leaves_for_the_reply_is_no_limit_for_the_next(desk: Desk) -> None:
+    policy = OpenAIPolicy("scripted", desk.endpoint.base_url, "sk-test")
+    for vendor, kept in (("vLLM", 100_000), ("DeepSeek", 8192)):
+        desk.fault = refuses(400, error(SHORTER[vendor][0], param="max_tokens"))
+        for text in ("A long prompt", "A short one"):
+            await policy.complete(Request((user(text),), Sampling(max_tokens=100_000)))
+        assert desk.endpoint.calls[-1].body["max_tokens"] == kept
+    await policy.aclose()
+
+
+async def test_a_limit_that_is_refused_as_well_is_not_asked_for_for_ever(desk: Desk) -> None:
+    request = Request((user("Hello"),), Sampling(max_tokens=100_000))
+    with pytest.raises(EndpointError, match="too large"):
+        await desk.ask(refuses(400, error(SHORTER["vLLM"][0])), stays=True, request=request)
+    assert len(desk.endpoint.calls) < 10
+
+
+async def test_a_limit_by_the_minute_that_speaks_of_billing_is_waited_for(desk: Desk) -> None:
+    said = "You exceeded your current quota, please check your plan and billing details."
+    details = [{"@type": "google.rpc.RetryInfo", "retryDelay": "0.01s"}]
+    refused = refuses(429, [{"error": {"code": 429, "message": said, "details": details}}])
+    completion, sent = await desk.ask(refused)
+    assert (completion.text, len(sent)) == ("OK again", 2)
 
 
 @pytest.mark.parametrize("vendor", NO_SYSTEM)
