@@ -234,7 +234,7 @@ async def crew(
     cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, tools, sees=sees)
-    bench.notices += unused
+    bench.notices += map(Notice, unused)
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
     handed = [
         *(f"tool {one.name!r}" for one in tools),
@@ -245,18 +245,19 @@ async def crew(
     return Crew(settings, cast, flow, bench, own, journal, opened_telemetry(settings, bench.notices), tuple(handed))
 
 
-def opened_journal(settings: Settings, notices: list[str]) -> Journal | None:
+def opened_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
     """The journal that the settings name. One that cannot be opened is told of, and the runs go unrecorded."""
     if settings.journal is None:
         return None
     try:
         return Journal(settings.journal)
     except UsageError as error:
-        notices.append(f"{error.what} ({settings.journal}); this run is not recorded and cannot be resumed")
+        told = f"{error.what} ({settings.journal}); this run is not recorded and cannot be resumed"
+        notices.append(Notice(told, important=True))
         return None
 
 
-def opened_telemetry(settings: Settings, notices: list[str]) -> "Telemetry | None":
+def opened_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
     """Where spans of runs go, None for nowhere. One that was named for hira and cannot be used is told of."""
     if settings.otel in ("", OFF):
         return None
@@ -266,7 +267,7 @@ def opened_telemetry(settings: Settings, notices: list[str]) -> "Telemetry | Non
         return Telemetry(settings.otel)
     except (ImportError, UsageError):
         if not settings.origin("otel").startswith("OTEL_"):
-            notices.append("spans are not exported: pip install 'hira[otel]'")
+            notices.append(Notice("spans are not exported: pip install 'hira[otel]'"))
         return None
 
 

@@ -49,7 +49,7 @@ class Workbench:
     extra: tuple[Tool, ...]
     python: bool
     stack: AsyncExitStack
-    notices: list[str] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
     sees: bool = False
     once: Once | None = None
@@ -68,7 +68,7 @@ class Workbench:
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in around.shown)
             await self._read(self.index, events, seen=seen)
         while self.notices:
-            events(Notice(self.notices.pop(0)))
+            events(self.notices.pop(0))
         search, browse, scholar = self._found(question, events)
         async with work_folder(run) as folder:
             yield Toolbox(
@@ -146,7 +146,7 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
         stack.callback(index.close)
     backends = _backends(names, settings, stack) if names else ()
     refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
-    notices = [*settings.withheld, *([refused] if refused else [])]
+    notices = [Notice(one) for one in (*settings.withheld, refused) if one]
     documents = (search_documents(index), browse_documents(index)) if index else None
     try:
         general, scoped = await _of_servers(settings, stack, notices)
@@ -158,13 +158,13 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
 
 
 async def _of_servers(
-    settings: Settings, stack: AsyncExitStack, notices: list[str]
+    settings: Settings, stack: AsyncExitStack, notices: list[Notice]
 ) -> tuple[tuple[Tool, ...], dict[str, tuple[Tool, ...]]]:
     """The tools of MCP servers, for all and for some experts. The servers are started at once and end with the stack.
 
     Raises `UsageError` for a server that cannot be used, and for two tools with one name.
     """
-    opening = [mcp_tools(server, notices.append) for server in mcp_servers(settings)]
+    opening = [mcp_tools(server, lambda told: notices.append(Notice(told))) for server in mcp_servers(settings)]
     opened = await asyncio.gather(*map(stack.enter_async_context, opening), return_exceptions=True)
     general: list[Tool] = []
     scoped: dict[str, tuple[Tool, ...]] = {}

@@ -301,7 +301,7 @@ def test_journal_off_records_nothing_and_another_file_is_taken(hira: Command, en
 def test_a_journal_that_cannot_be_written_is_one_line_and_the_run_goes_on(hira: Command, endpoint: Endpoint) -> None:
     (hira.place / "home").mkdir()
     (hira.place / "home" / ".local").write_text("in the way")
-    said = hira("ask", QUESTION, *at(endpoint))
+    said = hira("ask", QUESTION, *at(endpoint), "--quiet")
     assert (said.code, plain(said.out)) == (0, ANSWER)
     (line,) = [line for line in said.err.splitlines() if "the journal cannot be opened" in line]
     assert "not recorded" in line
