@@ -46,6 +46,10 @@ anything was changed for them, were right:
 | eighth set, 30, of that sort, written with the seventh, seen once in the middle of the changes for it | 27 | 0 |
 | ninth set, 30, of that sort, by the same author, after the changes for the seventh and eighth | 22 | 0 |
 
+Over tables alone, on 2,000 questions of WikiTableQuestions whose tables were never looked at, which are not shipped, a
+figure was given to 101, 92 of them as expected. On 2,831 others, looked at while the rules were changed for the seventh
+set, it was 183 with 152 as expected before, and 137 with 127 after.
+
 On the texts of five research papers, which are not shipped, earlier rules had 23 of 31 questions right that were
 worked on, 11 of 18 at first sight, and answered none of 26 unanswerable ones, 12 of these at first sight.
 """
