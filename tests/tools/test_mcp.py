@@ -359,7 +359,7 @@ async def test_a_role_that_no_workflow_gives_tools_to_is_an_error_before_any_wor
 async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, roles):
     settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).changed({"workflow": workflow}, "a test")
     async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        (told,) = [one for one in (await hira.opened()).bench.notices if "is given these tools" in one]
+        (told,) = [one.text for one in (await hira.opened()).bench.notices if "is given these tools" in one.text]
     assert told == f"workflow {workflow!r} has nobody who is given these tools: those of MCP server 'shelf'"
 
 
@@ -369,7 +369,7 @@ async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, 
 async def test_tools_that_somebody_is_given_are_not_told_of(workflow, roles):
     settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).changed({"workflow": workflow}, "a test")
     async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        assert not [one for one in (await hira.opened()).bench.notices if "given these tools" in one]
+        assert not [one for one in (await hira.opened()).bench.notices if "given these tools" in one.text]
 
 
 async def test_one_server_that_cannot_be_used_ends_the_others_too():
