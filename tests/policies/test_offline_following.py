@@ -62,3 +62,13 @@ async def test_a_follow_up_is_answered_and_what_was_said_is_not_quoted(workflow:
     assert "Ålesund" in answer.text
     assert unknown.status == "insufficient_evidence"
     assert "Said before" not in unknown.text
+
+
+@pytest.mark.parametrize("workflow", ["hira", "mars", "mams", "rag", "search-o1"])
+async def test_a_document_that_tells_a_conversation_is_read_whole(workflow: str, tmp_path: Path) -> None:
+    log = "Log of the harbour.\n\nOn Monday:\nuser: hello\nassistant: hi\n\nThe lighthouse of Hirta was built by Anna Berg.\n"
+    (tmp_path / "log.txt").write_text(log, encoding="utf-8")
+    async with Hira("offline", docs=tmp_path / "log.txt", workflow=workflow) as hira:
+        answer = await hira.ask("Who built the lighthouse of Hirta?")
+    assert answer.status == "answered"
+    assert "Anna Berg" in answer.text

@@ -16,6 +16,8 @@ from hira.untrusted import clean
 
 CONCLUDING = frozenset({"conclude", "matpo_planner_summary", "matpo_worker_summary", "react_report_close"})
 NOTICES = CONCLUDING | {"result", "repeated", "unreadable", "empty", "record_again", "mams_begin"}
+ASKS = frozenset({"question", "task", "query"})
+"""Values that ask something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,11 @@ class Asked:
     def value(self, name: str) -> str:
         """A value as plain text that can form no token, empty if the prompt has none of that name.
 
-        A question that continues a conversation stands alone in it.
+        A question that continues a conversation stands alone in it; in what was read, a conversation is only told.
         """
         value = self.values.get(name) or ""
-        return standing(str(value) if isinstance(value, Filled) else clean(str(value)))
+        text = str(value) if isinstance(value, Filled) else clean(str(value))
+        return standing(text) if name in ASKS else text
 
     def number(self, name: str, otherwise: int) -> int:
         """The first whole number in a value."""
