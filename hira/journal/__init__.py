@@ -249,12 +249,12 @@ class Journal:
         values = (os.getpid(), socket.gethostname(), time.time(), entry.id, entry.status, entry.ended, entry.heard)
         try:
             with self._reading, self._reader:
-                claimed = self._reader.execute(STATEMENTS["claim"], values).rowcount
+                claimed = self._reader.execute(STATEMENTS["claim unchanged"], values).rowcount
         except sqlite3.Error as error:
             if isinstance(error, sqlite3.OperationalError) and busy(error):  # by one who may be going on with this run
                 what = "the journal is held by another process"
                 raise NoJournal(what, where=f"at {self.path}", fix="try again") from None
-            self._writer.write([("claim", values)])
+            self._writer.write([("claim unchanged", values)])
             return
         if not claimed and self._there(entry.id):
             raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")

@@ -58,10 +58,12 @@ insert or ignore into runs
 values
   (?, '', '', 'running', '', '', ?, ?, ?, ?, ?, ?, ?, ?)
 """,
-    "claim": """
+    "claim unchanged": """
 update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ?
 where id = ? and status = ? and ended is ? and heard is ?
 """,
+    # no longer written, but may still wait beside a journal
+    "claim": "update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ? where id = ?",
     "describe": "update runs set question = ?, workflow = ? where id = ?",
     "tools": "update runs set tools = ? where id = ?",
     "end": "update runs set status = ?, answer = ?, error = ?, ended = ?, usage = ? where id = ?",

@@ -373,6 +373,15 @@ async def test_what_a_newer_hira_left_behind_is_not_misread(journal: Journal) ->
     assert journal.runs() == []
 
 
+async def test_a_claim_that_an_earlier_hira_left_behind_is_taken_in(journal: Journal) -> None:
+    begun(journal)
+    (entry,) = journal.runs()
+    beside = journal.path.with_name(f"{journal.path.name}-pending-1-00000000-0")
+    beside.write_bytes(framed([("claim", (1, "elsewhere", 7.0, entry.id)), ("no events", (entry.id,))], 1))
+    assert [one.heard for one in journal.runs()] == [7.0]
+    assert not beside.exists()
+
+
 async def test_a_journal_that_was_closed_takes_nothing_and_says_so(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite")
     log = begun(journal)
