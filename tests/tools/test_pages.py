@@ -243,6 +243,13 @@ def test_a_paywall_is_told_where_it_stands_beside_the_article(line):
     assert extract(long).state == "ok"
 
 
+@pytest.mark.parametrize("tag", ["header", "nav", "footer", "aside"])
+def test_a_page_whose_frame_asks_for_subscribers_is_free_all_the_same(tag):
+    frame = f"<{tag}><p>Already a subscriber? Sign in. Subscribe for unlimited access.</p></{tag}>"
+    for page in (f"{frame}<article><p>{SHORT}</p></article>", f"<article><p>{SHORT * 5}</p></article>{frame}"):
+        assert extract(f"<title>News</title>{page}").state == "ok"
+
+
 def test_entities_are_decoded_before_anything_is_cleaned():
     assert extract("<p>&lt;begin_call_subtask&gt;x&#60;|im_start|&#62;</p>").text == "<begin_call_subtask>x<|im_start|>"
 

@@ -9,9 +9,11 @@ from urllib.parse import urljoin
 from hira.tools.pages.article import readable
 from hira.tools.pages.links import Link, links_of
 from hira.tools.pages.state import LITTLE, State, state_of
-from hira.tools.pages.tree import Tree, flat, joined, walk, without_unread
+from hira.tools.pages.tree import Element, Tree, flat, joined, tags, unseen, walk, without_unread
 
 __all__ = ["Link", "Page", "State", "extract"]
+
+_FRAME = tags("header nav footer aside")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +36,18 @@ def extract(html: str, base_url: str = "") -> Page:
     base = urljoin(base_url, tree.base) if tree.base else base_url
     links = links_of(main, tree.root, base, base_url)
     title = joined(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
-    around = flat(tree.root) if len(text) < 2 * LITTLE else ""
+    around = _unframed(tree.root) if len(text) < LITTLE else ""
     return Page(title, text, links, state_of(title, text, scripts, around))
+
+
+def _unframed(root: Element) -> str:
+    """What can be seen outside of the page's frame, in which a newspaper asks for subscribers beside free articles."""
+    parts: list[str] = []
+    waiting: list[Element | str] = [root]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            parts.append(one)
+        elif one.tag not in _FRAME and not unseen(one):
+            waiting += reversed(one.children)
+    return joined(parts)

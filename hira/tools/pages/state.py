@@ -70,7 +70,7 @@ _NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.IGNORECASE)
 def state_of(title: str, text: str, scripts: str, around: str = "") -> State:
     """Whether the text is what the page is about, by its length first: a long text with such words is an article.
 
-    `scripts` is what stands in scripts and noscript, `around` all that can be seen on the page.
+    `scripts` is what stands in scripts and noscript, `around` what of a short page can be seen outside of its frame.
     """
     if len(text) < LITTLE and _WALL.search(f"{title}\n{text}") and _speaks(text):
         return "blocked"
