@@ -25,12 +25,12 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
     log, team = conversation.team.log, conversation.team
     if log is None:
         return await _made(tool, arguments, team)
-    live = False
+    live, reads = False, tool is team.tools.files  # also what programs wrote, and so not always the same
 
     async def make() -> Observation:
         nonlocal live
         live = True
-        if tool.stateful or tool.speaks or tool is conversation.team.tools.files:
+        if tool.stateful or tool.speaks or reads:
             await write_again(conversation.team)
         for earlier in conversation.unmade.pop(tool.name, ()):
             await _made(tool, earlier, team)
@@ -42,7 +42,7 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
         digest_of_tool(tool.name, arguments),
         tool.name,
         lambda: dict(arguments),
-        effect=not (tool.pure or tool.stateful or tool.speaks),
+        effect=not (tool.pure or tool.stateful or tool.speaks or reads),
         anywhere=tool.pure,
         again=bool(tool.speaks),
     )

@@ -1,19 +1,22 @@
 """What one subtask wrote is there for the next."""
 
+import asyncio
 import json
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hira.agents.calls import use
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import Code
 from hira.journal import Journal
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
-from hira.tools import Toolbox
+from hira.tools import Observation, Toolbox
 from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
 from hira.trajectory import Subtask
@@ -133,3 +136,28 @@ async def test_a_document_that_a_program_wrote_is_read_with_the_tool_for_files_i
     written, read = [request.messages[-1].text for request in policy.requests if len(request.messages) > 1][:2]
     assert "wrote ../1/copy.docx" in written
     assert "The mill was sold in 1742." in read
+
+
+async def test_a_file_that_was_being_read_when_the_run_broke_off_is_read_again_without_a_warning(
+    tmp_path: Path,
+) -> None:
+    given, journal, reached = tmp_path / "a.txt", Journal(tmp_path / "j.sqlite"), asyncio.Event()
+    given.write_text("The mill was sold in 1742.", encoding="utf-8")
+    whole = files_tool([given], tmp_path)
+
+    async def stuck(_: dict[str, Any]) -> Observation:
+        reached.set()
+        await asyncio.Event().wait()
+        return Observation()
+
+    for tool in (replace(whole, run=stuck), whole):
+        log = journal.begin("r1", settings={}, files=(), versions={}) if tool is not whole else journal.resume("r1")
+        team = team_of(ScriptedPolicy([]), tools=Toolbox(files=tool), log=log)
+        reading = asyncio.create_task(use(team.conversation("reader"), tool, {"path": str(given)}))
+        if tool is not whole:
+            await reached.wait()
+            reading.cancel()
+            await asyncio.wait([reading])
+    assert "1742" in (await reading).text
+    assert not log.unfinished
+    journal.close()
