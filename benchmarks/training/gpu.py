@@ -1,8 +1,11 @@
-"""LoRA MATPO with a model of 0.5 billion random weights on one GPU: memory against the plan, speed against plain TRL.
+"""LoRA training with a model of 0.5 billion random weights on one GPU. MATPO: memory against the plan, speed against
+plain TRL. MarsRL: the agentic pipeline against the synchronous schedule.
 
     python benchmarks/training/gpu.py            prints the figures; needs a GPU with 40 GiB
     python benchmarks/training/gpu.py --write    also writes results/training_gpu.md and .json, after each part
-    python benchmarks/training/gpu.py --only one updates      some of the parts: one, two, updates, sampling
+    python benchmarks/training/gpu.py --only one updates      some of the parts: one, two, updates, sampling,
+                                                              synchronous, pipeline, segments (MarsRL, two minutes each)
+    python benchmarks/training/gpu.py --with FILE             takes the parts over that another run wrote, as .json
     python benchmarks/training/gpu.py --minutes 9             begins no part after so many minutes
     python benchmarks/training/gpu.py --tiny     a dry run of all that with a tiny model, on a CPU too
 
@@ -10,7 +13,8 @@ What is missing on the machine is told first (`ready.py`). A part that fails is 
 made all the same; the exit code is then 1.
 
 Goals, stated before the run: the peak of CUDA's allocator within 10 % of `hira.trainers.plan`; tokens a second of
-rollouts and of updates at least 0.9 times those of TRL's GRPOTrainer with the same rows.
+rollouts and of updates at least 0.9 times those of TRL's GRPOTrainer with the same rows. Those of MarsRL stand in
+`gpu_marsrl.py`.
 """
 
 import argparse
@@ -36,6 +40,7 @@ import ready  # noqa: E402
 if __name__ == "__main__":  # before the imports below, which would tell of the first package that is missing alone
     ready.check(gib=0 if {"--tiny", "--help", "-h"} & {*sys.argv} else 40)
 
+import gpu_marsrl  # noqa: E402
 import torch  # noqa: E402
 from gpu_table import table  # noqa: E402
 from plain import Plain, plain_batch, plain_config  # noqa: E402
@@ -76,10 +81,11 @@ class Size:
     prompt: int
     reply: int
     compared: int = 10_000
+    marsrl: gpu_marsrl.Load = gpu_marsrl.FULL
 
 
 FULL = Size(QWEN_05B, 4, 8, 2, 3, 48, 3, 32_768, prompts=64, prompt=512, reply=128)
-SMALL = Size(TINY, 1, 4, 1, 1, 2, 2, 4_096, prompts=4, prompt=32, reply=8, compared=2)
+SMALL = Size(TINY, 1, 4, 1, 1, 2, 2, 4_096, prompts=4, prompt=32, reply=8, compared=2, marsrl=gpu_marsrl.SMALL)
 
 
 @dataclass
@@ -264,6 +270,19 @@ class Parts:
     def sampling(self) -> dict[str, Any]:
         return asyncio.run(speed_of_engine(self.size, self.words))
 
+    def synchronous(self) -> dict[str, Any]:
+        return self._marsrl("synchronous")
+
+    def pipeline(self) -> dict[str, Any]:
+        return self._marsrl("pipeline")
+
+    def segments(self) -> dict[str, Any]:
+        return self._marsrl("segments")
+
+    def _marsrl(self, way: str) -> dict[str, Any]:
+        own = self.size
+        return gpu_marsrl.measured(way, own.marsrl, own.shape, self.words, self.folder / way, own.budget, RANK)
+
     def _run(self, name: str, adapters: dict[str, str]) -> dict[str, Any]:
         found = trained(self.size, adapters, self.folder / name.replace(" ", "-"), self.words)
         self.rows = self.rows or found.rows
@@ -288,22 +307,33 @@ class Parts:
         }
 
 
-PARTS = ("one", "two", "updates", "sampling")
+PARTS = ("one", "two", "updates", "sampling", "synchronous", "pipeline", "segments")
 MEDIANS = ("rollout_seconds", "update_seconds", "update_tokens_per_second", "rows", "padding")
 
 
-def run(size: Size, only: Sequence[str], minutes: float, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def begun(size: Size, before: Sequence[Path]) -> dict[str, Any]:
+    """A report with the parts of earlier ones. Ends the process if one of those is of another machine or model."""
+    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else platform.processor() or "CPU"
+    own = {"device": device, "torch": torch.__version__, "parameters": size.shape.parameters, "rank": RANK}
+    parts: dict[str, Any] = {}
+    for path in before:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if other := [name for name, value in own.items() if told[name] != value]:
+            sys.exit(f"{path} has another {other[0]}: {told[other[0]]} and not {own[other[0]]}")
+        parts |= told["parts"]
+    return {**own, "parts": parts, "failed": {}}
+
+
+def run(
+    size: Size,
+    only: Sequence[str],
+    minutes: float,
+    save: Callable[[dict[str, Any]], None],
+    before: Sequence[Path] = (),
+) -> dict[str, Any]:
     """The parts one after another; what there is, is saved after each, also after one that failed."""
     began = time.monotonic()
-    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else platform.processor() or "CPU"
-    report: dict[str, Any] = {
-        "device": device,
-        "torch": torch.__version__,
-        "parameters": size.shape.parameters,
-        "rank": RANK,
-        "parts": {},
-        "failed": {},
-    }
+    report = begun(size, before)
     with tempfile.TemporaryDirectory() as folder:
         parts = Parts(size, Path(folder), tokenizer(size.shape.words))
         for name in only:
@@ -329,6 +359,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=0, help="updates of each run; the first is not counted")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no part after so many")
+    parser.add_argument("--with", nargs="+", type=Path, default=(), dest="before", help="reports (.json) to go on from")
     asked = parser.parse_args()
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
@@ -343,7 +374,9 @@ def main() -> int:
             (RESULTS / "training_gpu.md").write_text(table(report), encoding="utf-8")
 
     size = SMALL if asked.tiny else FULL
-    report = run(replace(size, steps=asked.steps or size.steps), asked.only, asked.minutes, save)
+    if asked.steps:
+        size = replace(size, steps=asked.steps, marsrl=replace(size.marsrl, steps=asked.steps))
+    report = run(size, asked.only, asked.minutes, save, asked.before)
     print(table(report))
     return int(bool(report["failed"]))
 

@@ -1,0 +1,253 @@
+"""MarsRL with a random model on one device: the synchronous schedule and the agentic pipeline, each for as long.
+
+The recipe's own workflow, stages, schedule, segments, credit and trainer; every token is sampled for real. What random
+weights cannot say is drawn for each reply, by its problem, step and number alone: how long it is, and what it says in
+the end (a right or a wrong solution, a verdict). So the n-th problem is the same work in every way, and all groups have
+a signal. What was sampled counts as thought: the next role reads what the reply says in the end, as with a reasoning
+model.
+
+Replies are as long as MarsRL's at its beginning (section 4.3: the Solver 19k tokens on average, Verifier and Corrector
+5k, cut at 64k; segments of 16k, section 4.1), all divided by `scale`. As in `pipeline.py`, the pipeline has five times
+as many problems under way as the synchronous schedule, its updates have as many groups, and the engine has as many
+places either way.
+
+Expected before the run: the pipeline trains at least 1.3 times the tokens of the synchronous schedule in a second, with
+segments at least 1.5 times; no token is trained on that is older than the bound; nothing is decoded while weights are
+updated, since trainer and engine share them.
+"""
+
+import asyncio
+import math
+import random
+import statistics
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from course import Clock, Counting, Course, Draining, Ends
+from workload import model
+
+from hira.dialects import DIALECTS
+from hira.events import Events, Reader
+from hira.policies.local.template import Template
+from hira.policy import Completion, Policy, Request, Watch
+from hira.rewards.accuracy import ByWords
+from hira.rewards.match import equal
+from hira.team import Part, Team
+from hira.testing.script import role_of
+from hira.trainers import records
+from hira.trainers.grpo import RoleTrainer
+from hira.trainers.live import LivePolicy
+from hira.trainers.masking import masking
+from hira.trainers.pipelined import PipelinedCollector
+from hira.trainers.plan import Shape
+from hira.trainers.recipes.marsrl import RECIPE
+from hira.trainers.rollouts import Problem, Rollouts
+from hira.trainers.schedule import Limits
+from hira.trainers.stages import Stages
+from hira.trainers.update import Updates
+from hira.trajectory import Rollout
+from hira.workflows.marsrl import MarsRL
+
+MEAN = {"solver": 19_000, "verifier": 5_000, "corrector": 5_000}
+CAP, SEGMENT, SPREAD = 65_536, 16_384, 0.9
+PICKS, STEPS = 2, 5
+ADAPTERS = {"*": "default"}
+
+
+@dataclass(frozen=True)
+class Load:
+    """How large everything is. An update of the synchronous schedule takes `questions` problems; a way ends with the
+    update after which `seconds` are over, or with the last of `steps`."""
+
+    questions: int = 8
+    attempts: int = 8
+    places: int = 64
+    staleness: int = 4
+    scale: int = 200
+    seconds: float = 120.0
+    steps: int = 12
+
+    @property
+    def groups(self) -> int:
+        """Of a problem that goes through all steps, times those of an update."""
+        return self.questions * (1 + PICKS * (STEPS - 1))
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(5 * self.questions, self.groups, self.staleness, 2 * self.groups)
+
+
+FULL = Load()
+SMALL = Load(questions=1, attempts=4, places=8, scale=2_000, seconds=30.0, steps=4)
+
+
+def stages(way: str, load: Load) -> Stages:
+    """How groups are made in each of the three ways."""
+    made = Stages(PICKS, search=False)
+    if way == "synchronous":
+        return made
+    return replace(made, limits=load.limits, segment=SEGMENT // load.scale if way == "segments" else None)
+
+
+def sums(many: int = 2_000) -> list[Problem]:
+    """Questions with one answer each."""
+    chance = random.Random("sums")
+    drawn = [(chance.randrange(100, 1000), chance.randrange(100, 1000)) for _ in range(many)]
+    return [Problem(f"p{at}", f"How much is {a} + {b}?", (str(a + b),)) for at, (a, b) in enumerate(drawn)]
+
+
+@dataclass
+class Ending:
+    """The live policy samples as many tokens as were drawn; then the reply says what was drawn."""
+
+    policy: Policy
+    run: str
+    gold: str
+    scale: int
+
+    @property
+    def model(self) -> str:
+        return self.policy.model
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        role = role_of(request.conversation)
+        chance = random.Random(self.run.partition("-")[2])  # after the update's number, which hangs on the way
+        mean = math.log(MEAN[role] / self.scale) - SPREAD**2 / 2
+        wanted, most = 1 + int(chance.lognormvariate(mean, SPREAD)), CAP // self.scale
+        sampling = replace(request.sampling, max_tokens=min(wanted, most))
+        said = await self.policy.complete(replace(request, sampling=sampling), watch)
+        good = chance.random() < 0.5
+        if role == "verifier":
+            text = "Verdict: correct" if good else "The sum is wrong.\n\nVerdict: incorrect"
+        else:
+            text = f"The sum is \\boxed{{{int(self.gold) + (not good)}}}."
+        return replace(said, text=text, finish="length" if wanted > most else "stop")
+
+    async def aclose(self) -> None:
+        await self.policy.aclose()
+
+
+@dataclass(frozen=True)
+class Way:
+    """One of the ways with its weights."""
+
+    name: str
+    load: Load
+    weights: Any
+    words: Any
+    folder: Path
+    budget: int
+
+    def measured(self) -> dict[str, Any]:
+        """A run of it, and what came out."""
+        made, gate = stages(self.name, self.load), Draining()
+        engine = Counting(self.weights, Template(self.words), seed=0)
+        live = LivePolicy("random", self.words, made.sampling(engine, gate), ADAPTERS)
+        with asyncio.Runner() as runner, Clock(engine) as clock:
+            collector = made.collector(runner, self.rollouts(live), engine, gate, self.folder)
+            piped = isinstance(collector, PipelinedCollector)
+            course = Course(clock)
+
+            def updated(step: int) -> None:
+                engine.updated(step)
+                gate.open()
+
+            trainer = RoleTrainer(
+                self.weights,
+                self.words,
+                self.updates("sampler" if piped else "trainer"),
+                course.collecting(collector),
+                course.crediting(masking(RECIPE.credit)),
+                self.folder,
+                updated=course.updating(updated),
+            )
+            trainer.add_callback(Ends(self.load.seconds))
+            try:
+                trainer.run()
+            finally:
+                if isinstance(collector, PipelinedCollector):
+                    collector.close()
+                with engine.paused():  # its thread has ended, and what it held is there for the next way
+                    pass
+        return self._told(course, engine, gate)
+
+    def rollouts(self, live: LivePolicy) -> Rollouts:
+        def part(run: str, problem: Problem) -> Part:
+            return Part(Ending(live, run, problem.references[0], self.load.scale), dialect=DIALECTS["tags"])
+
+        @asynccontextmanager
+        async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+            record = Rollout(run, problem.question, "marsrl", began=1_800_000_000.0)
+            yield Team({"*": part(run, problem)}, record, Events(reader))
+
+        return Rollouts(
+            opened,
+            MarsRL(search=False),
+            sums(),
+            ByWords(equal),
+            questions=self.load.questions,
+            attempts=self.load.attempts,
+            concurrency=self.load.places,
+            tell=lambda told: print(f"  {told}", flush=True),
+        )
+
+    def updates(self, old: Any) -> Updates:
+        return Updates(
+            steps=self.load.steps,
+            learning_rate=1e-5,
+            budget=self.budget,
+            adapters=ADAPTERS,
+            bf16=torch.cuda.is_available(),
+            save_every=1000,
+            old=old,
+        )
+
+    def _told(self, course: Course, engine: Counting, gate: Draining) -> dict[str, Any]:
+        metrics = [one for one in records.read(self.folder / records.METRICS) if "update_seconds" in one]
+        steady = metrics[1:] or metrics
+
+        def median(name: str) -> float:
+            return statistics.median(one.get(name, 0.0) for one in steady)
+
+        def most(name: str) -> float:
+            return max(one.get(name, 0.0) for one in metrics)
+
+        tokens, updates, seconds = course.steady
+        return {
+            "name": self.name,
+            "load": vars(self.load),
+            "updates": len(metrics),
+            "seconds": course.ended[-1],
+            "trained_tokens": sum(course.tokens),
+            "trained_tokens_per_second": tokens / seconds,
+            "trained_tokens_per_second_from_the_start": sum(course.tokens) / course.ended[-1],
+            "updates_per_minute": 60 * updates / seconds,
+            "tokens_an_update": tokens / updates,
+            "rows_an_update": statistics.mean(course.rows[1:] or course.rows),
+            "rollout_seconds": median("rollout_seconds"),
+            "update_seconds": median("update_seconds"),
+            "update_tokens_per_second": median("update_tokens_per_second"),
+            "decoding_in_rollouts": course.clock.share("rollouts"),
+            "decoding_in_updates": course.clock.share("update"),
+            "steps_in_updates": course.decoded,
+            "tokens_a_step": engine.sampled / max(1, engine.steps),
+            "sampled_tokens": engine.sampled,
+            "engine_calls": engine.calls,
+            "waiting_for_the_last": gate.seconds / course.ended[-1],
+            "staleness": sum(course.ages) / max(1, len(course.ages)),
+            "staleness_most": max(course.ages, default=0),
+            "staleness_told": most("staleness/most"),
+            "staleness_bound": 0 if self.name == "synchronous" else self.load.staleness,
+            "sampler_drift": max((value for one in metrics for name, value in one.items()
+                                  if name.endswith("/sampler_drift")), default=0.0),
+            **{name: most(name) for name in ("rollout_peak_gib", "update_peak_gib", "infra_failed", "dead_groups")},
+        }  # fmt: skip
+
+
+def measured(way: str, load: Load, shape: Shape, words: Any, folder: Path, budget: int, rank: int) -> dict[str, Any]:
+    """One way, from fresh weights."""
+    return Way(way, load, model(shape, ["default"], rank=rank), words, folder, budget).measured()
