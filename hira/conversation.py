@@ -212,7 +212,7 @@ class Conversation:
             call = policy.complete(replace(bounded, seconds=least), self._watch())
             if seconds is not None:
                 call = self._in_roles_time(call, wanted.role, seconds)
-            completion: object = await (self._in_time(call) if wanted.last else self.team.unless_stopped(call))
+            completion: object = await (self._in_time(call) if wanted.last else call)
             if not isinstance(completion, Completion):
                 what = f"policy {policy.model!r} completed with no Completion: {completion!r}"
                 raise UsageError(what, fix="return hira.policy.Completion(text): docs/policies.md")

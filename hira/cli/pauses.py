@@ -4,7 +4,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-OFTEN, RARE = 3, 3000
+OFTEN, RARE = 3, 330
 """Collections of the youngest generation to one of the middle one, and of that to a full one; Python's own are 10. A
 middle one goes through what was made since the last, so that more of them are shorter ones; a full one goes through
 all that is under way, and runs leave next to nothing that only it would find."""
