@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results" / "size.md"
 MOST_MEGABYTES, MOST_DISTRIBUTIONS = 60.0, 26
 LISTED = 12
-SPARED = ("tiktoken", "rich")
+SPARED = ("rich",)
 CHOICES = {"newest": (), "2.x": ("openai<3",)}
 # run by the Python of the environment that is measured
 COUNT = """
@@ -56,8 +56,7 @@ What else could be left out, and what then remains, by what the distributions sa
 |---|---|---|---|---|
 {spared}
 
-hira counts tokens by estimate where tiktoken is not installed, as it does where its vocabulary does not lie on the
-machine; rich draws the progress at a terminal and tables, and brings Pygments, which hira uses nowhere.
+rich draws the progress at a terminal and tables, and brings Pygments, which hira uses nowhere. tiktoken is an extra.
 
 | distribution | version | MB with bytecode | of which bytecode |
 |---|---|---|---|
