@@ -23,6 +23,8 @@ from hira.policy import Sampling
 
 SECONDS = 900.0
 _UNNAMED_WINDOW = 1_000_000
+_REFUSED = (400, 404, 405)
+"""How a server answers that was started without adapters."""
 _START = "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 and --enable-lora"
 
 
@@ -104,7 +106,8 @@ class VllmEngine:
         try:
             await self._call("POST", "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
         except EndpointError as error:
-            error.fix = error.fix or _START
+            if error.status in _REFUSED or not error.fix:
+                error.fix = _START
             raise
         if old := self._served.get(adapter):
             self._stale.add(old)
