@@ -134,7 +134,7 @@ def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(fol
 
 
 def test_a_question_whose_answer_stands_under_another_name_is_told(folder: Path) -> None:
-    rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Where?", "gold": "London"}]
+    rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Where?", "town": "London"}]
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(UsageError, match=r"question '2' of questions\.jsonl has no answer") as failed:
         planned(run(), folder, {}, folder)
