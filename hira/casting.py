@@ -26,10 +26,10 @@ from hira.prices import FREE, Price, Prices, litellm_table
 from hira.settings import OFF, RoleSettings, Settings
 from hira.team import Approve, Part, Team
 from hira.tools import Tool
-from hira.tools.documents.walk import is_text
 from hira.tools.files import check_attached
 from hira.tools.stand_ins import told
 from hira.trajectory import Rollout
+from hira.untrusted import is_text
 from hira.workbench import Workbench, web_searches, workbench
 from hira.workflows import WORKFLOWS, Workflow
 

@@ -10,7 +10,7 @@ from hira.agents.experts import EXPERTS
 from hira.errors import UsageError
 from hira.settings import Settings
 from hira.tools import Tool
-from hira.tools.documents.walk import printable
+from hira.untrusted import printable
 
 # The names that tools of hira's own have in the prompts of experts and planner.
 TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask"])

@@ -21,6 +21,7 @@ _INVISIBLE = re.compile(
     "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_HALVES = re.compile("[\ud800-\udfff]")
 # scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something
 _JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]+")
 _NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
@@ -91,6 +92,16 @@ _HTML = re.compile(
 _OPEN = re.compile(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
 # a line that may begin a block of HTML, in which backticks mean nothing
 _BLOCK = re.compile(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
+
+
+def is_text(text: str) -> bool:
+    """Whether it can be sent and stored: no half of a character, as file names that are not UTF-8 hold, is in it."""
+    return not _HALVES.search(text)
+
+
+def printable(text: str) -> str:
+    """The text with a mark in the place of each half of a character, and of each byte that was not UTF-8."""
+    return _HALVES.sub("\ufffd", text)
 
 
 def clean(text: str) -> str:

@@ -24,8 +24,8 @@ from hira.connecting import OFFLINE
 from hira.errors import HiraError, UsageError
 from hira.redaction import without_userinfo
 from hira.settings import load
-from hira.tools.documents.walk import printable
 from hira.trajectory import Status
+from hira.untrusted import printable
 
 CODES: dict[Status, int] = {
     "answered": OK,

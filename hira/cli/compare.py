@@ -15,8 +15,8 @@ from hira.compare import Compared, comparison
 from hira.errors import UsageError
 from hira.events import Event, Notice, Reader
 from hira.settings import Settings, load
-from hira.tools.documents.walk import printable
 from hira.trajectory import Status
+from hira.untrusted import printable
 
 # Where nothing was answered, the best that happened is the exit code, in this order.
 BEST: Sequence[Status] = ("insufficient_evidence", "partial", "interrupted", "failed")

@@ -15,7 +15,7 @@ from hira.cli.shell import Shell, visible
 from hira.errors import UsageError
 from hira.evidence.references import references
 from hira.settings import load
-from hira.tools.documents.walk import printable
+from hira.untrusted import printable
 
 FORMS = {".md": as_markdown, ".html": as_html, ".htm": as_html, ".json": output.as_json}
 SUFFIXES = tuple(FORMS)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hira.serve.keys import Refused
-from hira.tools.documents.walk import printable
 from hira.trajectory import Rejected, Subtask
+from hira.untrusted import printable
 
 SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3", "rejected": "…"}]}'
 

@@ -16,10 +16,10 @@ from hira.tools.documents.document import Document, Lacking
 from hira.tools.documents.passages import Piece, cut
 from hira.tools.documents.read import check_readable, read_file
 from hira.tools.documents.search import LONG, nearest, within
-from hira.tools.documents.walk import is_text, printable
 from hira.tools.media import how_to_see
 from hira.tools.python import folder
 from hira.tools.tool import Observation, Passage, Tool, tool
+from hira.untrusted import is_text, printable
 
 LARGEST = 64 * 2**20
 """Bytes of what a program wrote that are read."""

@@ -15,6 +15,7 @@ from hira.tools.documents.sheets import read_xlsx
 from hira.tools.documents.slides import read_pptx
 from hira.tools.documents.web import read_html
 from hira.tools.documents.word import read_docx
+from hira.untrusted import is_text, printable
 
 LIMIT = 200 * 1024 * 1024
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
@@ -52,16 +53,10 @@ def read_file(path: Path, *, limit: int = LIMIT) -> Document:
 
 def _sendable(document: Document) -> Document:
     """The document without halves of characters, which JSON can hold and which can be neither stored nor sent."""
-    try:
-        f"{document.title}{document.text}".encode()
-    except UnicodeEncodeError:
-        parts = tuple(replace(part, text=_whole(part.text), place=_whole(part.place)) for part in document.parts)
-        return replace(document, title=_whole(document.title), parts=parts)
-    return document
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    if is_text(f"{document.title}{document.text}"):
+        return document
+    parts = tuple(replace(part, text=printable(part.text), place=printable(part.place)) for part in document.parts)
+    return replace(document, title=printable(document.title), parts=parts)
 
 
 def check_readable(path: Path) -> None:

@@ -1,7 +1,6 @@
 """The files of the folders that a person named, each once, each under the name that it is shown by."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 from hira.errors import UsageError
 from hira.tools.documents.read import MEDIA
 from hira.tools.left_out import FOLDERS, holds_keys
+from hira.untrusted import is_text, printable
 
 _SKIPPED = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -39,16 +38,6 @@ def roots_of(paths: Sequence[Path]) -> list[Path]:
             raise UsageError(f"{str(path)!r} is neither a file nor a folder", fix=fix)
         roots.append(root)
     return roots
-
-
-def is_text(name: str) -> bool:
-    """Whether a file's name is UTF-8. Names of others hold lone surrogates and can be neither sent nor stored."""
-    return not _SURROGATE.search(name)
-
-
-def printable(name: str) -> str:
-    """The name with a mark in the place of every byte that is not UTF-8."""
-    return _SURROGATE.sub("\ufffd", name)
 
 
 def walk(paths: Sequence[Path]) -> Found:

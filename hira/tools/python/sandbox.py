@@ -19,6 +19,7 @@ from hira.tools.python.process import Ended, Interpreter, spawn, spawn_contained
 from hira.tools.python.starting import AGAIN, introduced, why_not
 from hira.tools.python.usage import Limits, broken, size
 from hira.tools.python.workplace import Workplace
+from hira.untrusted import printable
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
 
@@ -175,7 +176,7 @@ class PythonSandbox:
                 interpreter = self._interpreter
                 self._discard()
                 await self._gone()
-                said = _sound(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
+                said = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
                 why, fix, passing = why_not(error, said)
             else:
                 return lost
@@ -272,7 +273,7 @@ class PythonSandbox:
     async def _answered(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
         """What an interpreter that goes on says of the call. It may say anything, at any length."""
         output = interpreter.printed()
-        value, error = (shortened(_sound(_told(answer, name)), self.limits.output) for name in ("value", "error"))
+        value, error = (shortened(printable(_told(answer, name)), self.limits.output) for name in ("value", "error"))
         status: Status = "timeout" if late else "error" if error else "ok"
         settled = await self._beside(self.workplace.settle, interpreter.seen)
         if settled.limit:
@@ -282,7 +283,7 @@ class PythonSandbox:
             self._discard()
         error = "\n".join(filter(None, (error, late)))
         note = "\n".join(filter(None, (settled.note, spent)))
-        return Outcome(self.calls, status, _sound(output), value, error, note, settled.files, restarted=bool(spent))
+        return Outcome(self.calls, status, printable(output), value, error, note, settled.files, restarted=bool(spent))
 
     async def _ended(self, interpreter: Interpreter, status: Status, why: str) -> Outcome:
         """The interpreter is gone or has to go; say why, and leave the folder so that the next call can work."""
@@ -294,7 +295,7 @@ class PythonSandbox:
             why = f"Python was ended: {why}." if why else _last_words(code, alone=alone)
         removed = "What this call wrote was removed." if settled.limit else ""
         error = " ".join(filter(None, (why, removed, RESTARTED)))
-        output = _sound(interpreter.output.text)
+        output = printable(interpreter.output.text)
         return Outcome(self.calls, status, output, "", error, settled.note, settled.files, restarted=True)
 
     def _discard(self) -> None:
@@ -325,8 +326,3 @@ def _last_words(status: int, *, alone: bool) -> str:
 def _told(answer: dict[str, Any], name: str) -> str:
     """What an answer says under that name, if it is text: code that answers in Python's place may send anything."""
     return text if isinstance(text := answer.get(name), str) else ""
-
-
-def _sound(text: str) -> str:
-    """Text that can be encoded: what came as half a character is replaced."""
-    return text.encode("utf-8", "replace").decode("utf-8")

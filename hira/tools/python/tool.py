@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from hira.evidence import OUTPUT, Source, unmarked
+from hira.evidence import OUTPUT, Source, inert
 from hira.messages import Filled
 from hira.prompts import Prompt
 from hira.tools.python.container import IMAGE
@@ -60,7 +60,7 @@ def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation
     """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
     written = "".join(f"\nwrote {_told(path, sandbox)}" for path in outcome.files)
     if outcome.status != "ok":
-        return Observation(Filled(clean(unmarked(f"{outcome.text}{written}"))), ok=False)
+        return Observation(inert(f"{outcome.text}{written}"), ok=False)
     first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
     text = f"{code.strip()}{OUTPUT}{shown}{written}"

@@ -9,6 +9,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import idna
 
+from hira.untrusted import printable
+
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _PLAIN = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 _KEPT = "%/:@!$&'()*+,;=~-._"
@@ -73,4 +75,4 @@ def plain(text: object) -> str:
 
 def whole(text: object) -> str:
     """A text without halves of characters: services cut in the middle of one, and it can be neither sent nor stored."""
-    return str(text or "").encode("utf-8", "replace").decode()
+    return printable(str(text or ""))
