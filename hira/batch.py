@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from hira.answer import Answer
-from hira.errors import AccessDenied, HiraError, UsageError, of_the_machine
+from hira.errors import AccessDenied, HiraError, UsageError, fault
 from hira.events import Reader
 from hira.journal import NoRun, StillGoing
 from hira.pipeline import flowing
@@ -114,7 +114,7 @@ class Batch:
         except HiraError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - a fault of hira's own in one question must not end the others
-            failure = of_the_machine(error) or HiraError(f"a fault in hira: {type(error).__name__}: {error}")
+            failure = fault(error)
         else:
             return Done(question, run.answer)
         finally:

@@ -18,7 +18,7 @@ from hira.api import Run
 from hira.batch import Question, failed
 from hira.casting import Crew, crew
 from hira.chosen import AnyOf, made_workflow
-from hira.errors import HiraError, UsageError, of_the_machine
+from hira.errors import HiraError, UsageError, fault
 from hira.events import Reader
 from hira.policy import Policy
 from hira.settings import Settings
@@ -80,7 +80,7 @@ class Comparison:
         except HiraError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one workflow must not lose the answers of the others
-            failure = of_the_machine(error) or HiraError(f"a fault in hira: {type(error).__name__}: {error}")
+            failure = fault(error)
         else:
             return Compared(name, run.answer, time.monotonic() - began)
         asked = Question(self.question, run=run.id)

@@ -212,18 +212,15 @@ class Conversation:
             call = policy.complete(replace(bounded, seconds=least), self._watch())
             if seconds is not None:
                 call = self._in_roles_time(call, wanted.role, seconds)
-            completion: object = await (self._in_time(call) if wanted.last else call)
+            completion: object = await call
             if not isinstance(completion, Completion):
                 what = f"policy {policy.model!r} completed with no Completion: {completion!r}"
                 raise UsageError(what, fix="return hira.policy.Completion(text): docs/policies.md")
             return self._priced(completion, time.monotonic() - began)
 
         log = self.team.log
-        within = None if wanted.last else self.team.unless_stopped
-        if log:
-            completion = await log.policy(policy.model, request, ask, within)
-        else:
-            completion = await (within(ask()) if within else ask())
+        within = self._in_time if wanted.last else self.team.unless_stopped
+        completion = await (log.policy(policy.model, request, ask, within) if log else within(ask()))
         if log and log.departed:
             self.team.note(DEPARTED)
         return completion, made

@@ -133,6 +133,14 @@ class Interrupted(Stop):
     pass
 
 
+def fault(error: Exception, fix: str = "") -> HiraError:
+    """What to tell of an error that nobody expected: the machine's limit that it means, or else a fault of hira's own.
+
+    `fix` is for the latter.
+    """
+    return of_the_machine(error) or HiraError(f"a fault in hira: {type(error).__name__}: {error}", fix=fix)
+
+
 def of_the_machine(error: BaseException) -> HiraError | None:
     """An error of Python's own that says no more than that the machine has run out of something; None for any other."""
     number = error.errno if isinstance(error, OSError) else None

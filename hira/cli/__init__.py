@@ -10,7 +10,7 @@ import hira
 from hira.cli.eval_flags import spelled_out
 from hira.cli.parser import parser
 from hira.cli.shell import Shell, of_this_process
-from hira.errors import EndpointError, HiraError, UsageError, of_the_machine
+from hira.errors import EndpointError, HiraError, UsageError, fault
 from hira.events import Error
 
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -32,8 +32,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
         code = code_of(error)
         trace = traceback.format_exc()
     except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of hira's own, told in three lines
-        fault = HiraError(f"a fault in hira: {type(error).__name__}: {error}", fix="--debug shows where; report it")
-        explain(of_the_machine(error) or fault, shell)
+        explain(fault(error, fix="--debug shows where; report it"), shell)
         code = BUG
         trace = traceback.format_exc()
     if "--debug" in arguments:

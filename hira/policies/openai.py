@@ -129,11 +129,11 @@ class OpenAIPolicy:
                 return await self._exchange("/completions" if "prompt" in body else "/chat/completions", body, watch)
             except _Refused as refused:
                 longest, always = longest_reply(refused.status, refused.said, body)
-                if longest and always:
-                    self.accepted = replace(self.accepted, longest=longest)
-                    continue
                 if longest:
-                    room = longest
+                    if always:
+                        self.accepted = replace(self.accepted, longest=longest)
+                    else:
+                        room = longest
                     continue
                 field = refused_field(refused.status, refused.said, body)
                 if not field or field in self.accepted.without or field in self._extra_body:
