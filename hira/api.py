@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from hira.answer import Answer, answer_of
 from hira.casting import HANDED, Crew, crew, present
@@ -165,7 +165,8 @@ class Hira:
     `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
     the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
     is a name or an object of one's own, `approve` is asked about subtasks before they are handed out.
-    One object serves many questions at once and any number of event loops; close it when done.
+    One object serves many questions at once and any number of event loops; close it when done, with `aclose` in each
+    loop, or `close` for good. What is closed raises `UsageError` when it is asked again.
     """
 
     model: str = ""
@@ -184,6 +185,8 @@ class Hira:
         default_factory=WeakKeyDictionary, init=False, repr=False
     )
     _thread: "_LoopThread | None" = field(default=None, init=False, repr=False)
+    _left: "WeakSet[asyncio.AbstractEventLoop]" = field(default_factory=WeakSet, init=False, repr=False)
+    _closed: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check(vars(self))
@@ -210,6 +213,7 @@ class Hira:
     def ask_sync(self, question: str, *, files: Paths = ()) -> Answer:
         """`ask` for code that is not async; works inside a running loop too, because it has a loop of its own."""
         if self._thread is None:
+            self._check_open()
             self._thread = _LoopThread()
         return self._thread.run(self.ask(question, files=files))
 
@@ -251,6 +255,7 @@ class Hira:
         loop = asyncio.get_running_loop()
         task = self._crews.get(loop)
         if task is None or _failed(task):
+            self._check_open(loop)
             task = self._crews[loop] = loop.create_task(self._open())
         return await asyncio.shield(task)
 
@@ -264,8 +269,14 @@ class Hira:
             await made.aclose()
             raise
 
+    def _check_open(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        if self._closed or loop in self._left:
+            raise UsageError("this Hira is closed", fix="make another, or ask before the end of its `with`")
+
     async def aclose(self) -> None:
-        """Close what this object opened; policies that were handed in are left to their owner."""
+        """Close what this object opened in this event loop and for `ask_sync`; policies that were handed in are left to
+        their owner."""
+        self._left.add(asyncio.get_running_loop())
         task = self._crews.pop(asyncio.get_running_loop(), None)
         if task is not None:
             await asyncio.wait([task])
@@ -275,7 +286,8 @@ class Hira:
             await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """`aclose` for `ask_sync`."""
+        """`aclose` for `ask_sync`, and for every loop in which nothing is open."""
+        self._closed = True
         if self._thread is not None:
             thread, self._thread = self._thread, None
             thread.run(self.aclose())

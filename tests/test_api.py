@@ -170,6 +170,19 @@ def test_ask_sync_answers_outside_a_loop_more_than_once(hira_offline: Hira) -> N
     assert hira_offline.ask_sync("Who wrote Hamlet?").status == "insufficient_evidence"
 
 
+async def test_a_closed_one_says_so_when_it_is_asked_again(docs: Path) -> None:
+    async with Hira("offline", docs=docs) as hira:
+        assert (await hira.ask(QUESTION)).status == "answered"
+    with pytest.raises(UsageError, match="this Hira is closed"):
+        await hira.ask(QUESTION)
+    with Hira("offline", docs=docs) as hira:
+        assert hira.ask_sync(QUESTION).status == "answered"
+    with pytest.raises(UsageError, match="this Hira is closed"):
+        hira.ask_sync(QUESTION)
+    with pytest.raises(UsageError, match="this Hira is closed"):
+        await hira.ask(QUESTION)
+
+
 async def test_ask_sync_answers_inside_a_running_loop(hira_offline: Hira) -> None:
     assert hira_offline.ask_sync(QUESTION).status == "answered"
 
