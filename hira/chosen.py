@@ -11,7 +11,7 @@ from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
 from hira.errors import UsageError
 from hira.policy import Policy
-from hira.settings import McpSettings, Settings, did_you_mean
+from hira.settings import McpSettings, Settings, did_you_mean, nearest
 from hira.team import Team
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
@@ -96,30 +96,35 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
     if known is None:
         return
     anywhere = {role for make in WORKFLOWS.values() for role in make().roles} | {JUDGE}
-    named = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
+    wanted = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
     for role in (*settings.roles, *policies):
-        if role not in (known if role in named else known | anywhere) and role != "*":
+        if role not in (known if role in wanted else known | anywhere) and role != "*":
             where = f"in workflow {workflow.name!r}"
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
 
 
 def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
-    """One line for the tools of each place that nobody in this workflow is given, if it says who is (`takes_tools`).
+    """What to tell of tools that nobody in this workflow is given, if it says who is (`takes_tools`).
 
-    Servers in a file of settings may be for roles of another workflow; a role that no workflow gives tools to is a
-    `UsageError`.
+    Servers in a file of settings may be for roles of another workflow, or for an expert that another program has; a
+    role that is never given tools, or is misspelt, is a `UsageError`.
     """
     takes = getattr(workflow, "takes_tools", None)
     if takes is None:
         return []
-    anywhere = takes.union(*(make().takes_tools for make in WORKFLOWS.values()))
     unused = [f"those of MCP server {name!r}" for name, own in settings.mcp.items() if not takes & named(own, takes)]
-    for name, own in settings.mcp.items():
-        for role in named(own, takes) - anywhere:
-            fix = did_you_mean(role, sorted(takes)) if takes else "leave `roles` out"
-            raise UsageError(f"role {role!r} is given no tools", where=f"roles of [mcp.{name}]", fix=fix)
     unused += ["those that were handed over"] if tools and not takes else []
-    return [f"workflow {workflow.name!r} has nobody who is given these tools: {', '.join(unused)}"] if unused else []
+    told = [f"workflow {workflow.name!r} has nobody who is given these tools: {', '.join(unused)}"] if unused else []
+    made = [make() for make in WORKFLOWS.values()]
+    anywhere = takes.union(*(one.takes_tools for one in made))
+    roles = {*getattr(workflow, "roles", ()), *(role for one in made for role in one.roles)}
+    for name, own in settings.mcp.items():
+        for role in sorted(named(own, takes) - anywhere):
+            if role in roles or nearest(role, anywhere):
+                fix = did_you_mean(role, sorted(takes)) if takes else "leave `roles` out"
+                raise UsageError(f"role {role!r} is given no tools", where=f"roles of [mcp.{name}]", fix=fix)
+            told.append(f"[mcp.{name}] names {role!r}, which is no role here: an expert of another program's, perhaps")
+    return told
 
 
 def named(server: McpSettings, takes: frozenset[str]) -> frozenset[str]:

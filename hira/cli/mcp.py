@@ -24,7 +24,7 @@ from hira.cli.parser import flags
 from hira.cli.progress import Lines, brief
 from hira.cli.shell import Shell
 from hira.errors import HiraError, UsageError
-from hira.settings import Settings, load
+from hira.settings import Settings, did_you_mean, load
 from hira.tools.mcp import require
 from hira.trajectory import Status
 from hira.workflows import WORKFLOWS
@@ -150,7 +150,7 @@ def chosen(asked: Asked, settings: Settings, folder: Path) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     if asked.workflow:
         if asked.workflow not in WORKFLOWS:
-            raise UsageError(f"there is no workflow {asked.workflow!r}", fix=f"there are: {', '.join(WORKFLOWS)}")
+            raise UsageError(f"unknown workflow {asked.workflow!r}", fix=did_you_mean(asked.workflow, WORKFLOWS))
         changed["workflow"] = asked.workflow
     if asked.docs:
         changed["docs"] = tuple(_offered(name, settings.docs, folder) for name in asked.docs)

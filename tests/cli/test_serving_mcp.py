@@ -107,7 +107,7 @@ async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_obje
             "no.txt",
         ):
             assert "is none of the server's documents" in await refused(question=QUESTION, docs=[outside])
-        assert "there is no workflow 'hero'" in await refused(question=QUESTION, workflow="hero")
+        assert "did you mean 'hira'?" in await refused(question=QUESTION, workflow="hirra")
         assert "question: " in await refused(question="  ")
         assert "model: " in await refused(question=QUESTION, model="gpt-5")
         with pytest.raises(mcp.MCPError, match="there is no tool 'answer'"):

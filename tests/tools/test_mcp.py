@@ -372,6 +372,13 @@ async def test_tools_that_somebody_is_given_are_not_told_of(workflow, roles):
         assert not [one for one in (await hira.opened()).bench.notices if "given these tools" in one.text]
 
 
+async def test_an_expert_of_another_program_is_told_of_and_no_error():
+    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=["ferries", "code"])
+    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
+        told = [one.text for one in (await hira.opened()).bench.notices]
+    assert "[mcp.shelf] names 'ferries', which is no role here: an expert of another program's, perhaps" in told
+
+
 async def test_one_server_that_cannot_be_used_ends_the_others_too():
     settings = mcp_settings(args=[str(ROUGH), "plain"])
     settings = settings.changed({"mcp": {**settings.mcp, "gone": {"command": "/no/such/program"}}}, "a test")
