@@ -13,7 +13,7 @@ from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, 
 from hira.policies.refused import no_tools, tools_refused
 
 RETRYABLE = frozenset({408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529, 530, 598, 599})
-_OVERFLOW = re.compile(
+OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context|context (?:length|window|size)|prompt is too long"
     r"|too many (?:input )?tokens|input (?:length|is too long)|longer than the (?:model|maximum)|model token limit"
     r"|token count.{0,20} exceeds|maximum prompt length|must have less than \d+ tokens|inputs\W{1,2}tokens \+",
@@ -47,21 +47,6 @@ _ASKED = re.compile(
     r"(?: tokens)?\)",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(
-    r"unsupported|not supported|not? support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra"
-    r"|not implemented|deprecated|no longer|invalid (?:parameter|argument|field)|array too long|cannot both be",
-    re.IGNORECASE,
-)
-_REPLY_TOO_LONG = re.compile(
-    r"too large|valid range|less than or equal|at most|must be <=|exceeds? the|maximum", re.IGNORECASE
-)
-_ROOM = re.compile(
-    r"maximum context length is (\d+).{0,60}?(?:has|with|contains) (?:at least )?(\d+) input", re.IGNORECASE
-)
-_SYSTEM = re.compile(
-    r"system\W{0,3}(?:role|message|instruction)|role\W.{0,40}\bsystem\b|developer instruction", re.IGNORECASE
-)
-_ALTERNATE = re.compile(r"roles must alternate|must alternate between", re.IGNORECASE)
 _PAUSE = re.compile(
     r"(?:try again|retry) (?:in|after) (?:(?P<h>\d+) ?h)?(?:(?P<m>\d+) ?m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?s)?"
     r"(?:(?P<ms>\d+(?:\.\d+)?) ?ms)?|retryDelay\W{1,6}(?P<delay>\d+(?:\.\d+)?)s",
@@ -78,23 +63,9 @@ _PHRASES = {
     "not found": 404, "does not exist": 404, "unavailable": 503,
 }  # fmt: skip
 """What an error without a number means, by a word in its codes, or by what it says."""
-_SCHEMA = re.compile(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAUSE = 366 * 86400.0
-SYSTEM, ALTERNATE = "system messages", "messages of one role in a row"
-"""What an endpoint may refuse of the messages themselves; named beside the optional fields of a request."""
-OPTIONAL = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "seed",
-    "stop",
-    "max_tokens",
-    "max_completion_tokens",
-    "stream_options",
-    "tool_choice",
-)
 
 
 def gist(text: str, limit: int = 200) -> str:
@@ -137,7 +108,7 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     )
     more: dict[str, Any] = {"where": where, "status": status}
     everything = f"{codes} {said}"
-    if status in {400, 413, 422, 500} and _OVERFLOW.search(everything):
+    if status in {400, 413, 422, 500} and OVERFLOW.search(everything):
         return overflow(told, message_in(body), body, **more)
     if status in {413, 429} and _TOO_LARGE.search(everything):  # it would be refused however long one waits
         return overflow(told, message_in(body), body, **more)
@@ -195,17 +166,18 @@ def overflow(told: str, said: str, body: Any, **more: Any) -> ContextOverflow:
     error = ContextOverflow(told, fix="use a model with a longer context window, or ask for less at once", **more)
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
     named = inner if isinstance(inner, Mapping) else {}  # llama.cpp names both
-    error.window = _number(str(named["n_ctx"])) if "n_ctx" in named else _first_number(_WINDOW, said)
-    error.asked = _number(str(named["n_prompt_tokens"])) if "n_prompt_tokens" in named else _first_number(_ASKED, said)
+    error.window = number(str(named["n_ctx"])) if "n_ctx" in named else _first_number(_WINDOW, said)
+    error.asked = number(str(named["n_prompt_tokens"])) if "n_prompt_tokens" in named else _first_number(_ASKED, said)
     return error
 
 
 def _first_number(pattern: "re.Pattern[str]", said: str) -> int:
     found = pattern.search(said)
-    return _number(next(filter(None, found.groups()))) if found else 0
+    return number(next(filter(None, found.groups()))) if found else 0
 
 
-def _number(written: str) -> int:
+def number(written: str) -> int:
+    """The whole number that a server wrote, with or without commas; 0 if it is none."""
     digits = written.replace(",", "").replace("_", "")
     return int(digits) if digits.isdecimal() else 0
 
@@ -253,7 +225,7 @@ def _is_well(reply: Mapping[str, Any]) -> bool:
 
 
 def _status_of(codes: str, said: str) -> int:
-    if _OVERFLOW.search(said):
+    if OVERFLOW.search(said):
         return 400
     told = ((codes.lower(), _CODES), (said.lower(), _PHRASES))
     return next((status for text, words in told for word, status in words.items() if word in text), 0)
@@ -313,48 +285,3 @@ def _finite(said: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
-    """The optional field of the request that this response refuses; empty if it refuses none."""
-    told = f"{codes_in(body)} {message_in(body)}"
-    if _OVERFLOW.search(told):
-        return ""
-    schema_statuses = {400, 404, 422, 500, 501}
-    if "response_format" in sent and status in schema_statuses and (status == 501 or _SCHEMA.search(told)):
-        return "response_format"
-    if status in {400, 422, 500} and (turns := refused_turns(told, sent)):
-        return turns
-    if status not in {400, 422} or not _REFUSED.search(told):
-        return ""
-    named = [name for name in OPTIONAL if name in sent and re.search(rf"\b{name}\b", told)]
-    return "" if not named else named[-1] if "cannot both be" in told else named[0]
-
-
-def refused_turns(told: str, sent: Mapping[str, Any]) -> str:
-    """`SYSTEM` or `ALTERNATE` where the response refuses the roles of the request's messages; empty if it does not."""
-    roles = [message["role"] for message in sent.get("messages", ())]
-    if "system" in roles and _SYSTEM.search(told) and _REFUSED.search(told):
-        return SYSTEM
-    return ALTERNATE if _ALTERNATE.search(told) and len(roles) > 1 else ""
-
-
-def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int, bool]:
-    """How many tokens a reply may have by this response, if it refuses the number that was sent; 0 if it does not.
-    And whether that holds for every prompt: what one prompt leaves of the window is no measure for another.
-    """
-    said = message_in(body)
-    asked = next((sent[name] for name in ("max_tokens", "max_completion_tokens") if name in sent), 0)
-    if (
-        status not in {400, 422}
-        or not asked
-        or not re.search(r"\bmax_(?:completion_)?tokens\b", f"{codes_in(body)} {said}")
-    ):
-        return 0, False
-    if room := _ROOM.search(said):
-        left = int(room[1]) - int(room[2])
-        return left if 0 < left < asked else 0, False
-    if _OVERFLOW.search(said) or not _REPLY_TOO_LONG.search(said):
-        return 0, False
-    named = [_number(one) for one in re.findall(r"\d[\d,_]*", said)]
-    return max((one for one in named if 1 < one < asked), default=0), True

@@ -8,9 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hira.errors import AccessDenied, BadReply, EndpointError, RateLimited, UsageError
-from hira.policies.chat import Accepted, body_of, completion_of, parts_of
+from hira.policies.accepted import Accepted
+from hira.policies.chat import body_of
 from hira.policies.failures import failure, gist, overflow, retry_after
 from hira.policies.refused import check, known_at, learned
+from hira.policies.reply import completion_of, parts_of
 from hira.policy import Completion, Delta, Request, Watch
 from hira.redaction import without_userinfo
 

@@ -17,18 +17,19 @@ import httpx
 import openai
 
 from hira.errors import BadReply, EndpointError, ToolsRefused, UsageError
-from hira.policies.chat import Accepted, Continuation, Parts, body_of, completion_of, noted, parts_of
+from hira.policies.accepted import BY_OPENAI, Accepted, longest_reply, refused_field, without
+from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient
-from hira.policies.failures import failure, failure_in, gist, longest_reply, no_connection, refused_field
+from hira.policies.failures import failure, failure_in, gist, no_connection
 from hira.policies.probe import missing
 from hira.policies.refused import check, known_at, learned
+from hira.policies.reply import Parts, completion_of, noted, parts_of
 from hira.policies.streaming import MAX_REPLY_BYTES, NoEvents, Unended, read_stream, tell
 from hira.policies.transport import transport_for
 from hira.policy import Completion, Request, Watch
 
 _OPENAI = "api.openai.com"
 _TELEMETRY = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async", "Retry-Count")
-_STOPS_OF_OPENAI = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class OpenAIPolicy:
         api_key = api_key.strip()
         url = _checked(base_url, api_key, key_origin)
         official = url.host == _OPENAI
-        self.accepted = Accepted(length="max_completion_tokens", stops=_STOPS_OF_OPENAI) if official else Accepted()
+        self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key
         self._model = model
@@ -138,7 +139,7 @@ class OpenAIPolicy:
                 field = refused_field(refused.status, refused.said, body)
                 if not field or field in self.accepted.without or field in self._extra_body:
                     raise await self._failure(refused) from None
-                self.accepted = _without(self.accepted, field, len(body.get("stop", ())))
+                self.accepted = without(self.accepted, field, len(body.get("stop", ())))
             except (openai.APIConnectionError, httpx.HTTPError) as error:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
 
@@ -290,11 +291,3 @@ def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
     if "content-encoding" in response.headers or not isinstance(response.stream, httpx.AsyncByteStream):
         return response.aiter_bytes()
     return aiter(response.stream)
-
-
-def _without(accepted: Accepted, field: str, stops: int) -> Accepted:
-    if field == "max_tokens" and accepted.length == "max_tokens":
-        return replace(accepted, length="max_completion_tokens")
-    if field == "stop" and stops > _STOPS_OF_OPENAI:
-        return replace(accepted, stops=_STOPS_OF_OPENAI)
-    return replace(accepted, without=accepted.without | {field})

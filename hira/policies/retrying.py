@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hira.errors import BadReply, EndpointError
-from hira.policies.chat import EmptyReply, again
+from hira.policies.reply import EmptyReply, again
 from hira.policy import Completion, Policy, Request, Watch
 
 LONGEST_WAIT = 60.0

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from hira.errors import BadReply, EndpointError
-from hira.policies.chat import Parts, add_call, add_old_call, content_of, named_stop, reasoning_of
 from hira.policies.failures import failure_in
+from hira.policies.reply import Parts, add_call, add_old_call, content_of, named_stop, reasoning_of
 from hira.policy import Delta, Watch
 
 MAX_LINE_BYTES = 8 << 20

@@ -15,8 +15,8 @@ from hira.errors import (
     UsageError,
 )
 from hira.messages import Media, Message, ToolCall, assistant, system, user
-from hira.policies.chat import EmptyReply
 from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.reply import EmptyReply
 from hira.policies.retrying import retrying
 from hira.policy import Completion, Delta, Request, Sampling, Usage
 from hira.testing import Endpoint, calling

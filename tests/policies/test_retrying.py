@@ -6,7 +6,7 @@ import pytest
 
 from hira.errors import BadReply, EndpointError, RateLimited, UsageError
 from hira.messages import user
-from hira.policies.chat import EmptyReply
+from hira.policies.reply import EmptyReply
 from hira.policies.retrying import retrying
 from hira.policy import Completion, Request, Usage
 from hira.testing import ScriptedPolicy

@@ -1,0 +1,269 @@
+"""The chat API's wire, on the way back: a reply as the completion that came back.
+
+Servers differ in small things, all of which end here: where reasoning stands, how calls are written, whether a stop
+string is kept, stripped or named, whether the beginning of a continued message is repeated.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+from hira.errors import BadReply
+from hira.messages import ToolCall
+from hira.policies.chat import TURN_ENDS
+from hira.policies.failures import gist
+from hira.policy import Completion, Finish, Request, Usage, cut_at_stop
+from hira.tokens import count
+
+_FINISH: Mapping[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "calls",
+    "function_call": "calls",
+    "content_filter": "filtered",
+    "refusal": "filtered",
+    "safety": "filtered",
+    "recitation": "filtered",
+    "blocklist": "filtered",
+    "prohibited_content": "filtered",
+}
+_REASONING = ("reasoning", "reasoning_content", "thinking")
+_BROKE_OFF = frozenset({"error", "abort", "aborted", "cancelled", "canceled"})
+_MOST_TOKENS = 10**12
+_DIGITS = 12
+_SUSPECT_BYTES = 6000
+_SUSPECT_TOKENS = 2000
+_BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it left unread is seen
+
+
+class EmptyReply(BadReply):
+    """A reply without text and without calls. `completion` is what it was, for who would go on with it."""
+
+    def __init__(self, completion: Completion, *, where: str) -> None:
+        super().__init__("the model said nothing", where=where, retryable=True)
+        self.completion = completion
+
+
+@dataclass(slots=True)
+class Parts:
+    """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: list[dict[str, str]] = field(default_factory=list)
+    finish: str | None = None
+    stop: Any = None
+    usage: Mapping[str, Any] | None = None
+    model: str = ""
+    refusal: str = ""
+    sent: int = 0
+
+
+def parts_of(reply: Any, *, where: str) -> Parts:
+    """Read a whole reply. `BadReply` if it is no completion."""
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        said = gist(_string(reply.get("message"))) if isinstance(reply, dict) else ""
+        told = f"the endpoint's reply holds no choices{said and f': {said}'}"
+        raise BadReply(told, where=where, retryable=True)
+    choice = choices[0]
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        message = {"content": choice.get("text")}
+    text, thought = content_of(message.get("content"))
+    parts = Parts(text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=named_stop(choice))
+    parts.refusal = _string(message.get("refusal"))
+    parts.usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else None
+    parts.model = _string(reply.get("model"))
+    if parts.stop is None and isinstance(verbose := reply.get("__verbose"), dict):
+        parts.stop = verbose.get("stopping_word") or None
+    for call in message.get("tool_calls") or ():
+        add_call(parts, call, whole=True)
+    if not parts.calls:
+        add_old_call(parts, message)
+    return parts
+
+
+def content_of(content: Any) -> tuple[str, str]:
+    """Text and reasoning of a content field, which some servers write as a list of parts."""
+    if not isinstance(content, list):
+        return _string(content), ""
+    said = [part for part in content if isinstance(part, dict)]
+    text = "".join(_string(part.get("text")) for part in said)
+    thought = "".join(content_of(part["thinking"])[0] for part in said if "thinking" in part)
+    return text, thought
+
+
+def reasoning_of(message: Mapping[str, Any]) -> str:
+    return next((said for name in _REASONING if (said := _string(message.get(name)))), "")
+
+
+def named_stop(choice: Mapping[str, Any]) -> Any:
+    """The stop string where the server names it: vLLM, SGLang."""
+    return choice.get("stop_reason") or choice.get("matched_stop")
+
+
+def add_call(parts: Parts, call: Any, *, whole: bool = False) -> None:
+    """Take in a tool call or a piece of one. Pieces belong together by index, else by id, else with the last call."""
+    if not isinstance(call, dict):
+        return
+    function = call.get("function")
+    function = function if isinstance(function, dict) else {}
+    ident, index, name = _string(call.get("id")), call.get("index"), _string(function.get("name"))
+    arguments = function.get("arguments")
+    if arguments is not None and not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    entry = None if whole else _begun(parts, ident, index, name)
+    if entry is None:
+        entry = {"id": ident, "index": str(len(parts.calls) if index is None else index), "name": "", "arguments": ""}
+        parts.calls.append(entry)
+    elif ident and arguments and (name, arguments) == (entry["name"], entry["arguments"]):
+        return  # the whole call, once more
+    if name != entry["name"] and not entry["arguments"]:  # some servers tell it in pieces, some tell it again each time
+        entry["name"] += name
+    entry["arguments"] += arguments or ""
+
+
+def add_old_call(parts: Parts, message: Mapping[str, Any]) -> None:
+    """Take in the one call of a message, or a piece of it, as it was written before there could be several."""
+    if isinstance(message.get("function_call"), dict):
+        add_call(parts, {"index": 0, "function": message["function_call"]})
+
+
+def _begun(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | None:
+    """The call that a piece continues, None if it begins a new one."""
+    if ident:
+        for entry in parts.calls:
+            if entry["id"] == ident and (index is None or entry["index"] == str(index) or not name):
+                return entry
+    if index is not None:
+        for entry in reversed(parts.calls):
+            if entry["index"] == str(index):
+                # some servers give every call the index 0; a new id with a name then begins a new call
+                return None if ident and name and entry["id"] else entry
+        return None
+    return parts.calls[-1] if parts.calls and not (ident or name) else None
+
+
+def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
+    """The completion that these parts make. `EmptyReply` if it says nothing and calls nothing."""
+    text = parts.text
+    if request.continues and (begun := request.messages[-1].text) and text.startswith(begun):
+        text = text[len(begun) :]
+    calls = _told_apart(_call(entry, where) for entry in parts.calls)
+    ended = str(parts.finish).lower()
+    if ended in _BROKE_OFF:
+        raise BadReply(f"the endpoint broke the reply off: {ended}", where=where, retryable=True)
+    finish = _FINISH.get(ended, "stop")
+    if not text and parts.refusal:
+        text, finish = parts.refusal, "filtered"
+    if finish in ("stop", "calls"):
+        finish = "calls" if calls else "stop"
+    named = parts.stop if isinstance(parts.stop, str) and parts.stop in request.stop else None
+    usage = _usage(parts.usage) or _counted(request, parts)
+    completion = cut_at_stop(
+        Completion(text.removesuffix(TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model),
+        request.stop,
+    )
+    if not text.strip() and not calls and completion.stop is None and _says_nothing(completion, request):
+        raise EmptyReply(completion, where=where)
+    return completion
+
+
+def _says_nothing(completion: Completion, request: Request) -> bool:
+    """Whether a reply without text is worth asking for again.
+
+    Thought that ran out of length is, thought that ended is not where stop strings are awaited: one of them may have
+    ended a call in the middle of it, which is for the dialect to say.
+    """
+    if completion.finish == "length":
+        return bool(completion.reasoning)
+    return completion.finish == "stop" and not request.continues and not (completion.reasoning and request.stop)
+
+
+def _call(entry: Mapping[str, str], where: str) -> ToolCall:
+    if not entry["name"]:
+        raise BadReply("the endpoint sent a tool call without a name", where=where, retryable=True)
+    return ToolCall(entry["id"] or _new_id(), entry["name"], entry["arguments"])
+
+
+def _told_apart(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls, each under an id of its own, by which its result will be known."""
+    told: dict[str, ToolCall] = {}
+    for call in calls:
+        one = replace(call, id=_new_id()) if call.id in told else call
+        told[one.id] = one
+    return tuple(told.values())
+
+
+def _new_id() -> str:
+    return f"call{uuid4().hex[:9]}"
+
+
+def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
+    """What the server counted; None if it counted nothing."""
+    if not usage or not (_whole(usage.get("prompt_tokens")) or _whole(usage.get("completion_tokens"))):
+        return None
+    details = usage.get("prompt_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    cached = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+    cost = usage.get("cost")
+    return Usage(
+        1,
+        _whole(usage.get("prompt_tokens")),
+        _whole(usage.get("completion_tokens")),
+        _whole(cached),
+        cost if isinstance(cost, float) and math.isfinite(cost) else _whole(cost) if isinstance(cost, int) else None,
+    )
+
+
+def _counted(request: Request, parts: Parts) -> Usage:
+    said = parts.reasoning + parts.text + "".join(entry["arguments"] for entry in parts.calls)
+    return Usage(1, sum(count(message.text) for message in request.messages), count(said))
+
+
+def noted(parts: Parts, request: Request, model: str) -> dict[str, str]:
+    """What the person should know of the endpoint by this reply, by kind."""
+    told = {"cut": _was_cut(parts, request)}
+    if parts.finish is None:
+        told["finish"] = "the endpoint does not say how its replies end: one that was cut off is not noticed"
+    if _another(parts.model, model):
+        told["model"] = f"{gist(parts.model, 60)} answers in place of {model}"
+    return {kind: text for kind, text in told.items() if text}
+
+
+def _another(said: str, model: str) -> bool:
+    """Whether the endpoint names another model than was asked for, and not only its release, owner or file."""
+    names = [name.lower().rpartition("/")[2] for name in (said, model)]
+    return all(names) and names[0] not in names[1] and names[1] not in names[0]
+
+
+def _was_cut(parts: Parts, request: Request) -> str:
+    """What to say if the server cannot have read the whole prompt, by what it counted; empty if it can."""
+    read = _whole((parts.usage or {}).get("prompt_tokens"))
+    if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting
+        return ""
+    ours = sum(count(message.text) for message in request.messages)
+    if ours <= _SUSPECT_TOKENS or read >= ours / 2:
+        return ""
+    return f"the server seems to cut prompts: it read {read:,} of about {ours:,} tokens (Ollama: raise num_ctx)"
+
+
+def _whole(number: Any) -> int:
+    if isinstance(number, str) and number.isdecimal() and len(number) <= _DIGITS:
+        number = int(number)
+    if not isinstance(number, int | float) or (isinstance(number, float) and not math.isfinite(number)):
+        return 0
+    return min(max(0, int(number)), _MOST_TOKENS)
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def again(first: Completion, second: Completion) -> Completion:
+    """The second reply, charged with what the first cost as well."""
+    return replace(second, usage=first.usage + second.usage)
