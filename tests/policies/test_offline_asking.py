@@ -6,7 +6,7 @@ import pytest
 
 from hira import Hira
 from hira.policies.offline import opening, reading, table
-from hira.policies.offline.reading import Passage
+from hira.policies.offline.passages import Passage, noted
 from hira.policies.offline.table.rows import distinct, from_file
 
 BOATS = table.from_lines(
@@ -144,8 +144,8 @@ def test_a_row_answers_only_a_question_that_is_understood_over_its_table(questio
     shown = "\n".join(" | ".join(f"{name}: {cell}" for name, cell in row.items()) for row in BOATS)
     told = reading.find(question, [Passage("s1", "boats", "boats.csv", shown)])
     assert bool(told) == found
-    noted = reading.find(question, reading.noted([shown.splitlines()[2].replace(" | ", ", ") + " (source: s1)"]))
-    assert bool(noted) <= (found or question == "What is the fare from Aven?")
+    recalled = reading.find(question, noted([shown.splitlines()[2].replace(" | ", ", ") + " (source: s1)"]))
+    assert bool(recalled) <= (found or question == "What is the fare from Aven?")
 
 
 def test_what_time_says_the_kind_of_the_answer() -> None:

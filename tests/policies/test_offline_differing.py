@@ -1,7 +1,8 @@
 import pytest
 
 from hira.policies.offline import reading
-from hira.policies.offline.reading import DIFFER, Passage
+from hira.policies.offline.passages import Passage
+from hira.policies.offline.reading import DIFFER
 
 
 def answer(question: str, *texts: str) -> str:

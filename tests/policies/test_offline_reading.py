@@ -2,7 +2,8 @@ import pytest
 
 from hira.policies.offline import plain as markdown
 from hira.policies.offline import reading
-from hira.policies.offline.reading import Passage
+from hira.policies.offline.passages import Passage, noted, passages_of
+from hira.policies.offline.sentences import split
 
 LAKES = Passage(
     "s1",
@@ -20,16 +21,16 @@ def answer(question: str, *read: Passage) -> str:
 
 def test_passages_are_read_back_from_a_result_each_once() -> None:
     text = "[s1] A (b) title (a.md)\nOne.\nTwo.\n\n[s2] Other (https://example.org/x)\nThree.\n\n[s2] Other (https://example.org/x)\nThree."
-    assert reading.passages(text) == [
+    assert passages_of(text) == [
         Passage("s1", "A (b) title", "a.md", "One.\nTwo."),
         Passage("s2", "Other", "https://example.org/x", "Three."),
     ]
-    assert reading.passages("Nothing was found.") == []
+    assert passages_of("Nothing was found.") == []
 
 
 def test_notes_with_a_source_are_passages_of_it() -> None:
     notes = ["Lake Aum was sounded in 1907 (source: s3)", "A guess (source: inferred)"]
-    assert reading.noted(notes) == [Passage("s3", "", "", "Lake Aum was sounded in 1907")]
+    assert noted(notes) == [Passage("s3", "", "", "Lake Aum was sounded in 1907")]
 
 
 def test_text_is_split_into_sentences_with_rows_items_and_headings_apart() -> None:
@@ -37,7 +38,7 @@ def test_text_is_split_into_sentences_with_rows_items_and_headings_apart() -> No
         "# Heading\nDr. A. Roth et al. came in 1911. She left.\n- an item\nTown: Bex | Area: 5\n"
         "a line that was broken because it is rather long and full,\nand its rest.\n他来了。他走了。"
     )
-    assert reading.split(text) == [
+    assert split(text) == [
         "# Heading",
         "Dr. A. Roth et al. came in 1911.",
         "She left.",
@@ -52,7 +53,7 @@ def test_text_is_split_into_sentences_with_rows_items_and_headings_apart() -> No
 
 def test_a_line_that_was_broken_in_a_sentence_is_joined() -> None:
     text = "The quick survey of the northern lakes was made in the year 1907 and\nended in 1911. It was long."
-    assert reading.split(text)[0] == text.replace("\n", " ").split(". ")[0] + "."
+    assert split(text)[0] == text.replace("\n", " ").split(". ")[0] + "."
 
 
 def test_the_sentence_about_the_thing_asked_wins_over_one_with_the_same_words_about_another() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from hira.policies.offline.kinds import measured, measures
-from hira.policies.offline.reading import Passage, find
+from hira.policies.offline.passages import Passage
+from hira.policies.offline.reading import find
 from hira.policies.offline.wording import words
 
 FLEET = """# The fleet

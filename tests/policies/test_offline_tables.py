@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from hira.policies.offline import opening, table
-from hira.policies.offline.reading import Passage
+from hira.policies.offline.passages import Passage
 
 GUESTS = """\
 | year | guests | school_classes | income_eur |

@@ -13,8 +13,10 @@ from hira.policies.offline import computing, folder, planning, questions, readin
 from hira.policies.offline.attachments import speaks_of
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.opening import OPEN_TABLE
+from hira.policies.offline.passages import Passage, passages_of
 from hira.policies.offline.program import Program, advance
 from hira.policies.offline.roles import boxed, failed, nothing, question_of
+from hira.policies.offline.sentences import sentences
 from hira.policies.offline.working import worked
 
 UNREAD = "Without a model and without anything to read, only plain arithmetic can be answered. Asked was"
@@ -94,7 +96,7 @@ def _with_other_words(task: str) -> str:
 
 def _concluded(brought: str, task: str) -> str:
     """What a search concluded, empty if that is nothing that can be cited; of passages, what they say."""
-    if passages := reading.passages(brought):
+    if passages := passages_of(brought):
         found = reading.find(question_of(task), passages)
         return found.text if found else ""
     return brought.strip() if cited(brought) and not failed(brought) else ""
@@ -104,7 +106,7 @@ def condense(asked: Asked) -> Act:
     """The sentence that answers the query, if that is a question, else the one that answers what was asked."""
     query = asked.value("query")
     wanted = question_of(query if "?" in query or "？" in query else asked.value("task"))
-    found = reading.find(wanted, reading.passages(asked.value("documents")))
+    found = reading.find(wanted, passages_of(asked.value("documents")))
     return Act(found.text if found else nothing(wanted))
 
 
@@ -128,9 +130,7 @@ def _printed(asked: Asked) -> Program:
     source = Path(folder.__file__).read_text(encoding="utf-8")
     program = f"# {question}\n{source}\n\nprint(shown({question!r}, {places!r}, {SHOWN}))"
     (brought,) = yield [("python", {"code": program})]
-    read = [
-        reading.Passage(one.id, "", one.location, one.text.rpartition(OUTPUT)[2]) for one in reading.passages(brought)
-    ]
+    read = [Passage(one.id, "", one.location, one.text.rpartition(OUTPUT)[2]) for one in passages_of(brought)]
     found = reading.find(question, read)
     return boxed(found.text if found else nothing(question))
 
@@ -184,12 +184,12 @@ def _reported(asked: Asked) -> Program:
 def section(asked: Asked) -> Act:
     """The sentence that answers the section's task, and those of its paragraph that follow, with the id of each."""
     title = asked.value("title")
-    read = reading.passages(asked.value("documents"))
+    read = passages_of(asked.value("documents"))
     found = reading.find(question_of(asked.value("task")), read)
     if not found:
         return Act(f"## {title}\n\n{nothing(question_of(asked.value('task')))}")
     one = found.sentence
-    rest = [other for other in reading.sentences([one.passage]) if other.paragraph == one.paragraph]
+    rest = [other for other in sentences([one.passage]) if other.paragraph == one.paragraph]
     after = rest[rest.index(one) + 1 :][: SENTENCES - 1] if one in rest else []
     told = [found.text, *(f"{other.text} [{one.passage.id}]" for other in after)]
     return Act(f"## {title}\n\n{' '.join(told)}")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from hira.evidence import cited, claims, unmarked
-from hira.policies.offline import reading
 from hira.policies.offline.attachments import speaks_of
 from hira.policies.offline.conversation import Act, Asked, spelled
+from hira.policies.offline.passages import Passage, passages_of
 from hira.policies.offline.program import Program, advance
+from hira.policies.offline.query import Query, best, query
 from hira.policies.offline.roles import queries, record
+from hira.policies.offline.sentences import Sentence, points_back, sentences
 from hira.policies.offline.shown import solved
 from hira.policies.offline.wording import holds, keywords
 
@@ -107,11 +109,11 @@ class Told:
 def worth(asked: Asked, text: str) -> list[Told]:
     """What of a fragment is worth telling: of a topic the best of each part; of a question what answers it, with what
     else its sources say of it, and nothing if nothing answers it."""
-    question, read = asked.value("question"), reading.passages(text)
+    question, read = asked.value("question"), passages_of(text)
     near = [Told(one.text, one.passage.id, one.passage.title) for one in _near(question, read)]
     if not _asks(question):
         return near
-    noted = [reading.Passage(ids[0], "", "", note) for note, ids in _noted(asked.value("memory")) if ids]
+    noted = [Passage(ids[0], "", "", note) for note, ids in _noted(asked.value("memory")) if ids]
     titles = {one.id: one.title for one in read}
     answer = [(claim, ids[0]) for claim, ids in claims(solved(asked, [*read, *noted])) if ids]
     found = [Told(f"{claim.rstrip('.')}.", one, titles[one]) for claim, one in answer if one in titles]
@@ -132,23 +134,23 @@ def _noted(memory: str) -> list[tuple[str, list[str]]]:
     return [(text, ids) for line in memory.splitlines() for text, ids in claims(re.sub(r"^m\d+\. ", "", line))]
 
 
-def _near(question: str, read: Sequence[reading.Passage]) -> list[reading.Sentence]:
+def _near(question: str, read: Sequence[Passage]) -> list[Sentence]:
     """The sentences that have to do with each part of a topic, in their order."""
-    candidates = [one for one in reading.sentences(read) if _says(one)]
+    candidates = [one for one in sentences(read) if _says(one)]
     ranked = [_fitting(part, candidates) for part in _parts(question)]
     turns = dict.fromkeys(one for several in zip_longest(*ranked) for one in several if one)
     chosen = set(list(turns)[:NOTED])
     return [one for one in candidates if one in chosen]
 
 
-def _fitting(part: str, candidates: Sequence[reading.Sentence]) -> list[reading.Sentence]:
+def _fitting(part: str, candidates: Sequence[Sentence]) -> list[Sentence]:
     """The sentences that cover enough of a part of the topic, best first. What stands in the title of a document or
     beside a sentence counts, so that "Gull Rock is younger" is told of lighthouses."""
-    asked = reading.query(part, candidates)
-    return [one for _, _, one in reading.best(asked, candidates) if asked.tells(one) and _share(asked, one) >= SHARE]
+    asked = query(part, candidates)
+    return [one for _, _, one in best(asked, candidates) if asked.tells(one) and _share(asked, one) >= SHARE]
 
 
-def _share(asked: reading.Query, one: reading.Sentence) -> float:
+def _share(asked: Query, one: Sentence) -> float:
     """The share of a part's weight that a sentence covers; 0 if neither it nor its title holds a word of it."""
     about = one.own | one.title
     if not any(holds(word, about) for word in asked.weights):
@@ -180,10 +182,10 @@ def _sections(before: str) -> dict[str, list[str]]:
     return {head[1]: [line for line in body if line.strip()] for head, body in zip(heads, bodies, strict=True)}
 
 
-def _says(one: reading.Sentence) -> bool:
+def _says(one: Sentence) -> bool:
     """Whether it can be told as it stands: no heading, no label, no name without its marks, nothing before it."""
     broken = "__" in one.raw or "``" in one.raw or one.raw.count("`") % 2
-    whole = not (one.raw.startswith("#") or broken or cited(one.text) or reading.points_back(one.text))
+    whole = not (one.raw.startswith("#") or broken or cited(one.text) or points_back(one.text))
     return whole and bool(re.search(r"[.!。！]\W*$", one.text))
 
 

@@ -13,6 +13,7 @@ from hira.messages import Filled
 from hira.policies.offline import computing, opening, planning, reading, roles
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.opening import OPEN_TABLE
+from hira.policies.offline.passages import Passage, passages_of
 from hira.policies.offline.program import Calls, advance
 from hira.policies.offline.roles import nothing, question_of
 
@@ -54,14 +55,14 @@ def _concluded(brought: str, task: str) -> str:
     notes = [note for note in str(told).split("\n\n") if cited(note)]
     if len(notes) < 2:
         return "".join(notes)
-    read = [reading.Passage(ids[0], "", "", text) for note in notes for text, ids in claims(note)]
+    read = [Passage(ids[0], "", "", text) for note in notes for text, ids in claims(note)]
     found = reading.find(question_of(task), read)
     return found.text if found else notes[0]
 
 
 def system1(asked: Asked) -> Act:
     """The sentence that serves the purpose, or the rows of the table that is wanted."""
-    purpose, read = asked.value("purpose"), reading.passages(asked.value("documents"))
+    purpose, read = asked.value("purpose"), passages_of(asked.value("documents"))
     if purpose.startswith(OPEN_TABLE):
         one = opening.chosen(question_of(purpose), read)
         return Act(one.told if one else nothing(question_of(purpose)))

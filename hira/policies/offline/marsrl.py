@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from hira.dialects.answer import final
 from hira.evidence import Source, check, cited, claims
-from hira.policies.offline import computing, reading
+from hira.policies.offline import computing
 from hira.policies.offline.conversation import Act, Asked
+from hira.policies.offline.passages import Passage, passages_of
 from hira.policies.offline.roles import boxed, failed, question_of
 from hira.policies.offline.shown import solved
 
@@ -29,7 +30,7 @@ def verifier(asked: Asked) -> Act:
 
 
 def _solved(asked: Asked) -> str:
-    return solved(asked, reading.passages(asked.value("documents")))
+    return solved(asked, passages_of(asked.value("documents")))
 
 
 def _errors(asked: Asked) -> Iterator[str]:
@@ -39,7 +40,7 @@ def _errors(asked: Asked) -> Iterator[str]:
         if _NUMBER.findall(answer)[-1:] != _NUMBER.findall(own)[-1:]:
             yield f"The result is wrong: {own}"
         return
-    read = {one.id: one for one in reading.passages(asked.value("documents"))}
+    read = {one.id: one for one in passages_of(asked.value("documents"))}
     yield from _unsupported(answer, question, read)
     if not cited(answer) and cited(own):
         yield f"The documents hold the answer: {own}"
@@ -47,7 +48,7 @@ def _errors(asked: Asked) -> Iterator[str]:
         yield "No document was cited for it, and none that was shown says it."
 
 
-def _unsupported(answer: str, question: str, read: Mapping[str, reading.Passage]) -> Iterator[str]:
+def _unsupported(answer: str, question: str, read: Mapping[str, Passage]) -> Iterator[str]:
     for claim, ids in claims(answer):
         sources = [Source(read[one].location, read[one].title, read[one].text, id=one) for one in ids if one in read]
         if not any(check(claim, source, question).verdict == "supported" for source in sources):

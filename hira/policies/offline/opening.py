@@ -5,10 +5,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.policies.offline import reading, table
+from hira.policies.offline import table
 from hira.policies.offline.blocks import tables
 from hira.policies.offline.conversation import Asked
+from hira.policies.offline.passages import Passage, passages_of
 from hira.policies.offline.program import Calls
+from hira.policies.offline.sentences import ROW
 from hira.policies.offline.wording import words
 
 OPEN_TABLE = "Open the table that holds the data"
@@ -27,7 +29,7 @@ TITLED = re.compile(rf"^(?:{WHOLE}|{PARTIAL}) (.*):$", re.MULTILINE)
 class Block:
     """A table of a passage: what it is called, its rows as they are shown, and whether some are left out."""
 
-    passage: reading.Passage
+    passage: Passage
     title: str
     rows: tuple[str, ...]
     partial: bool
@@ -45,12 +47,12 @@ class Block:
         return not self.partial and bool(table.answer(question, table.from_lines(self.rows), self.title))
 
 
-def blocks(passage: reading.Passage) -> list[Block]:
+def blocks(passage: Passage) -> list[Block]:
     """The tables of a passage."""
     return [Block(passage, one.title, one.rows, one.partial) for one in tables(passage.title, passage.text)]
 
 
-def chosen(question: str, read: Sequence[reading.Passage]) -> Block | None:
+def chosen(question: str, read: Sequence[Passage]) -> Block | None:
     """The table that answers the question; else the one that shares most words with it, if only one does."""
     known = {(one.passage.location, one.rows): one for passage in read for one in blocks(passage)}
     able = [one for one in known.values() if one.answers(question)]
@@ -74,25 +76,25 @@ def opened(asked: Asked, question: str, queries: Sequence[str]) -> Generator[Cal
     if one := chosen(question, _called(named, brought)):
         return one.told
     seen = {""}
-    read: list[reading.Passage] = []
+    read: list[Passage] = []
     for query in queries if {"search", "browse"} <= asked.tools else ():
         (hits,) = yield [("search", {"query": query})]
-        near = _called(named, reading.passages(hits))
+        near = _called(named, passages_of(hits))
         for location in _nearest(question, near)[:OPENED]:
             if location not in seen:
                 seen.add(location)
                 (page,) = yield [("browse", {"url": location, "intent": question})]
-                read += reading.passages(page)
+                read += passages_of(page)
                 if (one := chosen(question, read)) and one.answers(question):
                     return one.told
     one = chosen(question, read)
     return one.told if one else ""
 
 
-def _nearest(question: str, read: Sequence[reading.Passage]) -> list[str]:
+def _nearest(question: str, read: Sequence[Passage]) -> list[str]:
     """Where passages with rows lie, those first that share most words with the question."""
     wanted = set(words(question))
-    tables = [(one, sum(reading.ROW in line for line in one.text.splitlines())) for one in read]
+    tables = [(one, sum(ROW in line for line in one.text.splitlines())) for one in read]
     shared = [
         (-len(wanted & set(words(f"{one.title} {one.text}"))), at, one)
         for at, (one, rows) in enumerate(tables)
@@ -101,17 +103,17 @@ def _nearest(question: str, read: Sequence[reading.Passage]) -> list[str]:
     return list(dict.fromkeys(one.location for _, _, one in sorted(shared, key=lambda entry: entry[:2])))
 
 
-def _called(named: list[str], read: list[reading.Passage]) -> list[reading.Passage]:
+def _called(named: list[str], read: list[Passage]) -> list[Passage]:
     """The passages of the files with these names; all if there are none."""
     return [one for one in read if not named or Path(one.location).name.lower() in named]
 
 
-def attached(asked: Asked, queries: Sequence[str]) -> Generator[Calls, list[str], list[reading.Passage]]:
+def attached(asked: Asked, queries: Sequence[str]) -> Generator[Calls, list[str], list[Passage]]:
     """The attached files, read by the tool for them; of a long one the parts that have to do with the question."""
-    read: list[reading.Passage] = []
+    read: list[Passage] = []
     for path in asked.files if "files" in asked.tools else ():
         (brought,) = yield [("files", {"path": path})]
-        if not reading.passages(brought):
+        if not passages_of(brought):
             (brought,) = yield [("files", {"path": path, "part": queries[0]})]
-        read += reading.passages(brought)
+        read += passages_of(brought)
     return read

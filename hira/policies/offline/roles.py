@@ -10,7 +10,9 @@ from hira.policies.offline import computing, reading, wording
 from hira.policies.offline.attachments import speaks_of, unspoken
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.opening import OPEN_TABLE, attached, opened
+from hira.policies.offline.passages import Passage, noted, passages_of
 from hira.policies.offline.program import Calls, Program, advance
+from hira.policies.offline.sentences import ROW, points_back, split
 from hira.policies.offline.wording import words
 from hira.relevance import BM25
 from hira.untrusted import clean
@@ -107,7 +109,7 @@ def plan_search(asked: Asked) -> Act:
 
 def answer_search(asked: Asked) -> Act:
     question = question_of(asked.value("task"))
-    found = reading.find(question, [*reading.passages(asked.value("documents")), *reading.noted(asked.notes)])
+    found = reading.find(question, [*passages_of(asked.value("documents")), *noted(asked.notes)])
     return Act(found.text if found else nothing(question))
 
 
@@ -129,24 +131,24 @@ def explore(asked: Asked) -> Program:
         return boxed(found.text)
     if speaks_of(task, asked.files):
         return boxed(nothing(question))
-    read += reading.noted(asked.notes)
+    read += noted(asked.notes)
     seen = {""}
     for query in queries(task):
         if "search" in asked.tools:
             (brought,) = yield [("search", {"query": query})]
-            read += reading.passages(brought)
+            read += passages_of(brought)
         ranked = reading.ranked(question, read)
         fresh = next((one.passage.location for one in ranked if one.passage.location not in seen), "")
         if fresh and "browse" in asked.tools:
             seen.add(fresh)
             (brought,) = yield [("browse", {"url": fresh, "intent": question})]
-            read += reading.passages(brought)
+            read += passages_of(brought)
         if found := reading.find(question, read):
             return boxed(found.text)
     return boxed(nothing(question))
 
 
-def _of(files: list[str], read: list[reading.Passage]) -> list[reading.Passage]:
+def _of(files: list[str], read: list[Passage]) -> list[Passage]:
     """The passages of these files; all if there are none."""
     return [one for one in read if not files or one.location in files]
 
@@ -166,7 +168,7 @@ def compute(asked: Asked) -> Program:
         found = reading.find(question_of(task), (yield from attached(asked, queries(task))))
         return boxed(found.text if found else nothing(task))
     (brought,) = yield [("python", {"code": program})]
-    computed = reading.passages(brought)
+    computed = passages_of(brought)
     lines = computed[-1].text.splitlines() if computed else []
     if not any(sign in line for line in lines[-1:] for sign in ("=", " is a ")):
         return boxed(f"It could not be computed: {lines[-1] if lines else ' '.join(brought.split()[:40])}")
@@ -190,11 +192,11 @@ def distil(asked: Asked) -> Act:
     """Reasoning, conclusion, facts and resources out of an expert's work; the last paragraph is its conclusion."""
     work = str(asked.values.get("work", "")).strip()
     conclusion = clean(final(work.rpartition("\n\n")[2])) or f"{NOTHING}."
-    read = {passage.id: passage for passage in reading.passages(work)}
+    read = {passage.id: passage for passage in passages_of(work)}
     used = [read[one] for one in cited(conclusion) if one in read]
     titles = ", ".join(dict.fromkeys(passage.title for passage in used))
     reasoning = f"{len(read)} sources were read" + (f"; the result stands in {titles}." if titles else ".")
-    if reading.ROW in conclusion:
+    if ROW in conclusion:
         facts = [{"text": CITED.sub("", conclusion).strip(), "sources": cited(conclusion)}]
     else:
         facts = _facts(conclusion)
@@ -206,7 +208,7 @@ def _facts(conclusion: str) -> list[dict[str, Any]]:
     """The cited statements; one that points back stands together with the one before it."""
     facts: list[dict[str, Any]] = []
     for text, ids in claims(conclusion):
-        if facts and reading.points_back(text) and facts[-1]["sources"] == ids:
+        if facts and points_back(text) and facts[-1]["sources"] == ids:
             facts[-1]["text"] += f". {text}"
         elif text:
             facts.append({"text": text, "sources": ids})
@@ -224,10 +226,10 @@ def _look(asked: Asked) -> Program:
     calls: Calls = [("search", {"query": query}) for query in queries(question)[:1]] if "search" in asked.tools else []
     brought = (yield calls) if calls else []
     earlier = [message.text for message in asked.request.messages]
-    read = reading.passages("\n\n".join([*earlier, *brought]))
+    read = passages_of("\n\n".join([*earlier, *brought]))
     # what was said without an id can be repeated, and has nothing to cite
-    said = [text.replace(asking, " ") for text in earlier if not reading.passages(text)]
-    found = reading.find(question, read) or reading.find(question, [reading.Passage("", "", "", one) for one in said])
+    said = [text.replace(asking, " ") for text in earlier if not passages_of(text)]
+    found = reading.find(question, read) or reading.find(question, [Passage("", "", "", one) for one in said])
     return found.text if found else f"This cannot be done offline. {nothing(question)}"
 
 
@@ -236,7 +238,7 @@ def _asking(asked: Asked) -> str:
     question, else its text."""
     named = [asked.value(name) for name in ("question", "task", "query", "topic", "problem")]
     asking = [asked.value(name) for name in asked.values if asked.value(name).rstrip().endswith(("?", "？"))]
-    own = [one for one in reading.split(CITED.sub("", asked.text)) if one.endswith(("?", "？"))]
+    own = [one for one in split(CITED.sub("", asked.text)) if one.endswith(("?", "？"))]
     return next(filter(None, [*named, *asking, *own[-1:]]), CITED.sub("", asked.text))
 
 

@@ -7,11 +7,12 @@ from hira.dialects.answer import final
 from hira.policies.offline import baselines, computing, planning, reading
 from hira.policies.offline.conversation import Asked
 from hira.policies.offline.opening import OPEN_TABLE
+from hira.policies.offline.passages import Passage
 from hira.policies.offline.program import Calls, advance
 from hira.policies.offline.roles import nothing, question_of
 
 
-def solved(asked: Asked, read: Sequence[reading.Passage]) -> str:
+def solved(asked: Asked, read: Sequence[Passage]) -> str:
     """The answer to the value `question`, with its citations, or that the passages do not hold it."""
 
     def work(task: str) -> Generator[Calls, list[str], str]:
