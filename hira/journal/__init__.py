@@ -159,7 +159,6 @@ class Journal:
         last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
         known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
         self._writer.alive.add(run)
-        self._writer.write([("no events", (run,))])
         latest = max((one.ended for one in known.values()), default=0.0)
         return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest))
 
@@ -242,19 +241,22 @@ class Journal:
         self._reader.close()
 
     def _claim(self, entry: Entry) -> None:
-        """Make the run this process's, unless another one was quicker. Where the file can take no claim now, it waits
-        beside it, and what is recorded will tell why."""
+        """Make the run this process's and forget the events it had, both or neither, unless another one was quicker.
+        Where the file can take no claim now, it waits beside it, and what is recorded will tell why."""
         self._writer.settle()
         wait_for_others(self.path, entry.id)
+        self._take_in()  # events of a process that is gone must not come after the claim
         values = (os.getpid(), socket.gethostname(), time.time(), entry.id, entry.status, entry.ended, entry.heard)
         try:
             with self._reading, self._reader:
                 claimed = self._reader.execute(STATEMENTS["claim unchanged"], values).rowcount
+                if claimed:
+                    self._reader.execute(STATEMENTS["no events"], (entry.id,))
         except sqlite3.Error as error:
             if isinstance(error, sqlite3.OperationalError) and busy(error):  # by one who may be going on with this run
                 what = "the journal is held by another process"
                 raise NoJournal(what, where=f"at {self.path}", fix="try again") from None
-            self._writer.write([("claim unchanged", values)])
+            self._writer.write([("claim unchanged", values), ("no events", (entry.id,))])
             return
         if not claimed and self._there(entry.id):
             raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
@@ -294,12 +296,15 @@ class Journal:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self._writer.settle()
+        self._take_in()
+        return self._read(query, values)
+
+    def _take_in(self) -> None:
         try:
             take_in(self.path, self._patience)
         except (OSError, sqlite3.Error) as error:
             what = f"what a run that broke off recorded cannot be taken in: {error}"
             raise NoJournal(what, where=f"at {self.path}", fix="see that the disk has room") from None
-        return self._read(query, values)
 
     def _read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
         """What the database holds of it. Raises `NoJournal` where it cannot be read now, as while somebody holds it."""

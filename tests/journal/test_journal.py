@@ -299,16 +299,36 @@ journal = Journal(Path({str(journal.path)!r}))
 journal.resume("r1")
 input()
 """
-    other = subprocess.Popen([sys.executable, "-c", code + "print(1)"], stdin=subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as other:
+        try:
+            await log.settle()
+            async with asyncio.timeout(60):
+                while journal.entry("r1").status != "running":
+                    assert other.poll() is None, "it ended before it went on with the run"
+                    await asyncio.sleep(0.05)
+            await log.settle()
+            entry = journal.entry("r1")
+            assert (entry.status, entry.pid, journal.events("r1")) == ("running", other.pid, [])
+        finally:
+            other.kill()
+    journal.close()
+
+
+async def test_a_run_is_claimed_and_loses_its_earlier_events_at_one_moment(tmp_path: Path) -> None:
+    """Whoever reads it between, or ends there, must not find it gone on with and its earlier events still there."""
+    journal = Journal(tmp_path / "journal.sqlite")
+    log = begun(journal)
+    log.event(Notice("earlier"))
+    log.end("partial", "", "")
     await log.settle()
-    for _ in range(200):
-        if (entry := journal.entry("r1")).status == "running":
-            break
-        await asyncio.sleep(0.05)
-    await log.settle()
-    entry = journal.entry("r1")
-    assert (entry.status, entry.pid, journal.events("r1")) == ("running", other.pid, [])
-    other.communicate(b"\n", timeout=30)
+    with closing(sqlite3.connect(journal.path)) as file:
+        file.execute("create trigger kept before delete on events begin select raise(abort, 'kept'); end")
+        with pytest.raises(NoJournal, match="kept"):
+            journal.resume("r1")
+        held = file.execute("select status, count(*) from runs join events on run = id").fetchone()
+        assert held == ("partial", 1)
+        file.execute("drop trigger kept")
+    assert (journal.entry("r1").status, journal.events("r1")) == ("running", []), "what waited has been taken in"
     journal.close()
 
 
