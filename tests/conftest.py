@@ -20,6 +20,8 @@ settings.load_profile("any machine")
 USUAL = 10
 """Seconds of a slow test that says none."""
 
+OLD = 100_000
+"""Objects of the oldest generation: so many are not what tests made, but what was loaded and collected."""
 
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
 WITH_TORCH = re.compile(r"\b(?:needs|importorskip)\(\"(?:torch|transformers|peft|trl|accelerate)\"")
@@ -44,8 +46,19 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_runtest_setup() -> None:
-    """A command that looks after its memory lets go of what was left out, when it ends."""
-    if not gc.get_freeze_count():
+    """A command that looks after its memory lets go of what was left out, when it ends: it is left out again.
+
+    What is old is counted and not what is left out: to count that goes through all of it, at every test.
+    """
+    if len(gc.get_objects(generation=2)) > OLD:
+        gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Whatever a file left lying is found at its end, and what it has loaded is left out for the next."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
         gc.freeze()
 
 
