@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from hira.agents.marsrl.steps import Problem as Posed
+from hira.agents.marsrl.steps import Review, Solution
 from hira.errors import EndpointError, HiraError, UsageError
 from hira.events import Events, Reader
 from hira.policy import Completion, Request, Tokens, Watch
@@ -19,9 +21,9 @@ from hira.testing import team_of
 from hira.trainers.agentic import Agentic, Made
 from hira.trainers.credit import marsrl
 from hira.trainers.group import Attempt, Group
-from hira.trainers.parts import Input
-from hira.trainers.rollouts import Deadlines, Problem, Rollouts
-from hira.trainers.rows import Row
+from hira.trainers.parts import Input, Output, by_part
+from hira.trainers.rollouts import Deadlines, Played, Problem, Rollouts
+from hira.trainers.rows import Cut, Row
 from hira.trainers.sampling import Strategy, picks
 from hira.trajectory import Rollout
 from hira.workflows.marsrl import MarsRL
@@ -179,6 +181,22 @@ async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_tru
         assert not asked.right
 
 
+async def test_adaptive_gives_the_corrector_true_flags_before_untrue_ones() -> None:
+    """One solution of four is wrong, so that the Verifier is shown it and a right one; it flags each of them twice."""
+
+    def say(conversation: str, number: int) -> str:
+        if "verifier" in conversation:
+            return f"{number}: {(BAD, GOOD)[number % 2]}"
+        return WRONG if number == 0 and "solver" in conversation else f"{number}: {RIGHT}"
+
+    for seed in range(4):
+        made = agentic(say)
+        made.rollouts.seed = seed
+        by = {group.name: group.outputs[0].asked for group in await through(made)}
+        assert {by["p0.2.0"].right, by["p0.2.1"].right} == {False, True}
+        assert [by["p0.3.0"].right, by["p0.3.1"].right] == [False, False]
+
+
 async def test_the_same_seed_picks_the_same_and_another_another() -> None:
     def told(groups: Sequence[Made]) -> list[str]:
         return [group.outputs[0].asked.solution.text for group in groups if group.outputs[0].asked.solution]
@@ -331,10 +349,47 @@ async def test_verifiers_and_correctors_are_told_of_by_part() -> None:
     assert len(made.samples) == 4
 
 
-def test_the_part_is_told_from_the_solution() -> None:
-    from hira.agents.marsrl.steps import Problem as Posed
-    from hira.agents.marsrl.steps import Review, Solution
+def test_figures_by_part_worked_by_hand() -> None:
+    """Of four solutions three are right. A Verifier flags 1 of 2 wrong ones, and 1 of 4 right ones, of which it leaves
+    another without a verdict; as solutions come it is right in 3/4 · (1 - 1/4) + 1/4 · 1/2. A Corrector mends 2 of 3
+    wrong ones and spoils 1 of 5 right ones."""
 
+    def answered(asked: Input, reward: float, solution: Solution | None, review: Review | None) -> Output:
+        return Output(asked, Played(Attempt(0, (), reward), None, Cut((), 0, 0), Score(reward)), solution, review)
+
+    def judged(right: bool, flags: Sequence[bool | None]) -> list[Output]:
+        asked = Input(2, Posed("q"), Solution("s"), right)
+        verdicts = [None if one is None else not one for one in flags]
+        return [answered(asked, of_verdict(accepts=one, right=right), None, Review(one, "")) for one in verdicts]
+
+    def corrected(right: bool, rewards: Sequence[float]) -> list[Output]:
+        asked = Input(3, Posed("q"), Solution("s"), right, Review(correct=False, report=""))
+        return [answered(asked, one, Solution("t"), None) for one in rewards]
+
+    told = by_part([
+        *(answered(Input(1, Posed("q")), one, Solution("s"), None) for one in (1.0, 1.0, 0.0, 1.0)),
+        *judged(right=False, flags=(True, False)),
+        *judged(right=True, flags=(False, True, None, False)),
+        *corrected(right=False, rewards=(1.0, 0.0, 1.0)),
+        *corrected(right=True, rewards=(1.0, 0.0, 1.0, 1.0, 1.0)),
+    ])  # fmt: skip
+    wanted = {
+        "solver/reward": 3 / 4,
+        "verifier1/reward": 3 / 6,
+        "verifier1/recall": 1 / 2,
+        "verifier1/false_alarms": 1 / 4,
+        "verifier1/precision": 1 / 2,
+        "verifier1/unreadable": 1 / 6,
+        "verifier1/wrong": 2 / 6,
+        "verifier1/natural": 3 / 4 * 3 / 4 + 1 / 4 * 1 / 2,
+        "corrector1/fixed": 2 / 3,
+        "corrector1/harmed": 1 / 5,
+    }
+    assert {name: told[name] for name in wanted} == pytest.approx(wanted)
+    assert told["verifier1/groups"] == told["corrector1/groups"] == 2
+
+
+def test_the_part_is_told_from_the_solution() -> None:
     posed, report = Posed("q"), Review(correct=False, report="no")
     assert Input(1, posed).part == "solver"
     assert Input(2, posed, Solution("s")).part == "verifier1"

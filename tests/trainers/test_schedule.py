@@ -42,8 +42,11 @@ class World:
     gate: Gate = field(default_factory=Gate)
     made: list[Row] = field(default_factory=list)
     schedule: "Schedule[Row] | None" = None
+    at_once: int = 0
 
     async def begin(self, number: int) -> "Step | None":
+        assert self.schedule
+        self.at_once = max(self.at_once, len(self.schedule.problems))
         chance = random.Random(f"{self.seed}/{number}")
         await asyncio.sleep(chance.choice((0, 0, 0.5)))
         return None if chance.random() < 0.1 else Step(self, number, 1, 1)
@@ -171,6 +174,7 @@ def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_unti
     assert max(Counter(rows).values(), default=1) == 1
     assert set(rows) == set(world.made)  # nothing that was sampled is lost
     assert all(len(batch) >= limits.least for _, batch in done.batches[:-1])
+    assert world.at_once <= limits.problems
     assert done.pending == 0
 
 
@@ -201,6 +205,27 @@ def test_without_staleness_every_step_is_sampled_by_the_weights_it_trains() -> N
     world = World(VirtualEngine(), seed=5, steps=5)
     done = virtually(trained(world, Limits(problems=4, least=3, staleness=0), 10))
     assert all(version == at for version, group in done.groups for row in group.outputs for at in row.versions)
+
+
+def test_without_staleness_nothing_is_begun_before_an_update_that_is_due() -> None:
+    world = World(VirtualEngine(), seed=5, steps=5)
+    done = virtually(trained(world, Limits(problems=1, least=1, staleness=0, most=50), 8))
+    steps = [{row.step for group in batch for row in group.outputs} for _, batch in done.batches]
+    assert max(row.step for row in world.made) > 2
+    assert all(len(one) == 1 for one in steps), "a later step waits for the update on the one before"
+
+
+def test_no_problem_is_begun_while_more_groups_wait_than_may() -> None:
+    async def run() -> list[int]:
+        world = World(VirtualEngine(), seed=5, steps=1)
+        schedule = world.schedule = Schedule(world.begin, Limits(problems=1, least=1, staleness=50, most=3))
+        await schedule.take()
+        await asyncio.sleep(10_000)  # nobody takes what is complete
+        taken = [len(await schedule.take()) for _ in range(2)]
+        await schedule.aclose()
+        return taken
+
+    assert virtually(run()) == [4, 1], "then it goes on"
 
 
 def test_segments_of_one_reply_may_be_sampled_by_several_weights() -> None:
