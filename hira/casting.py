@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
 from hira.budget import Allowance, Budget, Limits
-from hira.chosen import check_roles, made_workflow, unused_tools
+from hira.chosen import AnyOf, check_roles, made_workflow, unused_tools
 from hira.connecting import OFFLINE, Places, connected, nearby, placed_for
 from hira.dialects import DIALECTS, NATIVE, TAGS
 from hira.errors import UsageError
@@ -236,11 +236,12 @@ async def crew(
     bench = await workbench(settings, tools, sees=sees)
     bench.notices += map(Notice, unused)
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
+    named = workflow is None or isinstance(workflow, AnyOf) or workflow == made_workflow(settings, experts)
     handed = [
         *(f"tool {one.name!r}" for one in tools),
         *(f"expert {one.name!r}" for one in experts),
         *(f"policy of {role!r}" for role in given),
-        *([f"workflow {flow.name!r}"] if workflow and workflow != made_workflow(settings, experts) else []),
+        *([] if named else [f"workflow {flow.name!r}"]),
     ]
     return Crew(settings, cast, flow, bench, own, journal, opened_telemetry(settings, bench.notices), tuple(handed))
 

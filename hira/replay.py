@@ -15,7 +15,7 @@ from hira.settings import Settings
 from hira.team import Team
 from hira.tools.stand_ins import stand_ins
 from hira.trajectory import Rollout
-from hira.workflows import Workflow, rollout
+from hira.workflows import WORKFLOWS, Workflow, rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,16 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
 
 
 def recorded_settings(entry: Entry) -> Mapping[str, Any]:
-    """What the run was made with, without what is only known today: keys, and where this machine keeps its files."""
-    return {
+    """What the run was made with, without what is only known today: keys, and where this machine keeps its files.
+
+    Where several workflows share their settings, as on a server, the run tells which of them was its own.
+    """
+    kept = {
         name: value
         for name, value in entry.settings.items()
         if name in Settings.model_fields and name not in ("cache", "journal", "reuse", "reuse_hours", "otel")
     }
+    return {**kept, "workflow": entry.workflow} if entry.workflow in WORKFLOWS else kept
 
 
 def settings_of(entry: Entry) -> Settings:

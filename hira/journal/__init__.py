@@ -213,6 +213,10 @@ class Journal:
         results = (unpacked(row["result"]) for row in rows)
         return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
 
+    async def settled(self) -> None:
+        """Return when what was recorded so far can be read, or when it is known that it never will."""
+        await self._writer.settled()
+
     def delete(self, runs: Sequence[str]) -> None:
         """Remove runs with all they hold, and give their room back.
 

@@ -45,11 +45,19 @@ class Deltas:
     _held: dict[str, TurnText] = field(default_factory=dict)
 
     def __call__(self, event: Event) -> Iterator[Event]:
-        if not isinstance(event, TurnText):
-            if isinstance(event, TurnEnded) and (left := self._held.pop(event.conversation, None)):
-                yield left
-            yield event
+        if isinstance(event, TurnText):
+            yield from self.text(event)
             return
+        if isinstance(event, TurnEnded):
+            yield from self.rest(event.conversation)
+        yield event
+
+    def rest(self, conversation: str) -> Iterator[TurnText]:
+        """What was held back of a conversation's text, whose turn has ended."""
+        if left := self._held.pop(conversation, None):
+            yield left
+
+    def text(self, event: TurnText) -> Iterator[TurnText]:
         held = self._held.pop(event.conversation, None)
         if held and held.reasoning != event.reasoning:
             yield held

@@ -25,6 +25,8 @@ AT_ONCE = 50
 """Events that are told without others being let to the loop."""
 HEARTBEAT = 10.0
 """Seconds."""
+GOES_ON = ("interrupted", "partial", "failed")
+"""How a run ended that can be gone on with."""
 
 
 @dataclass(eq=False, slots=True)
@@ -47,6 +49,11 @@ class Watched:
     @property
     def ended(self) -> bool:
         return self.task is not None and self.task.done()
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it has ended and the journal has it, unless somebody deleted it there."""
+        return self.ended and self.run.resumable
 
     @property
     def status(self) -> str:
@@ -99,6 +106,7 @@ class Watched:
             "workflow": self.workflow,
             "status": self.status,
             "began": self.began,
+            "resumable": self.run.resumable and self.status in GOES_ON,
         }
 
 
@@ -143,7 +151,7 @@ class Runs:
         return self._started(client, Watched(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
 
     def _started(self, client: Client, watched: Watched) -> Watched:
-        self._forget(client)
+        self._make_room(client)
         self.known[watched.id] = watched
         watched.task = asyncio.create_task(self._work(client, watched))
         watched.task.add_done_callback(lambda _: watched.over())
@@ -168,15 +176,20 @@ class Runs:
         """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""
         found = self.known.get(run)
         if found is None or not client.owns(run):
-            raise Refused(404, f"there is no run {run[:80]!r}", "invalid_request_error", "not_found")
+            raise missing(run)
         return found
 
-    def _forget(self, client: Client) -> None:
-        """Of the client's runs those that ended before the last few; another's are left alone."""
+    def forget(self, name: str) -> None:
+        """Keep the run, which has ended, no longer, nor the files that came with it."""
+        gone = self.known.pop(name, None)
+        for folder in {path.parent for path in gone.attached} if gone else ():
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _make_room(self, client: Client) -> None:
+        """Forget those of the client's runs that ended before the last few; another's are left alone."""
         ended = [name for name, one in self.known.items() if one.ended and client.owns(name)]
         for name in ended[: max(0, len(ended) - KEPT)]:
-            for folder in {path.parent for path in self.known.pop(name).attached}:
-                shutil.rmtree(folder, ignore_errors=True)
+            self.forget(name)
 
     async def aclose(self) -> None:
         """End every run at once; each can be gone on with from the journal."""
@@ -185,6 +198,11 @@ class Runs:
             one.leave()
         if tasks:
             await asyncio.wait(tasks)
+
+
+def missing(run: str) -> Refused:
+    what = f"there is no run {run[:80]!r}; it may have been deleted"
+    return Refused(404, what, "invalid_request_error", "not_found")
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from hira.answer import Answer
 from hira.api import Run
 from hira.casting import APPROVAL, HANDED, Crew
-from hira.errors import UsageError
-from hira.events import event_of
-from hira.journal import Entry, Journal
+from hira.events import RunEnded, TurnEnded, TurnText, record
+from hira.journal import Entry, Journal, NoJournal, NoRun
 from hira.replay import replay
 from hira.serve.approving import SHAPE, Desk
 from hira.serve.chat import STILL, check_length, refused_by, sse, trouble
@@ -23,7 +22,7 @@ from hira.serve.deltas import Deltas
 from hira.serve.door import Door, body_of
 from hira.serve.keys import Client, Refused
 from hira.serve.outside import without_folders
-from hira.serve.runs import AT_ONCE, Watched, shown
+from hira.serve.runs import AT_ONCE, GOES_ON, Watched, missing, shown
 
 LISTED = 200
 
@@ -56,12 +55,62 @@ async def begin(door: Door, request: Request) -> Response:
 async def listed(door: Door, request: Request) -> Response:
     """The client's runs, newest first: those of this server and those of the journal."""
     client = door.client(request)
+    entries = await _entries(door, client)
     found = {name: one.told() for name, one in door.runs.known.items() if client.owns(name)}
-    journal = _common(door).journal
-    for entry in await asyncio.to_thread(journal.runs, LISTED, client.mark) if journal else ():
+    for entry in entries:
         if entry.question:
-            found.setdefault(entry.id, _line(entry))
+            found.setdefault(entry.id, _line(door, entry))
     return JSONResponse({"runs": sorted(found.values(), key=lambda one: one["began"], reverse=True)})
+
+
+async def _entries(door: Door, client: Client) -> Sequence[Entry]:
+    """The client's newest runs of the journal. What was deleted there since it ended is forgotten here, too."""
+    journal = _common(door).journal
+    if journal is None:
+        return ()
+    entries = await asyncio.to_thread(journal.runs, LISTED, client.mark)
+    if _deleted(door, client, entries):
+        await journal.settled()  # or it is not written yet
+        entries = await asyncio.to_thread(journal.runs, LISTED, client.mark)
+        for name in _deleted(door, client, entries):
+            door.runs.forget(name)
+    return entries
+
+
+def _deleted(door: Door, client: Client, entries: Sequence[Entry]) -> list[str]:
+    """What was recorded and is not among the newest `entries`, though it began in their time."""
+    there, since = {entry.id for entry in entries}, entries[-1].began if len(entries) == LISTED else 0.0
+    known = door.runs.known.items()
+    return [
+        name for name, one in known if client.owns(name) and one.recorded and name not in there and one.began > since
+    ]
+
+
+async def _kept(door: Door, client: Client, name: str) -> Watched | None:
+    """The run as this server holds it, None for one that only the journal has, or that was deleted there."""
+    if name not in door.runs.known:
+        return None
+    watched = door.runs.of(client, name)
+    if watched.recorded and not await _there(door, name):
+        door.runs.forget(name)
+        return None
+    return watched
+
+
+async def _there(door: Door, name: str) -> bool:
+    """Whether the journal has the run, once all is written."""
+    journal = _common(door).journal
+    if journal is None:
+        return True
+    for last in (False, True):
+        try:
+            return (await asyncio.to_thread(journal.entry, name)).id == name
+        except NoRun:
+            if not last:
+                await journal.settled()
+        except NoJournal:
+            return True  # what cannot be read now was not deleted
+    return False
 
 
 def _common(door: Door) -> Crew:
@@ -74,12 +123,12 @@ async def one_run(door: Door, request: Request) -> Response:
     One of the journal is gone through by its record, which calls nothing.
     """
     client, name = door.client(request), request.path_params["run"]
-    if name not in door.runs.known:
+    watched = await _kept(door, client, name)
+    if watched is None:
         entry, journal = await _recorded(door, client, name)
         past = await replay(journal, entry.id)
         error = without_folders(entry.error.partition("\n")[0])
-        return JSONResponse(door.outside({**_line(entry), "error": error, **_told(past.answer)}))
-    watched = door.runs.of(client, name)
+        return JSONResponse(door.outside({**_line(door, entry), "error": error, **_told(past.answer)}))
     if watched.failure:
         return JSONResponse({**watched.told(), "answer": None, "error": refused_by(watched.failure).message})
     answered = _told(watched.run.answer) if watched.ended else {"answer": None}
@@ -97,11 +146,11 @@ async def events(door: Door, request: Request) -> Response:
     client, name = door.client(request), request.path_params["run"]
     first = request.query_params.get("from", "0")
     start = int(first) if first.isdecimal() and len(first) < 10 else 0
-    if name in door.runs.known:
-        stream = _live(door, door.runs.of(client, name), start)
+    if watched := await _kept(door, client, name):
+        stream = _live(door, watched, start)
     else:
         entry, journal = await _recorded(door, client, name)
-        stream = _past(door, await asyncio.to_thread(journal.events, entry.id), start, _line(entry))
+        stream = _past(door, await asyncio.to_thread(journal.events, entry.id), start, _line(door, entry))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
 
 
@@ -115,11 +164,24 @@ async def _past(
     door: Door, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
     whole = Deltas(door.runs.hidden)
-    events = [event for one in recorded for event in whole(event_of(one))][start:]
+    events = [told for one in recorded for told in _shown_again(one, whole)][start:]
     for at in range(0, len(events), AT_ONCE):
-        yield b"".join(sse(door.outside(shown(event))) for event in events[at : at + AT_ONCE])
+        yield b"".join(sse(door.outside(one)) for one in events[at : at + AT_ONCE])
         await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
+
+
+def _shown_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
+    """A recorded event as `shown` showed it. Another version may have recorded what this one does not know: of text
+    that came in pieces the fields are read that are needed to put it together, all else is told as it stands."""
+    kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
+    if kind == TurnText.__name__:
+        text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
+        yield from map(record, whole.text(TurnText(conversation, text, reasoning, at=recorded.get("at", 0.0))))
+        return
+    if kind == TurnEnded.__name__:
+        yield from map(record, whole.rest(conversation))
+    yield {name: value for name, value in recorded.items() if kind != RunEnded.__name__ or name != "answer"}
 
 
 async def stop(door: Door, request: Request) -> Response:
@@ -159,6 +221,9 @@ async def _gone_on(door: Door, client: Client, name: str) -> Response:
         raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
     if entry.state in ("answered", "insufficient_evidence"):
         raise Refused(409, f"run {name!r} has its answer", "invalid_request_error", "conflict")
+    if lacking := _lacking(door, entry):
+        what = f"run {name!r} was made by a program, with its own {', '.join(lacking)}; it goes on there"
+        raise Refused(409, what, "invalid_request_error", "conflict")
     owner = door.runs.crew(entry.workflow).spending(client.allowance)
     desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
     owner = owner.approving(desk) if desk else owner
@@ -171,20 +236,24 @@ async def _gone_on(door: Door, client: Client, name: str) -> Response:
 async def _recorded(door: Door, client: Client, run: str) -> tuple[Entry, Journal]:
     """A run of the journal. Raises `Refused` for one that is not there, or not the client's: the two look the same."""
     journal = _common(door).journal
-    missing = Refused(404, f"there is no run {run[:80]!r}", "invalid_request_error", "not_found")
     if journal is None or not client.owns(run):
-        raise missing
+        raise missing(run)
     try:
         entry = await asyncio.to_thread(journal.entry, run)
-    except UsageError:
-        raise missing from None
+    except NoRun:
+        raise missing(run) from None
     if entry.id != run:
-        raise missing
+        raise missing(run)
     return entry, journal
 
 
-def _line(entry: Entry) -> dict[str, Any]:
+def _line(door: Door, entry: Entry) -> dict[str, Any]:
     """A run of the journal in a line of a list."""
     status = entry.state
     told = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
-    return {**told, "status": status, "resumable": status in ("interrupted", "partial")}
+    return {**told, "status": status, "resumable": status in GOES_ON and not _lacking(door, entry)}
+
+
+def _lacking(door: Door, entry: Entry) -> list[str]:
+    """What a program of its own gave to the run, which this server does not have."""
+    return [one for one in entry.settings.get(HANDED, ()) if one not in (*_common(door).handed, APPROVAL)]

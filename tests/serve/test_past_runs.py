@@ -1,0 +1,159 @@
+"""Runs of the journal, as the server tells them: of every workflow, of other versions, deleted, and of programs."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hira import Hira, tool
+from hira.events import Event, Notice
+from hira.journal import Journal
+from hira.serve.app import application
+from hira.settings import Settings
+
+QUESTION = "Where did the builder of the tower of Alta study?"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    text = "The tower of Alta was built by Edda Brand.\n\nEdda Brand studied in Lund.\n"
+    (tmp_path / "towers.txt").write_text(text, encoding="utf-8")
+    return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
+
+
+@asynccontextmanager
+async def asking(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    async with application(settings) as app:
+        sent = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=sent, base_url="http://localhost") as client:
+            yield client
+
+
+async def ran(client: httpx.AsyncClient, workflow: str = "hira") -> str:
+    """The name of a run that has ended."""
+    run = (await client.post("/api/runs", json={"question": QUESTION, "workflow": workflow})).json()["id"]
+    await client.get(f"/api/runs/{run}/events")
+    return str(run)
+
+
+async def told(client: httpx.AsyncClient, run: str) -> list[dict[str, Any]]:
+    reply = await client.get(f"/api/runs/{run}/events")
+    return [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: ")]
+
+
+@pytest.mark.parametrize("workflow", ["mars", "matpo", "codeact"])
+async def test_a_run_of_any_workflow_is_told_from_the_journal_as_it_was(settings: Settings, workflow: str) -> None:
+    async with asking(settings) as client:
+        run = await ran(client, workflow)
+        live = (await client.get(f"/api/runs/{run}")).json()
+    async with asking(settings) as client:
+        later = (await client.get(f"/api/runs/{run}")).json()
+    assert "Lund" in live["answer"]["answer"]
+    assert later["answer"] == live["answer"]
+    assert later["texts"] == live["texts"]
+
+
+async def test_a_run_of_the_server_goes_on_elsewhere_in_its_own_workflow(settings: Settings) -> None:
+    async with application(settings) as app:
+        sent = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=sent, base_url="http://localhost") as client:
+            asked = {"question": QUESTION, "workflow": "matpo", "approve": True}
+            run = (await client.post("/api/runs", json=asked)).json()["id"]
+            while (await client.post(f"/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})).is_error:
+                await asyncio.sleep(0.02)
+
+    async def approve(subtasks: Sequence[Any]) -> Sequence[Any]:
+        return subtasks
+
+    async with Hira(settings=settings.changed({"workflow": "matpo"}, "a test"), approve=approve) as hira:
+        going = await hira.resume(run)
+        await going.work()
+    assert "Lund" in going.answer.text
+
+
+async def test_what_is_deleted_from_the_journal_is_told_no_more(settings: Settings) -> None:
+    assert settings.journal is not None
+    async with asking(settings) as client:
+        kept, listed, opened = [await ran(client) for _ in range(3)]
+        await client.get("/api/runs")
+        journal = Journal(settings.journal)
+        journal.delete([listed, opened])
+        journal.close()
+        for path in ("", "/events"):
+            reply = await client.get(f"/api/runs/{opened}{path}")
+            assert (reply.status_code, "may have been deleted" in reply.text) == (404, True)
+        assert (await client.post(f"/api/runs/{opened}/resume", json={})).status_code == 404
+        assert [one["id"] for one in (await client.get("/api/runs")).json()["runs"]] == [kept]
+        assert (await client.get(f"/api/runs/{listed}")).status_code == 404
+        assert (await client.get(f"/api/runs/{kept}")).json()["status"] == "answered"
+
+
+@dataclass(frozen=True, slots=True)
+class Dreamt(Event):
+    """What no version of today tells."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Event):
+    """A piece of text as another version may record it, with a field that is not known."""
+
+    conversation: str
+    text: str
+    reasoning: bool
+    colour: str = "red"
+
+
+Written.__name__ = "TurnText"
+
+
+async def test_what_another_version_recorded_does_not_end_the_stream(settings: Settings, tmp_path: Path) -> None:
+    assert settings.journal is not None
+    journal = Journal(settings.journal)
+    log = journal.begin("20260101-000000-000000", settings={"model": "offline"}, files=(), versions={})
+    log.describe(QUESTION, "hira")
+    for event in (Dreamt("of bees"), Written("1", f"in {tmp_path}", reasoning=False), Notice("the end")):
+        log.event(event)
+    log.end("answered", "", "")
+    journal.close()
+    async with asking(settings) as client:
+        first, second, *rest = await told(client, "20260101-000000-000000")
+    assert (first["event"], first["text"]) == ("Dreamt", "of bees")
+    assert second["event"] == "TurnText"
+    assert [one["event"] for one in rest] == ["Notice", "Ended"]
+
+
+@tool
+def tide(harbour: str) -> str:
+    """Today's tide in a harbour."""
+    return harbour
+
+
+async def test_a_run_that_a_program_made_with_tools_of_its_own_does_not_go_on_here(settings: Settings) -> None:
+    async with Hira(settings=settings, tools=[tide]) as hira:
+        run = hira.stream(QUESTION)
+        async for _ in run:
+            break
+    async with asking(settings) as client:
+        (line,) = (await client.get("/api/runs")).json()["runs"]
+        assert (line["status"], line["resumable"]) == ("interrupted", False)
+        reply = await client.post(f"/api/runs/{run.id}/resume", json={})
+    assert (reply.status_code, "with its own tool 'tide'" in reply.text) == (409, True)
+
+
+async def test_a_run_that_was_stopped_says_that_it_can_go_on(settings: Settings) -> None:
+    async with asking(settings) as client:
+        run = (await client.post("/api/runs", json={"question": QUESTION, "approve": True})).json()["id"]
+        await client.post(f"/api/runs/{run}/stop", json={})
+        await client.get(f"/api/runs/{run}/events")
+        live = (await client.get(f"/api/runs/{run}")).json()
+    async with asking(settings) as client:
+        later = (await client.get(f"/api/runs/{run}")).json()
+    assert (live["status"], live["resumable"]) == (later["status"], later["resumable"]) == ("interrupted", True)
