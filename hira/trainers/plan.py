@@ -8,7 +8,7 @@ kept in 32 or 64 bits, in those.
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +301,8 @@ DEVICES = {
     "l4": Device(24 * 10**9, 45e12, 0.25e12),
 }
 """By the name that people call them. Rates are about half of the data sheets' for dense bf16."""
+USABLE = 0.94
+"""Of a device's memory: the rest is the driver's, and lost between allocations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +311,16 @@ class Times:
 
     rollout: float
     update: float
+
+
+def at_once(shape: Shape, work: Work, device: Device) -> int:
+    """How many rows of the whole window the rollouts of this work have at once on the device, the driver's part left
+    out; the engine lets the others wait. 0 if there is room for none, or not for the update."""
+    room = USABLE * device.memory
+    if sum(sheet(shape, work).update.values()) > room:
+        return 0
+    held = (sheet(shape, replace(work, at_once=rows)).peaks["rollout"] for rows in range(1, work.at_once + 1))
+    return sum(peak <= room for peak in held)
 
 
 def times(shape: Shape, work: Work, device: Device, *, rows: int, length: int, sampled: int, turns: int) -> Times:

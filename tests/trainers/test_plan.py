@@ -2,13 +2,14 @@
 
 import json
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hira.errors import UsageError
-from hira.trainers.plan import DEVICES, GIB, Shape, Work, layer_bytes, saved_bytes, sheet, times
+from hira.trainers.plan import DEVICES, GIB, USABLE, Shape, Work, at_once, layer_bytes, saved_bytes, sheet, times
 
 QWEN_7B = {
     "model_type": "qwen2",
@@ -126,6 +127,19 @@ def test_a_config_that_is_not_a_decoders_is_refused(tmp_path: Path) -> None:
         Shape.of({"vocab_size": 3})
     with pytest.raises(UsageError, match="a base of 8 bits"):
         sheet(Shape.of(QWEN_05B), Work(bits=8))
+
+
+def test_as_many_rows_have_room_at_once_as_the_sheet_of_so_many_allows() -> None:
+    shape, device = Shape.of(QWEN_7B), DEVICES["a100-80"]
+    wanted = Work(budget=8192, longest=8192, at_once=128)
+    rows = at_once(shape, wanted, device)
+    assert 1 < rows < 128
+    assert sheet(shape, replace(wanted, at_once=rows)).peak <= USABLE * device.memory
+    assert sheet(shape, replace(wanted, at_once=rows + 1)).peak > USABLE * device.memory
+    assert at_once(shape, replace(wanted, at_once=2), device) == 2
+    assert at_once(shape, replace(wanted, longest=4096, budget=4096), device) > rows
+    assert at_once(shape, replace(wanted, longest=400_000), device) == 0, "not one row"
+    assert at_once(shape, replace(wanted, budget=2_000_000), device) == 0, "no room for the update"
 
 
 def test_more_rows_and_longer_ones_take_longer() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from hira.cli import OK
@@ -10,7 +11,7 @@ from hira.cli.training.configured import configured
 from hira.errors import UsageError
 from hira.settings import did_you_mean
 from hira.trainers.configuration import Configuration
-from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Sheet, Times, Work, sheet, times
+from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Times, Work, at_once, sheet, times
 
 HALF = 16
 TURNS = 8
@@ -22,24 +23,33 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
     configuration = configured(args, shell)
     shape = shape_of(configuration.model.name, shell.folder)
-    found = sheet(shape, work_of(configuration))
+    work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
+    rows = {name: at_once(shape, work, device) for name, device in named.items()}
     known = configuration.model.bits <= HALF  # rates of devices are those of bf16
-    took = {name: times_of(found, configuration, name) for name in named} if known else {}
+    took = {name: times_of(shape, work, configuration, name) for name in named} if known else {}
+    found = sheet(shape, replace(work, at_once=rows[args.gpu] or work.at_once) if args.gpu else work)
     if args.json:
         told = {
             "parameters": found.parameters,
             "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
             "peak": found.peak,
+            "rows": {"wanted": work.at_once, **rows},
             "seconds": {name: {"rollout": one.rollout, "update": one.update} for name, one in took.items()},
         }
         shell.say(json.dumps(told, indent=2))
         return OK
     shell.say(str(found))
-    shell.say(f"\n{'a step, about':<14}{'memory':>10}{'rollouts':>12}{'update':>10}{'run':>10}")
+    shell.say(f"\n{'a step, about':<14}{'memory':>10}{'rows':>6}{'rollouts':>12}{'update':>10}{'run':>10}")
     for name, device in named.items():
-        fits = f"{device.memory / GIB:.0f} GiB" if found.peak < 0.94 * device.memory else "too small"
-        shell.say(f"{name:<14}{fits:>10}{_times(took[name], configuration.train.steps) if took else ''}".rstrip())
+        fits = f"{device.memory / GIB:.0f} GiB" if rows[name] else "too small"
+        lasts = _times(took[name], configuration.train.steps) if took else ""
+        shell.say(f"{name:<14}{fits:>10}{rows[name]:>6}{lasts}".rstrip())
+    if any(rows[name] < work.at_once for name in named):
+        shell.tell(
+            f"rows: so many of {work.longest:,} tokens have room at once, of {work.at_once} that are asked for; "
+            "the others wait, and shorter ones take less"
+        )
     if not took:
         shell.tell("how long it takes is known for 4 and 16 bits alone")
     return OK
@@ -53,24 +63,26 @@ def _times(one: Times, steps: int) -> str:
 def work_of(configuration: Configuration) -> Work:
     model, rollouts = configuration.model, configuration.rollouts
     targets = LINEAR if isinstance(model.targets, str) else tuple(model.targets)
-    at_once = min(rollouts.concurrency, rollouts.questions * rollouts.attempts)
     return Work(
         adapters=len(set(model.adapters.values())),
         rank=model.rank,
         targets=targets,
         budget=configuration.train.budget,
         longest=rollouts.window,
-        at_once=at_once,
+        at_once=min(rollouts.concurrency, rollouts.questions * rollouts.attempts),
         bits=model.bits,
         checkpointing=configuration.train.checkpointing,
     )
 
 
-def times_of(found: Sheet, configuration: Configuration, device: str) -> Times:
-    """Rows of half the window, a fourth of them sampled."""
+def times_of(shape: Shape, work: Work, configuration: Configuration, device: str) -> Times:
+    """Rows of half the window, a fourth of them sampled, as many at once as have room; where none has, as many as are
+    asked for."""
     rows = configuration.rollouts.questions * configuration.rollouts.attempts
     length = configuration.rollouts.window // 2
-    return times(found.shape, found.work, DEVICES[device], rows=rows, length=length, sampled=length // 4, turns=TURNS)
+    half = replace(work, longest=length)
+    side_by_side = replace(work, at_once=at_once(shape, half, DEVICES[device]) or work.at_once)
+    return times(shape, side_by_side, DEVICES[device], rows=rows, length=length, sampled=length // 4, turns=TURNS)
 
 
 def shape_of(name: str, folder: Path) -> Shape:

@@ -101,6 +101,33 @@ def test_plan_tells_memory_and_time_by_gpu(terminal: Terminal, model: Path) -> N
     told = json.loads(terminal.out)
     assert told["peak"] == max(sum(phase.values()) for phase in told["bytes"].values())
     assert list(told["seconds"]) == ["l4"]
+    assert 0 < told["rows"]["l4"] <= told["rows"]["wanted"]
+
+
+QWEN3_4B = {
+    "model_type": "qwen3",
+    "hidden_size": 2560,
+    "intermediate_size": 9728,
+    "num_hidden_layers": 36,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151_936,
+    "tie_word_embeddings": True,
+}
+
+
+def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_plan_prints(terminal: Terminal) -> None:
+    root = Path(__file__).parents[3]
+    (terminal.folder / "config.json").write_text(json.dumps(QWEN3_4B))
+    file = root / "examples" / "training" / "one_24gb.toml"
+    for gpu in ("rtx-3090", "l4", "rtx-4090"):
+        assert terminal("plan", str(file), "model.name=.", "--gpu", gpu) == 0, terminal.err
+        assert "too small" not in terminal.out
+    assert terminal.out in (root / "docs" / "training.md").read_text(encoding="utf-8")
+    assert "of 32 that are asked for; the others wait" in terminal.err
+    assert terminal("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
+    assert "too small" in terminal.out
 
 
 def test_a_plan_in_32_or_64_bits_tells_memory_and_no_times(terminal: Terminal, model: Path) -> None:
