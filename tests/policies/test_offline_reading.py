@@ -189,3 +189,66 @@ def test_a_row_is_shown_as_words() -> None:
 )
 def test_a_line_of_code_is_told_from_a_sentence(line: str, code: bool) -> None:
     assert markdown.is_code(line) is code
+
+
+SHIPS = Passage(
+    "s1",
+    "Ships",
+    "ships.md",
+    "The brig Hesperia was built in 1871. Her first captain was Anders Holm, who was followed by Jens Krag in 1880.\n\n"
+    "The schooner Maren was launched in 1868. Captain Peder Lund led her until 1884; after him Erik Sand took over.\n\n"
+    "The bark Vala was led by Eva Roth, who took over the command from Ole Dahl.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "holds"),
+    [
+        ("Who was captain of the Hesperia before Jens Krag?", "Anders Holm"),
+        ("Who was captain of the Hesperia before Anders Holm?", ""),
+        ("Who followed Anders Holm as captain of the Hesperia?", "Jens Krag"),
+        ("Who succeeded Jens Krag as captain of the Hesperia?", ""),
+        ("Who led the Maren after Peder Lund?", "Erik Sand"),
+        ("Who led the Maren before Peder Lund?", ""),
+        ("Who was Erik Sand's predecessor?", "Peder Lund"),
+        ("Who led the Vala before Eva Roth?", "Ole Dahl"),
+        ("Who led the Vala after Eva Roth?", ""),
+    ],
+)
+def test_who_came_before_another_is_answered_only_where_the_order_is_told(question: str, holds: str) -> None:
+    told = answer(question, SHIPS)
+    assert holds in told
+    assert bool(told) == bool(holds)
+
+
+def test_a_year_counts_nothing() -> None:
+    assert not answer("How many brigs were built?", SHIPS)
+
+
+QUESTIONS = Passage(
+    "s1",
+    "Lamp",
+    "lamp.md",
+    "**How long does the battery last?**\nAbout nine hours.\n\n**Is the lamp waterproof?**\nNo. It is for dry rooms.\n\n"
+    "**What is the warranty?**\n\nThree years from the date of purchase.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("How long does the battery of the lamp last?", "About nine hours. [s1]"),
+        ("Is the lamp waterproof?", "No. It is for dry rooms. [s1]"),
+        ("How long is the warranty of the lamp?", "Three years from the date of purchase. [s1]"),
+        ("How long does the bulb of the lamp last?", ""),
+    ],
+)
+def test_what_stands_below_a_question_answers_it(question: str, told: str) -> None:
+    assert answer(question, QUESTIONS) == told
+
+
+def test_the_items_of_a_list_lend_each_other_no_words() -> None:
+    list_of = Passage(
+        "s1", "Tasks", "tasks.md", "Tasks of the team:\n- Ruth: the report\n- Tomas: spare parts by Friday"
+    )
+    assert answer("What parts does Tomas order?", list_of) != "Ruth: the report [s1]"

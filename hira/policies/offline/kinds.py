@@ -7,6 +7,7 @@ from hira.policies.offline.wording import COUNTED, NAME, NAMED, folded, holds, n
 _HOW_MANY = re.compile(r"\bhow many ([\w -]+)")
 NEAR = 6
 """How many words a number may stand from the thing that it counts."""
+_YEAR = re.compile(r"1\d{3}|20\d\d")
 _MARK = re.compile(r"\[[\d,; ]+\]|\b(?:Table|Figure|Fig\.|Section|Appendix|Eq\.|Equation|Chapter) [\dA-Z][\w.]*")
 _DATED = re.compile(
     r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}(?:st|nd|rd|th) century\b|\d+ ?年"
@@ -286,5 +287,11 @@ def _counts(text: str, question: str) -> bool:
     return any(
         holds(thing, frozenset(words(" ".join(tokens[max(0, at - NEAR) : at + NEAR]))))
         for at in figures
+        if not (_YEAR.fullmatch(tokens[at]) and not _next(things, tokens, at))
         for thing in things
     )
+
+
+def _next(things: list[str], tokens: list[str], at: int) -> bool:
+    """Whether what is counted stands right behind a figure."""
+    return any(holds(thing, frozenset(words(" ".join(tokens[at + 1 : at + 3])))) for thing in things)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from hira.policies.offline import plain
 from hira.policies.offline.kinds import PAID, defines, did, fits, holds_office, kind, measured, measures, sized, term
 from hira.policies.offline.sentences import ASKS, PAIR, ROW, Sentence, points_back
+from hira.policies.offline.succession import RELATING, Order, order
 from hira.policies.offline.table import EXTREMES, operation
 from hira.policies.offline.wording import category, folded, holds, keywords, names, numbers, words
 from hira.relevance import BM25
@@ -44,6 +45,7 @@ class Query:
     term: str
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
+    order: Order | None
 
     def coverage(self, one: Sentence, near: Mapping[str, float]) -> float:
         """The share of the question that stands in a sentence and around it: of all of it, and of all but its names.
@@ -67,12 +69,20 @@ class Query:
             return False
         if " › " in one.text or (_bare_row(one) and operation(self.text)):
             return False
-        if operation(self.text) in EXTREMES and ROW not in one.raw and not _EXTREME.search(one.text):
-            return False
+        return self._superlative(one) and self._in_form(one)
+
+    def _superlative(self, one: Sentence) -> bool:
+        """Whether a sentence speaks of a most or a least where one is asked for; a row may."""
+        return operation(self.text) not in EXTREMES or ROW in one.raw or bool(_EXTREME.search(one.text))
+
+    def _in_form(self, one: Sentence) -> bool:
+        """Whether a sentence says what the form of the question asks for: a definition, an order, an office, a deed."""
         if self.term and _ARTICLE.search(self.text) and not defines(one.text, self.term):
             return False
         if self.kind == "money" and not any(holds(word, one.own) for word in self.words):
             return False
+        if self.order:
+            return self.order.told(f"{one.before} {one.text}" if points_back(one.text) else one.text, self.text)
         return self.kind != "person" or (holds_office(one.text, self.text) and did(self.text, one.own | one.beside))
 
     def score(self, one: Sentence, near: Mapping[str, float]) -> float:
@@ -119,6 +129,9 @@ def query(question: str, candidates: Sequence[Sentence]) -> Query:
     asked, noun = keywords(question), category(question)
     if kind(question) == "money":  # a sum says by itself that it is paid
         asked = [word for word in asked if word not in PAID] or asked
+    wanted = order(question)
+    if wanted:
+        asked = [word for word in asked if word not in RELATING]
     marked = names(question) & set(asked)
     collection = BM25([folded(one.text) for one in candidates])
     most = max(map(collection.weight, asked), default=1.0)
@@ -139,6 +152,7 @@ def query(question: str, candidates: Sequence[Sentence]) -> Query:
         term(question),
         frozenset(words(question)),
         frozenset(pairwise(words(question))),
+        wanted,
     )
 
 

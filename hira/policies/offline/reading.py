@@ -69,6 +69,8 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     def about(one: Sentence) -> bool:
         named = all(asked.near(name, one) >= FARTHEST for name in asked.names)
         text = f"{one.passage.title}\n{one.paragraph}"
+        if one.asked and not all(asked.near(word, one) for word in asked.rest):
+            return False
         return named and figures <= numbers(text) and all(form.search(folded(text).lower()) for form in literal)
 
     def parts(one: Sentence) -> list[tuple[str, str]]:

@@ -16,6 +16,9 @@ _ABBREVIATED = re.compile(
 )
 _OPEN = re.compile(r"[\w,;(–-]$")
 _ITEM = re.compile(r"^\s*(?:[-*•‣#>]|\d{1,3}[.)]\s|\[)")
+_LISTED = re.compile(r"^\s*(?:[-*•‣+]\s|\d{1,3}[.)]\s)")
+_MARKED = ("#", "**", "Q:", "Q.")
+"""What a line may begin with that asks what those below it answer."""
 _HEADING = re.compile(r"^#|›|\|")
 _WRAPPED = 60
 _BLANK = re.compile(r"\n[ \t]*\n+")
@@ -33,6 +36,7 @@ class Sentence:
 
     The words that say what it is about, nearest first: its `own` (in `order`), those of the `earlier` sentences of its
     paragraph and of the heading, those of the title, those `around` it in its passage. `beside` are its neighbours'.
+    `asked` are those of the question that stands above it, in a list of questions and answers.
     """
 
     text: str
@@ -46,6 +50,7 @@ class Sentence:
     earlier: frozenset[str]
     title: frozenset[str]
     around: frozenset[str]
+    asked: frozenset[str]
 
 
 def quoted(one: Sentence) -> str:
@@ -95,6 +100,7 @@ def _sentences(passage: Passage) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     title, around = frozenset(words(passage.title)), frozenset(words(passage.text))
     heading: frozenset[str] = frozenset()
+    asked = frozenset(words(passage.title.rpartition("›")[2])) if ASKS.search(passage.title) else frozenset[str]()
     for at, paragraph in enumerate(_BLANK.split(plain.prose(passage.text))):
         raws = split(paragraph)
         texts = _with_columns(raws, [plain.sentence(raw) for raw in raws])
@@ -105,13 +111,26 @@ def _sentences(passage: Passage) -> tuple[Sentence, ...]:
         if at == 0 and texts and not _ENDED.search(texts[0]):
             heading = held[0]
         for place, (raw, text, order) in enumerate(zip(raws, texts, orders, strict=True)):
-            beside = frozenset().union(heading, *held[max(0, place - 1) : place + 2])
-            earlier = frozenset().union(heading, *held[:place])
+            if place == 0 or raw.startswith(_MARKED):
+                asked = frozenset(order) if ASKS.search(text) else asked if not raw.startswith(_MARKED) else frozenset()
+            subject = asked | title if asked else asked  # what answers a question is about what its document is about
+            beside = frozenset().union(heading, subject, *_lending(raws, held, place))
+            earlier = frozenset().union(heading, asked, *held[:place])
             before = texts[place - 1] if place else ""
-            one = Sentence(text, raw, before, passage, paragraph, order, held[place], beside, earlier, title, around)
+            one = Sentence(
+                text, raw, before, passage, paragraph, order, held[place], beside, earlier, title, around, asked
+            )
             if (held[place] or ASKS.search(text)) and not _heads(raws, place):
                 found.append(one)
     return tuple(found)
+
+
+def _lending(raws: Sequence[str], held: Sequence[frozenset[str]], at: int) -> list[frozenset[str]]:
+    """The stems beside a sentence, its own included: its neighbours', or of a list's item those of the list's lead."""
+    if not _LISTED.match(raws[at]):
+        return list(held[max(0, at - 1) : at + 2])
+    lead = next((place for place in range(at, -1, -1) if not _LISTED.match(raws[place])), at)
+    return [held[lead], held[at]]
 
 
 def _heads(raws: Sequence[str], at: int) -> bool:
