@@ -25,7 +25,7 @@ from apart import apart
 from flow import Quick, tool
 
 from hira.agents.experts import DeepSearch
-from hira.casting import logged
+from hira.crew import logged
 from hira.dialects import TAGS
 from hira.events import Events
 from hira.journal import Journal, Log

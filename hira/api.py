@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from hira.answer import Answer, answer_of
-from hira.casting import HANDED, Crew, crew, present
+from hira.casting import crew
+from hira.crew import HANDED, Crew
 from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
-from hira.given import check, paths_of, question_of
+from hira.given import check, paths_of, present, question_of
 from hira.journal import Entry, Log, StillGoing
 from hira.policy import Policy, Usage
 from hira.settings import Settings, load

@@ -16,8 +16,9 @@ from pathlib import Path
 from hira.answer import Answer
 from hira.api import Run
 from hira.batch import Question, failed
-from hira.casting import Crew, crew
+from hira.casting import crew
 from hira.chosen import AnyOf, made_workflow
+from hira.crew import Crew
 from hira.errors import HiraError, UsageError, fault
 from hira.events import Reader
 from hira.policy import Policy

@@ -10,7 +10,8 @@ from hira.agents.experts import EXPERTS
 from hira.errors import UsageError
 from hira.settings import Settings
 from hira.tools import Tool
-from hira.untrusted import printable
+from hira.tools.files import check_attached
+from hira.untrusted import is_text, printable
 
 # The names that tools of hira's own have in the prompts of experts and planner.
 TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask"])
@@ -59,6 +60,17 @@ def paths_of(paths: object, name: str) -> list[str | Path]:
         if not isinstance(one, str | Path):
             raise UsageError(f"{name} holds what is no path: {one!r}", fix="give paths as text or pathlib.Path")
     return list(paths)
+
+
+def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
+    """The files as paths. Raises `UsageError` for one that cannot be attached."""
+    found = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
+    for path in found:
+        if is_text(str(path)) and not path.is_file():
+            what = "is a folder; folders are given as documents (--docs)" if path.is_dir() else "does not exist"
+            raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
+        check_attached(path)
+    return found
 
 
 def _check_workflow(workflow: Any) -> None:

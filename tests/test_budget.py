@@ -13,8 +13,9 @@ from hira.agents.coordinator import Coordinator
 from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.budget import ANSWER, ROOM, Budget, Limits, Wanted, size
-from hira.casting import budget_of, cast_of
+from hira.casting import cast_of
 from hira.connecting import nearby
+from hira.crew import budget_of
 from hira.errors import OutOfBudget, RoleSpent
 from hira.memory import DualMemory
 from hira.messages import Media, ToolCall, assistant, user

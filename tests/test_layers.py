@@ -19,6 +19,7 @@ LAYERS: list[set[str]] = [
         "workbench",
         "surroundings",
         "casting",
+        "crew",
         "connecting",
         "chosen",
         "page_policy",

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from hira.answer import Answer
 from hira.api import Hira, Run
-from hira.casting import Crew, present
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
@@ -21,7 +20,9 @@ from hira.cli.parser import LIMITS, check_options, flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
 from hira.connecting import OFFLINE
+from hira.crew import Crew
 from hira.errors import HiraError, UsageError
+from hira.given import present
 from hira.redaction import without_userinfo
 from hira.settings import load
 from hira.trajectory import Status

@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 
-from hira.casting import present
 from hira.cli import INTERRUPTED, OK, code_of
 from hira.cli.ask import CODES, announced, interruptible
 from hira.cli.parser import check_options, flags
@@ -14,6 +13,7 @@ from hira.cli.shell import Shell
 from hira.compare import Compared, comparison
 from hira.errors import UsageError
 from hira.events import Event, Notice, Reader
+from hira.given import present
 from hira.settings import Settings, load
 from hira.trajectory import Status
 from hira.untrusted import printable

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hira.batch import Question
-from hira.casting import present
 from hira.errors import UsageError
+from hira.given import present
 from hira.settings import nearest
 
 KEYS = ("question", "id", "files")

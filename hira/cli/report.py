@@ -5,7 +5,6 @@ from pathlib import Path
 
 from hira.answer import Answer
 from hira.api import Hira, Run
-from hira.casting import present
 from hira.cli import output
 from hira.cli.ask import answered
 from hira.cli.dry_run import dry_run
@@ -14,6 +13,7 @@ from hira.cli.report_page import as_html, as_markdown
 from hira.cli.shell import Shell, visible
 from hira.errors import UsageError
 from hira.evidence.references import references
+from hira.given import present
 from hira.settings import load
 from hira.untrusted import printable
 

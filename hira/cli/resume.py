@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from hira.api import Hira, Run
-from hira.casting import APPROVAL, HANDED
 from hira.cli import output, report
 from hira.cli.approve import at_terminal
 from hira.cli.ask import answered, told
@@ -15,6 +14,7 @@ from hira.cli.parser import LIMITS
 from hira.cli.recorded import opened
 from hira.cli.report_flags import WORKFLOWS as REPORTING
 from hira.cli.shell import Shell
+from hira.crew import APPROVAL, HANDED
 from hira.errors import UsageError
 from hira.journal import Entry
 from hira.redaction import without_userinfo

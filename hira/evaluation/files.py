@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from hira.casting import present
 from hira.errors import UsageError
 from hira.evaluation.item import Item
+from hira.given import present
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "problem", "prompt", "Question", "input"),

@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from hira.answer import Answer
-from hira.casting import budget_of, cast_of
+from hira.casting import cast_of
 from hira.chosen import JUDGE
 from hira.connecting import connected, placed_for
+from hira.crew import budget_of
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import admitted, exact_match, match, numeric

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.api import Run
-from hira.casting import Crew
+from hira.crew import Crew
 from hira.errors import HiraError, Interrupted
 from hira.events import Event, RunEnded, record
 from hira.serve.approving import Desk

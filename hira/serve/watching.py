@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from hira.answer import Answer
 from hira.api import Run
-from hira.casting import APPROVAL, HANDED, Crew
+from hira.crew import APPROVAL, HANDED, Crew
 from hira.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry, Journal, NoJournal, NoRun
 from hira.replay import replay

@@ -38,7 +38,7 @@ from hira.trajectory import Rollout
 from hira.workflows.workflow import Workflow, rollout
 
 if TYPE_CHECKING:
-    from hira.casting import Crew
+    from hira.crew import Crew
 
 
 @dataclass(frozen=True, slots=True)

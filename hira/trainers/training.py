@@ -10,7 +10,8 @@ from accelerate import PartialState  # type: ignore[import-untyped]
 from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import TrainerCallback
 
-from hira.casting import Crew, crew
+from hira.casting import crew
+from hira.crew import Crew
 from hira.errors import UsageError
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template

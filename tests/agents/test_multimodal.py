@@ -9,7 +9,8 @@ import pytest
 from hira.agents.expert import Task
 from hira.agents.experts import Multimodal
 from hira.api import Hira
-from hira.casting import Crew, crew
+from hira.casting import crew
+from hira.crew import Crew
 from hira.journal import Journal
 from hira.replay import replay
 from hira.settings import Settings

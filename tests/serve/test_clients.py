@@ -14,7 +14,7 @@ import pytest
 from serving import Slow
 
 from hira.api import Run
-from hira.casting import Crew
+from hira.crew import Crew
 from hira.errors import EndpointError
 from hira.journal import Journal
 from hira.policy import Completion, Request, Usage, Watch

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.casting import logged
 from hira.cli import main
+from hira.crew import logged
 from hira.errors import EndpointError, UsageError
 from hira.events import Events
 from hira.evidence import Source

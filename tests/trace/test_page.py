@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from browser import Browser, browser, missing
 
-from hira.casting import logged
+from hira.crew import logged
 from hira.events import Events
 from hira.evidence import Source
 from hira.journal import Journal
