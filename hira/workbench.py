@@ -144,11 +144,11 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
             raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
         index = Index(settings.docs, settings.cache)
         stack.callback(index.close)
-    backends = _backends(names, settings, stack) if names else ()
-    refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
-    notices = [Notice(one) for one in (*settings.withheld, refused) if one]
     documents = (search_documents(index), browse_documents(index)) if index else None
     try:
+        backends = _backends(names, settings, stack) if names else ()
+        refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
+        notices = [Notice(one) for one in (*settings.withheld, refused) if one]
         general, scoped = await _of_servers(settings, stack, notices)
     except BaseException:
         await stack.aclose()

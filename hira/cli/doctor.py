@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import platform
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
@@ -162,9 +163,9 @@ async def _documents(report: Report, settings: Settings) -> None:
         return
     found = walk(settings.docs)
     files, media = len(found.files), sum(map(can_be_sent, found.media))
-    index = Index(settings.docs, settings.cache)
-    await index.refresh()
-    read = len(await index.names())
+    with closing(Index(settings.docs, settings.cache)) as index:
+        await index.refresh()
+        read = len(await index.names())
     named = ", ".join(map(str, settings.docs))
     count = f"{files} file{'' if files == 1 else 's'}, {read} read"
     count += f", {media} to be looked at or listened to" if media else ""

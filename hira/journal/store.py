@@ -278,6 +278,15 @@ def take_in(path: Path, patience: float = PATIENCE) -> None:
 def connected(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=patience, check_same_thread=False)
     connection.row_factory = sqlite3.Row
+    try:
+        _prepare(connection)
+    except sqlite3.Error:  # it is no database, or somebody else holds it
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
     if not _ahead(connection):
         connection.execute("pragma page_size = 8192")  # of a new file: most calls fit into a page
         # a network's file system may have no memory that processes share, which writing ahead needs: the file is then
@@ -286,7 +295,6 @@ def connected(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
             connection.execute("pragma journal_mode = wal")
     # what is committed survives the end of the process; only a power failure may take the last moments with it
     connection.execute(f"pragma synchronous = {'normal' if _ahead(connection) else 'full'}")
-    return connection
 
 
 def _ahead(connection: sqlite3.Connection) -> bool:

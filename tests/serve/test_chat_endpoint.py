@@ -4,7 +4,7 @@ import base64
 import json
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +213,8 @@ def test_when_the_client_goes_away_its_run_ends_and_can_be_gone_on_with(docs: Pa
                     break
                 time.sleep(0.1)
             assert [run["status"] for run in runs] == ["interrupted", "interrupted"]
-        entries = Journal(tmp_path / "j.sqlite").runs()
+        with closing(Journal(tmp_path / "j.sqlite")) as journal:
+            entries = journal.runs()
         assert [entry.state for entry in entries] == ["interrupted", "interrupted"]
 
 

@@ -1,7 +1,7 @@
 import asyncio
-import contextlib
 import json
 import time
+from contextlib import closing, suppress
 
 import pytest
 
@@ -198,7 +198,7 @@ def test_every_service_has_its_form_tested():
 async def test_an_answer_in_another_form_is_an_error_in_words(client, name, answer):
     with FakeWeb({SHAPES[name][0]: Served(answer, "application/json")}) as web:
         backend = open_backend(name, client, base_url=web.url, key="KEY")
-        with contextlib.suppress(ToolError):  # some leave the list out where nothing was found
+        with suppress(ToolError):  # some leave the list out where nothing was found
             assert await backend.search("Kama", 5) == []
 
 
@@ -225,8 +225,8 @@ async def test_half_a_character_at_the_end_of_a_snippet_can_be_kept_and_sent(cli
         "publishedDate": "\ud800",
     }
     body = json.dumps({"results": [cut]}).encode()
-    with FakeWeb({"/search": Served(body, "application/json")}) as web:
-        backend = Cached(open_backend("searxng", client, base_url=web.url), Cache(tmp_path / "kept.sqlite"))
+    with FakeWeb({"/search": Served(body, "application/json")}) as web, closing(Cache(tmp_path / "k.sqlite")) as kept:
+        backend = Cached(open_backend("searxng", client, base_url=web.url), kept)
         for _ in range(2):
             (hit,) = await backend.search("Kama", 5)
             assert f"{hit}".encode()
@@ -327,9 +327,9 @@ async def test_of_two_services_with_one_name_each_fails_for_itself(tmp_path):
         assert await chain.search("x", 5)
     assert (closed.asked, open_.asked, spare.asked) == (1, 2, 0)
     assert [notice.text for notice in told] == ["search: twin has no key; twin is asked instead"]
-    cache = Cache(tmp_path / "kept.sqlite")
-    for place in ("https://one.example", "https://two.example"):
-        assert await Cached(open_, cache, place).search("x", 5)
+    with closing(Cache(tmp_path / "kept.sqlite")) as cache:
+        for place in ("https://one.example", "https://two.example"):
+            assert await Cached(open_, cache, place).search("x", 5)
     assert open_.asked == 4
 
 
