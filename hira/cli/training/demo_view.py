@@ -71,7 +71,7 @@ class View:
         gained = {name: f"{_share(first[name])} -> {_share(last[name])}" for name in ("sampled", "greedy")}
         took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
         what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
-        return [*lines, what]
+        return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]
 
     def _examined(self, told: Mapping[str, Any]) -> None:
         self.exams.append(told)

@@ -72,10 +72,11 @@ class DemoRecipe:
     `settings` are those of runs in a folder, in which `taught` first writes what they need, plays the teacher's
     lessons of a seed (so many a question) and learns a tokenizer; `varied` makes other lessons of one. `problems` are
     those of training, `held_out` those of exams, by seed. `reward` pays. It also examines what the workflow answers,
-    unless there is an `exam` or, in the workflow's place, `examining`; `examined` says what the accuracy is.
+    unless there is an `exam`, by seed, or, in the workflow's place, `examining`; `examined` says what the accuracy is.
     `asked` are commands for the end, by seed. `workflow` runs with `options` unlike its defaults, which the profile
     keeps. `curves` names metrics of updates that are drawn; `figures` those of exams that are told before and after,
-    `sampled/PART` and `greedy/PART` of its scores: the mean, where they are several.
+    `sampled/PART` and `greedy/PART` of its scores: the mean, where they are several. `note` says under them what is
+    not to be expected.
     """
 
     name: str
@@ -88,7 +89,7 @@ class DemoRecipe:
     held_out: Callable[[int], Sequence[Problem]]
     reward: Callable[[], Reward]
     asked: Callable[[int], Sequence[Asked]]
-    exam: Callable[[], Reward] | None = None
+    exam: Callable[[int], Reward] | None = None
     examining: Workflow | None = None
     varied: "Callable[[Any], Changed] | None" = None
     options: Mapping[str, bool | int] = field(default_factory=dict)
@@ -100,3 +101,4 @@ class DemoRecipe:
     examined: str = "held-out questions right"
     curves: Mapping[str, str] = field(default_factory=lambda: {"right answers in training": "reward/accuracy"})
     figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    note: str = ""

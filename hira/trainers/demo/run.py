@@ -97,7 +97,7 @@ class Demo:
                 what.held_out(self.seed)[:: own.thin],
                 own.every,
                 own.exam,
-                what.exam() if what.exam else None,
+                what.exam(self.seed) if what.exam else None,
                 what.examining,
             ),
             stages=what.stages,

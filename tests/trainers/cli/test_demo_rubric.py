@@ -24,6 +24,7 @@ from hira.team import Part, Team
 from hira.trainers import records
 from hira.trainers.demo.recipe import Taught
 from hira.trainers.demo.rubric import recipe, world
+from hira.trainers.demo.rubric.exam import ordered, tried_on
 from hira.trainers.demo.rubric.judge import Judge
 from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, renamed, taught
 from hira.trainers.demo.rubric.teacher import CARELESS, Faults, Teacher, item, written
@@ -156,6 +157,27 @@ def test_the_reward_tells_its_parts_as_shares() -> None:
     assert good.value == pytest.approx(good.parts["preference"] + 4.0)  # R_fmt is 0
     assert (bad.value, bad.parts["valid"], bad.parts["accuracy"]) == (-2.0, 0.0, 0.0)
     assert "ordered" not in bad.parts
+
+
+def test_an_exam_tries_a_rubric_on_many_pairs_with_the_scores_of_the_judge() -> None:
+    here = world.made(3)
+    problem = here.problems(1, held_out=True)[0]
+    good = rubric_of(here.cares(*problem.id.split("-")[:2]))
+    reader = rubric_of(
+        {**world.READERS[problem.id.split("-")[0]], "cleaning": 3, "origin": 3, **dict.fromkeys(world.FLAWS, -1)}
+    )
+    many, few = tried_on(here, 60)[problem.question], tried_on(here, 2)[problem.question]
+    assert 0.9 < ordered(good, many) <= 1.0
+    assert ordered(good, many) > ordered(reader, many)
+    asked_of = [one for one in here.problems(2, held_out=True) if one.id.rpartition("-")[0] == problem.id[:-2]]
+    assert [ordered(reader, [pair]) for pair in few] == [float(margin(reader, one) > 0) for one in asked_of]
+    (score, invalid) = (
+        asyncio.run(recipe.exam(3)(replied(problem.question, text), problem.references))
+        for text in (json.dumps({"items": good.json()}), "no rubric")
+    )
+    assert score.parts["ordered"] == ordered(good, tried_on(here)[problem.question])
+    assert score.parts["accuracy"] in (0.0, 1.0), "of its own pair, as in training"
+    assert "ordered" not in invalid.parts
 
 
 def replied(query: str, text: str) -> Rollout:

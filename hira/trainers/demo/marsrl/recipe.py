@@ -35,7 +35,8 @@ def reward() -> Reward:
     return ByWords(exact)
 
 
-def exam() -> Reward:
+def exam(seed: int) -> Reward:
+    del seed
     return by_role
 
 

@@ -47,10 +47,16 @@ def judged(seen: Asked) -> dict[str, object]:
 
 def rated(seen: Asked) -> dict[str, object]:
     """How far a report treats what an item names; 1 for an item that names nothing of this world."""
-    about, report = subject(seen.value("criterion")), seen.value("report")
+    about = subject(seen.value("criterion"))
+    return {"reason": f"by what it says of {about or 'nothing'}", "rating": rating(about, seen.value("report"))}
+
+
+def rating(about: str, report: str) -> int:
+    """Of a report for an item about that aspect or flaw; "" is about nothing."""
+    if not about:
+        return NONE
     full = FIGURE.format(about) in report or FLAW.format(about) in report
-    rating = FULL if full else HALF if PASSING.format(about) in report else NONE
-    return {"reason": f"by what it says of {about or 'nothing'}", "rating": rating if about else NONE}
+    return FULL if full else HALF if PASSING.format(about) in report else NONE
 
 
 def subject(text: str) -> str:
