@@ -1,13 +1,13 @@
 """The live page in a real browser, on real runs."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from browser import Browser, browser, missing
+from pages import ASK, go, until
 from serving import served
 
 from hira.policy import Request
@@ -15,7 +15,6 @@ from hira.settings import Settings
 from hira.testing import Endpoint, calling
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
-ASK = "document.getElementById('question').value = arguments[0]; document.getElementById('ask').requestSubmit()"
 
 
 @pytest.fixture(scope="module")
@@ -35,26 +34,12 @@ def driven(tmp_path: Path) -> Iterator[Browser]:
         yield one
 
 
-def go(driven: Browser, url: str) -> None:
-    driven.send("POST", "/url", {"url": url})
-
-
-def until(driven: Browser, script: str, what: Callable[[Any], bool] = bool) -> Any:
-    """What the script returns, as soon as that is what it should be."""
-    deadline = time.monotonic() + 20
-    while not what(found := driven.run(script)):
-        assert time.monotonic() < deadline, f"{script}: {found!r}, {driven.run('return document.body.innerText')!r}"
-        time.sleep(0.05)
-    return found
-
-
 def test_a_question_grows_into_an_answer_whose_passage_can_be_opened_and_is_found_again(
     driven: Browser, docs: Path, tmp_path: Path
 ) -> None:
     settings = Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")
     with served(settings) as server:
         go(driven, f"{server.url}/")
-        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
         driven.run(ASK, "How high is the tower of Alta?")
         until(driven, "return document.querySelectorAll('.subtask').length >= 1")
         answer = until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
@@ -91,7 +76,6 @@ def test_subtasks_are_seen_before_the_answer_and_stop_answers_now(driven: Browse
         )
         with served(settings) as server:
             go(driven, f"{server.url}/")
-            until(driven, "return document.querySelectorAll('#workflows input').length > 10")
             driven.run(ASK, "How high is the tower of Alta?")
             until(driven, "return document.querySelector('.subtask.busy')?.textContent")
             assert driven.run("return document.querySelector('.answer').hidden")
@@ -106,7 +90,6 @@ def test_workflows_stand_side_by_side_on_a_phone_one_below_the_other(
 ) -> None:
     with served(Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")) as server:
         go(driven, f"{server.url}/")
-        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
         for name in ("rag", "mars"):
             driven.run(f"document.querySelector('#workflows input[value={name}]').click()")
         driven.run(ASK, "How high is the tower of Alta?")
@@ -139,7 +122,6 @@ def test_markup_in_questions_names_and_documents_stays_text(driven: Browser, tmp
     (docs / "<img src=x onerror=window.hit=1>.md").write_text(text, encoding="utf-8")
     with served(Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")) as server:
         go(driven, f"{server.url}/")
-        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
         driven.run(ASK, f"How high is the tower of Alta? {HOSTILE}")
         until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
         assert HOSTILE in driven.run("return document.querySelector('h1').textContent")
@@ -158,7 +140,6 @@ def test_markup_in_questions_names_and_documents_stays_text(driven: Browser, tmp
 def test_a_server_that_is_gone_is_told_in_words(driven: Browser, docs: Path) -> None:
     with served(Settings(model="offline", docs=(docs,))) as server:
         go(driven, f"{server.url}/")
-        until(driven, "return document.querySelectorAll('#workflows input').length > 10")
     driven.run(ASK, "How high is the tower of Alta?")
     assert "Is hira serve still running?" in until(driven, "return document.getElementById('trouble').textContent")
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-SCRIPTS = ("page.js", "server.js", "run.js", "element.js", "source.js")
+SCRIPTS = ("page.js", "server.js", "run.js", "written.js", "element.js", "source.js")
 FILES = {
     "/": ("index.html", "text/html"),
     "/page.css": ("page.css", "text/css"),

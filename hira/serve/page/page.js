@@ -10,6 +10,7 @@ const trouble = document.getElementById("trouble"), past = document.getElementBy
 const form = document.getElementById("ask"), question = document.getElementById("question");
 const approve = document.getElementById("approve");
 const choices = document.getElementById("workflows"), how = document.getElementById("how");
+const header = document.querySelector("header");
 const narrow = matchMedia("(max-width: 900px)");
 let shown = [];
 
@@ -28,7 +29,11 @@ async function workflows() {
     const box = element("input", { type: "checkbox", value: id, checked: id === "hira" });
     return element("label", {}, [box, id]);
   }));
-  choices.addEventListener("change", () => { how.querySelector("summary").textContent = chosen().join(" · ") || "hira"; });
+  choices.addEventListener("change", () => {
+    const named = how.querySelector("summary");
+    named.textContent = chosen().join(" · ") || "hira";
+    named.setAttribute("aria-label", `workflows: ${named.textContent}`);
+  });
 }
 
 async function ask(event) {
@@ -48,10 +53,11 @@ async function route() {
   for (const view of shown) view.leave();
   shut();
   const ids = location.hash.replace(/^#\/?/, "").split("+").filter(Boolean);
-  shown = ids.map(id => new RunView(id, { narrow: ids.length > 1 }));
+  const title = ids.length > 1 ? element("h1", { dir: "auto" }) : null;
+  shown = ids.map(id => new RunView(id, title));
   document.title = "hira";
-  stage.className = ids.length > 1 ? "side" : "";
-  stage.replaceChildren(...(ids.length ? shown.map(view => view.root) : [await welcome()]));
+  stage.replaceChildren(...(!ids.length ? [welcome()] : title ? [side(title)] : [shown[0].root]));
+  if (!ids.length && matchMedia("(hover: hover)").matches) question.focus();
   const watched = shown.map(view => view.show());
   if (ids.length) {
     if (narrow.matches && !list.hidden) toggle();
@@ -61,7 +67,11 @@ async function route() {
   await Promise.all(watched);
 }
 
-async function welcome() {
+function side(title) {
+  return element("div", { class: "compared" }, [title, element("div", { class: "side" }, shown.map(view => view.root))]);
+}
+
+function welcome() {
   return element("div", { class: "welcome" }, [
     element("h1", { text: "Ask a hard question." }),
     element("p", { text: "A planner hands out subtasks, experts search, read and compute, and the answer cites what was really read. Choose several workflows to see them side by side." }),
@@ -73,13 +83,14 @@ async function runs() {
   try {
     const { runs } = await call("/api/runs");
     list.replaceChildren(...(runs.length ? runs.map(line) : [element("p", { text: "No run yet." })]));
+    for (const view of shown) view.named(runs.find(one => one.id === view.id)?.question);
   } catch (error) { complain(error); }
 }
 
 function line(run) {
-  const state = run.resumable ? `${run.status}, can go on` : run.status.replace("_", " ");
+  const state = run.resumable ? `${run.status}, can go on` : run.status.replaceAll("_", " ");
   const link = element("a", { href: `#/${run.id}` }, [
-    element("span", { text: run.question }),
+    element("span", { text: run.question, dir: "auto" }),
     element("small", {}, [element("i", { class: `dot ${run.status}` }), `${state} · ${run.workflow} · ${ago(run.began)}`]),
   ]);
   if (location.hash.includes(run.id)) link.setAttribute("aria-current", "page");
@@ -94,12 +105,22 @@ function toggle() {
 }
 
 document.addEventListener("keydown", event => {
-  if (event.key === "Escape" && !shut() && how.open) how.open = false;
+  if (event.key === "Escape") {
+    if (shut()) return;
+    if (how.open) { how.open = false; how.querySelector("summary").focus(); } else document.activeElement?.blur();
+  }
   if (/^(?:INPUT|TEXTAREA)$/.test(document.activeElement?.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/") { event.preventDefault(); question.focus(); }
   if (event.key === "r") toggle();
   if (event.key === "s") for (const view of shown) if (!view.stop.hidden) view.end();
 });
+question.addEventListener("keydown", event => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+document.addEventListener("click", event => { if (how.open && !how.contains(event.target)) how.open = false; });
+new ResizeObserver(() => document.body.style.setProperty("--head", `${header.offsetHeight}px`)).observe(header);
 form.addEventListener("submit", ask);
 past.addEventListener("click", toggle);
 narrow.addEventListener("change", () => { if (narrow.matches && !list.hidden) toggle(); });

@@ -3,13 +3,15 @@
 import { call, watch } from "./server.js";
 import { element, figure, money, seconds } from "./element.js";
 import { open as openSource } from "./source.js";
+import { written } from "./written.js";
 
 const TOOLS_SHOWN = 6;
 
 export class RunView {
-  constructor(id, { narrow = false } = {}) {
+  // `title` is that of several runs side by side, each of which is called by its workflow.
+  constructor(id, title = null) {
     this.id = id;
-    this.narrow = narrow;
+    this.shared = title;
     this.branches = new Map();
     this.running = new Map();
     this.spent = { calls: 0, tokens: 0, cost: null };
@@ -20,14 +22,18 @@ export class RunView {
   }
 
   make() {
-    this.title = element("h1");
+    this.title = element(this.shared ? "h2" : "h1", { dir: "auto" });
+    this.asked = element("p", { class: "asked", dir: "auto", hidden: true });
     this.status = element("span", { class: "status running", role: "status", text: "running" });
     this.meters = element("dl", { class: "meters" });
     this.stop = element("button", { type: "button", class: "stop", text: "Stop and answer now" });
     this.stop.addEventListener("click", () => this.end());
     this.resume = element("button", { type: "button", class: "resume", text: "Go on", hidden: true });
     this.resume.addEventListener("click", () => this.goOn());
-    this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true });
+    this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true, dir: "auto" });
+    this.copy = element("button", { type: "button", class: "copy", text: "Copy", "aria-label": "copy the answer", hidden: true });
+    this.copy.addEventListener("click", () => this.copied());
+    this.problem = element("p", { class: "why failed", role: "alert", hidden: true });
     this.tree = element("ol", { class: "tree" });
     this.factList = element("ul", { class: "facts" });
     this.resourceList = element("ul", { class: "resources" });
@@ -42,8 +48,10 @@ export class RunView {
     ]);
     const read = element("section", { class: "read" }, [element("h2", { text: "Sources" }), this.sourceList]);
     const work = element("section", { class: "work" }, [element("h2", { text: "Work" }), this.tree, this.notices]);
-    const head = element("div", { class: "bar" }, [this.status, this.meters, this.stop, this.resume]);
-    const parts = this.narrow ? [this.title, head, this.answer, work] : [
+    const head = element("div", { class: "bar" }, [
+      this.status, this.meters, element("div", { class: "ways" }, [this.stop, this.copy, this.resume]), this.problem,
+    ]);
+    const parts = this.shared ? [element("div", {}, [this.title, this.asked]), head, this.answer, work] : [
       this.title, head, this.answer, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
     ];
     this.root = element("article", { class: "run", "data-run": this.id }, parts);
@@ -57,7 +65,7 @@ export class RunView {
       const told = await call(`/api/runs/${this.id}`);
       this.ended(told);
     } catch (error) {
-      if (!this.abort.signal.aborted) this.fail(error.message);
+      if (!this.abort.signal.aborted) this.fail(error.message, error.status === 404 ? "not there" : "failed");
     } finally {
       clearInterval(this.ticking);
     }
@@ -74,7 +82,7 @@ export class RunView {
     } catch (error) {
       this.stop.disabled = false;
       this.stop.textContent = "Stop and answer now";
-      this.onNotice({ text: error.message });
+      this.complain(error);
     }
   }
 
@@ -84,9 +92,14 @@ export class RunView {
       await call(`/api/runs/${this.id}/resume`, { method: "POST", body: {} });
       location.reload();
     } catch (error) {
-      this.resume.hidden = false;
-      this.onNotice({ text: error.message });
+      this.resume.hidden = error.status === 404;
+      this.complain(error);
     }
+  }
+
+  complain(error) {
+    this.problem.textContent = error.message;
+    this.problem.hidden = false;
   }
 
   take(event) {
@@ -97,9 +110,24 @@ export class RunView {
     this.meter();
   }
 
+  async copied() {
+    await navigator.clipboard.writeText(this.told.answer.answer);
+    this.copy.textContent = "Copied";
+    setTimeout(() => { this.copy.textContent = "Copy"; }, 1500);
+  }
+
+  named(question, workflow) {
+    if (!question) return;
+    document.title = question;
+    if (!this.shared) { this.title.textContent = question; return; }
+    this.shared.textContent ||= question;
+    this.asked.textContent = question;
+    this.asked.hidden = question === this.shared.textContent;
+    if (workflow) this.title.textContent = workflow;
+  }
+
   onRunStarted(event) {
-    this.title.textContent = event.question;
-    document.title = event.question;
+    this.named(event.question, event.workflow);
     this.workflow = event.workflow;
     this.models = [...new Set(Object.values(event.models))].join(", ");
     this.limits = event.limits;
@@ -121,9 +149,9 @@ export class RunView {
 
   askAbout(id, text) {
     const branch = this.branch(id, text);
-    const field = element("textarea", { rows: 2, "aria-label": `subtask ${id}` });
+    const field = element("textarea", { rows: 2, dir: "auto", "aria-label": `subtask ${id}` });
     field.value = text;
-    const reason = element("input", { type: "text", placeholder: "why not? (the planner is told)", "aria-label": `reason against subtask ${id}` });
+    const reason = element("input", { type: "text", dir: "auto", placeholder: "why not? (the planner is told)", "aria-label": `reason against subtask ${id}` });
     const hand = element("button", { type: "submit", class: "main", text: "Hand it out" });
     const reject = element("button", { type: "button", class: "reject", text: "Reject" });
     branch.form?.remove();
@@ -165,6 +193,7 @@ export class RunView {
     const branch = this.branch(event.subtask);
     branch.root.classList.remove("busy");
     branch.root.classList.add(event.ok ? "done" : "failed");
+    if (!event.ok) branch.failed.textContent = "failed";
     branch.conclusion.textContent = event.conclusion;
   }
 
@@ -203,12 +232,12 @@ export class RunView {
     const line = this.branch(this.of(event.conversation)).lines.get(event.call);
     line?.classList.remove("busy");
     line?.classList.add(event.ok ? "done" : "failed");
-    line?.append(element("i", { text: seconds(event.seconds) }));
+    line?.append(element("i", { text: event.ok ? seconds(event.seconds) : `failed, ${seconds(event.seconds)}` }));
   }
 
   onRemembered(event) {
     const list = event.channel === "fact" ? this.factList : this.resourceList;
-    list.append(element("li", { class: "new" }, [element("span", { text: event.text }), element("i", { text: event.origin })]));
+    list.append(element("li", { class: "new" }, [element("span", { text: event.text, dir: "auto" }), element("i", { text: event.origin })]));
   }
 
   onSourceRead(event) {
@@ -232,11 +261,12 @@ export class RunView {
     let branch = this.branches.get(key);
     if (!branch) {
       branch = {
-        head: element("p"), who: element("b"), note: element("i"), said: element("p", { class: "said" }),
-        tools: element("ul", { class: "tools" }), conclusion: element("p", { class: "conclusion" }), lines: new Map(),
+        head: element("p", { dir: "auto" }), who: element("b"), note: element("i"), failed: element("em"),
+        said: element("p", { class: "said", dir: "auto" }), tools: element("ul", { class: "tools" }),
+        conclusion: element("p", { class: "conclusion", dir: "auto" }), lines: new Map(),
       };
       branch.root = element("li", { class: key ? "subtask busy" : "top" }, [
-        element("div", { class: "head" }, [key ? element("u", { text: key }) : "", branch.head, branch.who, branch.note]),
+        element("div", { class: "head" }, [key ? element("u", { text: key }) : "", branch.head, branch.who, branch.note, branch.failed]),
         branch.said, branch.tools, branch.conclusion,
       ]);
       this.branches.set(key, branch);
@@ -253,29 +283,34 @@ export class RunView {
   }
 
   meter() {
+    const of = (name, form) => this.limits?.[name] ? ` of ${form(this.limits[name])}` : "";
+    const paid = this.spent.cost || this.limits?.cost ? money(this.spent.cost ?? 0) : "";
+    const passed = this.passed();
     const shown = [
-      ["workflow", this.workflow], ["model", this.models], ["calls", figure(this.spent.calls)],
-      ["tokens", figure(this.spent.tokens) + (this.limits?.tokens ? ` of ${figure(this.limits.tokens)}` : "")],
-      ["cost", this.spent.cost ? money(this.spent.cost) : ""], ["time", this.passed()],
+      ["workflow", this.shared ? "" : this.workflow], ["model", this.models],
+      ["calls", figure(this.spent.calls) + of("calls", figure)], ["tokens", figure(this.spent.tokens) + of("tokens", figure)],
+      ["cost", paid && paid + of("cost", money)], ["time", passed && passed + of("seconds", seconds)],
     ].filter(([, value]) => value);
     this.meters.replaceChildren(...shown.map(([name, value]) =>
       element("div", {}, [element("dt", { text: name }), element("dd", { text: value })])));
   }
 
   ended(told) {
-    this.title.textContent = told.question;
+    this.named(told.question, told.workflow);
     this.stop.hidden = true;
     this.resume.hidden = !told.resumable;
+    this.resume.textContent = told.status === "failed" ? "Try again" : "Go on";
     this.state = told.status;
     this.status.className = `status ${told.status}`;
-    this.status.textContent = told.status.replace("_", " ");
+    this.status.textContent = told.status.replaceAll("_", " ");
     this.quiet();
     this.meter();
     if (told.error && !told.answer?.answer) return this.fail(told.error);
     if (!told.answer) return;
     this.told = told;
     this.answer.hidden = false;
-    this.answer.replaceChildren(...this.cited(told.answer.answer));
+    this.answer.replaceChildren(...written(told.answer.answer, id => this.citation(id)));
+    this.copy.hidden = !navigator.clipboard || !told.answer.answer;
     if (told.answer.error) this.answer.append(element("p", { class: "why", text: told.answer.error }));
     for (const item of this.sourceList.children) {
       item.firstElementChild.disabled = false;
@@ -294,21 +329,16 @@ export class RunView {
     }
   }
 
-  cited(text) {
-    const parts = [];
-    let at = 0;
-    for (const mark of text.matchAll(/\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]/g)) {
-      parts.push(text.slice(at, mark.index));
-      for (const id of mark[1].match(/s\d+/g)) {
-        const own = this.told.answer.citations.filter(one => one.id === id);
-        const verdict = own.length && own.every(one => one.verdict === "supported") ? "supported" : own[0]?.verdict ?? "";
-        const button = element("button", { type: "button", class: `cite ${verdict.replace(" ", "-")}`, text: id.slice(1), title: verdict });
-        button.addEventListener("click", () => this.source(id));
-        parts.push(button);
-      }
-      at = mark.index + mark[0].length;
-    }
-    return [...parts, text.slice(at)];
+  // Its verdict is told by a sign too, not by its colour alone.
+  citation(id) {
+    const own = this.told.answer.citations.filter(one => one.id === id);
+    const verdict = own.find(one => one.verdict !== "supported")?.verdict ?? own[0]?.verdict ?? "not checked";
+    const sign = { supported: "", contradicted: " ✗" }[verdict] ?? " ?";
+    const button = element("button", {
+      type: "button", class: `cite ${verdict.replaceAll(" ", "-")}`, text: id.slice(1) + sign, title: verdict, "aria-label": `source ${id.slice(1)}, ${verdict}`,
+    });
+    button.addEventListener("click", () => this.source(id));
+    return button;
   }
 
   source(id) {
@@ -317,10 +347,10 @@ export class RunView {
     if (source) openSource(source, this.told.texts[id] ?? "", citations);
   }
 
-  fail(message) {
+  fail(message, state = "failed") {
     this.state = "failed";
     this.status.className = "status failed";
-    this.status.textContent = "failed";
+    this.status.textContent = state;
     this.title.textContent ||= "This run cannot be shown";
     this.root.classList.toggle("bare", !this.branches.size);
     this.quiet();

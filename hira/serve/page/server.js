@@ -25,6 +25,8 @@ const AWAY = "The server does not answer. Is hira serve still running?";
 
 const away = error => { throw error instanceof TypeError ? new Error(AWAY) : error; };
 
+const refusal = ({ status }, told) => Object.assign(new Error(told.error?.message ?? `the server answered ${status}`), { status });
+
 export async function call(path, { method = "GET", body } = {}) {
   for (;;) {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -32,7 +34,7 @@ export async function call(path, { method = "GET", body } = {}) {
     const reply = await fetch(path, { method, headers: headers(more), ...sent }).catch(away);
     if (reply.status === 401) { await keyed(); continue; }
     const told = await reply.json().catch(() => ({}));
-    if (!reply.ok) throw new Error(told.error?.message ?? `the server answered ${reply.status}`);
+    if (!reply.ok) throw refusal(reply, told);
     return told;
   }
 }
@@ -44,7 +46,7 @@ export async function* watch(run, signal) {
     try {
       const reply = await fetch(`/api/runs/${run}/events?from=${at}`, { headers: headers(), signal });
       if (reply.status === 401) { await keyed(); continue; }
-      if (!reply.ok) throw new Error((await reply.json()).error?.message ?? `the server answered ${reply.status}`);
+      if (!reply.ok) throw refusal(reply, await reply.json().catch(() => ({})));
       for await (const event of events(reply.body)) {
         tries = 0;
         yield event;

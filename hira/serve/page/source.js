@@ -9,17 +9,18 @@ export function open(source, text, citations) {
   before = document.activeElement;
   const close = element("button", { type: "button", class: "close", text: "Close", "aria-label": "close the source" });
   close.addEventListener("click", shut);
-  const body = element("pre", {}, marked(text, citations.map(one => one.quote)));
+  const body = element("pre", { dir: "auto" }, marked(text, citations.map(one => one.quote)));
   const verdicts = citations.map(one => element("li", { class: one.verdict.replace(" ", "-") }, [
-    element("b", { text: one.verdict }), element("span", { text: one.quote }),
+    element("b", { text: one.verdict }), element("span", { text: one.quote, dir: "auto" }),
   ]));
   drawer.replaceChildren(
-    element("div", { class: "bar" }, [element("h2", { text: source.title || source.location }), close]),
+    element("div", { class: "bar" }, [element("h2", { text: source.title || source.location, dir: "auto" }), close]),
     element("p", { class: "place" }, [`${source.kind} · `, place(source.location)]),
     element("ul", { class: "verdicts" }, verdicts),
     body,
   );
   drawer.hidden = false;
+  behind(covering.matches);
   close.focus();
   drawer.querySelector("mark")?.scrollIntoView({ block: "center" });
 }
@@ -30,9 +31,15 @@ function place(location) {
   return element("a", { href: location, text: location, target: "_blank", rel: "noopener noreferrer" });
 }
 
+// On a phone the drawer covers the page, which then cannot be reached by the keyboard either.
+const covering = matchMedia("(max-width: 640px)");
+const behind = inert => { for (const part of document.querySelectorAll("body > header, main")) part.inert = inert; };
+covering.addEventListener("change", () => behind(covering.matches && !drawer.hidden));
+
 export function shut() {
   if (drawer.hidden) return false;
   drawer.hidden = true;
+  behind(false);
   before?.focus();
   return true;
 }

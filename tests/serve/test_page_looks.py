@@ -1,0 +1,134 @@
+"""Answers in Markdown, the keyboard, and runs that are gone, in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser, browser, missing
+from pages import ASK, go, until
+from serving import served
+
+from hira.journal import Journal
+from hira.policy import Completion, Request, Watch
+from hira.settings import Settings
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+QUESTION = "How high is the tower of Alta?"
+
+
+@pytest.fixture
+def driven(tmp_path: Path) -> Iterator[Browser]:
+    with browser(tmp_path / "profile") as one:
+        yield one
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "towers.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
+    return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
+
+
+MARKDOWN = """## Height
+
+The **tower** of Alta, `tower_of_alta`, is *31 metres* high; 2 * 3 * 4 and snake_case_names stay.
+
+1. first
+   - inner **one**
+2. second
+goes on
+
+| what | metres |
+|---|---|
+| tower | 31 |
+
+> said by <b>many</b>
+
+```
+if a < b: **no**
+```
+"""
+
+
+class Writes:
+    """Answers in Markdown."""
+
+    model = "writes"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        del request, watch
+        return Completion(MARKDOWN)
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_an_answer_in_markdown_is_shown_as_it_is_meant(driven: Browser, settings: Settings, width: int) -> None:
+    with served(settings, {"*": Writes()}) as server:
+        driven.size(width, 800)
+        go(driven, f"{server.url}/")
+        driven.run(
+            "for (const name of ['hira', 'direct']) document.querySelector(`#workflows [value=${name}]`).click()"
+        )
+        driven.run(ASK, QUESTION)
+        until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+
+        def texts(selector: str) -> list[str]:
+            found = driven.run(
+                "return [...document.querySelectorAll(arguments[0])].map(one => one.textContent)", selector
+            )
+            return [" ".join(one.split()) for one in found]
+
+        assert texts(".answer h3") == ["Height"]
+        assert texts(".answer > p:not(.why)") == [
+            "The tower of Alta, tower_of_alta, is 31 metres high; 2 * 3 * 4 and snake_case_names stay."
+        ]
+        assert texts(".answer :is(strong, p > em, p > code)") == ["tower", "tower_of_alta", "31 metres", "one"]
+        assert texts(".answer ol > li > p") == ["first", "second goes on"]
+        assert texts(".answer ol ul > li") == ["inner one"]
+        assert texts(".answer td") == ["tower", "31"]
+        assert texts(".answer blockquote") == ["said by <b>many</b>"]
+        assert texts(".answer pre") == ["if a < b: **no**"]
+        assert driven.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_keyboard_alone_is_enough(driven: Browser, settings: Settings) -> None:
+    enter, tab, escape = "\ue007", "\ue004", "\ue00c"
+    focused = "return document.activeElement.id || document.activeElement.className || document.activeElement.tagName"
+    with served(settings) as server:
+        go(driven, f"{server.url}/")
+        driven.press(escape, "/")
+        assert driven.run(focused) == "question"
+        driven.press(*QUESTION, enter)
+        until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+        assert driven.run("return document.querySelector('h1').textContent") == QUESTION
+        for _ in range(40):
+            driven.press(tab)
+            if str(driven.run(focused)).startswith("cite"):
+                break
+        assert "source 1, supported" in driven.run("return document.activeElement.getAttribute('aria-label')")
+        assert driven.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        driven.press(enter)
+        assert driven.run(focused) == "close"
+        driven.press(escape)
+        assert str(driven.run(focused)).startswith("cite")
+
+
+def test_a_run_that_is_deleted_while_a_tab_shows_it_is_told_to_be_gone(driven: Browser, settings: Settings) -> None:
+    assert settings.journal is not None
+    gone = "return document.querySelector('.run')?.textContent.includes('may have been deleted')"
+    with served(settings) as server:
+        go(driven, f"{server.url}/")
+        driven.run("document.getElementById('approve').click()")
+        driven.run(ASK, QUESTION)
+        until(driven, "return document.querySelector('.decide textarea')?.value")
+        driven.run("document.querySelector('.stop').click()")
+        until(driven, "return document.querySelector('.resume:not([hidden])')?.textContent")
+        journal = Journal(settings.journal)
+        journal.delete([journal.entry("last").id])
+        journal.close()
+        driven.run("document.querySelector('.resume').click()")
+        until(driven, gone)
+        driven.run("location.reload()")
+        until(driven, gone)
+        assert driven.run("return document.querySelector('.status').textContent") == "not there"
