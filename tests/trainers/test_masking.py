@@ -33,7 +33,7 @@ def test_a_token_is_mastered_from_tau_on_and_only_if_the_role_sampled_it() -> No
 
 
 def test_entropy_is_the_mean_surprise_of_sampled_tokens() -> None:
-    assert entropy([row(UNSURE, 0.0, mask=(1, 0)), row(SURE)]) == pytest.approx(-(UNSURE + SURE) / 2)
+    assert entropy([row(UNSURE, -5.0, mask=(1, 0)), row(SURE)]) == pytest.approx(-(UNSURE + SURE) / 2)
     assert entropy([]) == 0.0
 
 
@@ -52,7 +52,9 @@ def test_under_the_target_mastered_tokens_of_right_answers_leave_the_numerator_a
 def test_at_the_target_and_over_it_nothing_is_masked() -> None:
     before = credited((row(SURE, UNSURE), 1.0))
     assert without_mastered(before).rows == before.rows
-    assert without_mastered(before, target=0.5).rows != before.rows
+    at = entropy([one.row for one in before.rows])
+    assert without_mastered(before, target=at).rows == before.rows
+    assert without_mastered(before, target=at + 1e-9).rows != before.rows
 
 
 def test_a_reward_short_of_one_is_no_positive() -> None:
