@@ -252,3 +252,31 @@ def test_the_items_of_a_list_lend_each_other_no_words() -> None:
         "s1", "Tasks", "tasks.md", "Tasks of the team:\n- Ruth: the report\n- Tomas: spare parts by Friday"
     )
     assert answer("What parts does Tomas order?", list_of) != "Ruth: the report [s1]"
+
+
+TOWN = Passage(
+    "s1",
+    "Town",
+    "town.md",
+    "Present: Ruth Adey, Per Lind\n\nThe brig Hesper was built by Olaf Brandt. She carried timber.\n\n"
+    "The bark Vala was also built by Olaf Brandt. The brig Anna was lost in 1880. The Vala was never lost.\n\n"
+    "The yard is open from May to June.\n\n- Ruth: send the report to the board\n- Per: order new spare parts",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (
+            "Which ships were built by Olaf Brandt?",
+            "The brig Hesper was built by Olaf Brandt. [s1] The bark Vala was also built by Olaf Brandt. [s1] There may be more.",
+        ),
+        ("What did the brig Hesper carry?", "The brig Hesper was built by Olaf Brandt. [s1] She carried timber. [s1]"),
+        ("What did Olaf Brandt carry?", ""),
+        ("Which ships were never lost?", "The Vala was never lost. [s1] There may be more."),
+        ("What does Ruth have to do?", "Ruth: send the report to the board [s1]"),
+        ("How many ships did Olaf Brandt build?", ""),
+    ],
+)
+def test_all_that_is_asked_for_is_told_and_nothing_of_others(question: str, told: str) -> None:
+    assert answer(question, TOWN) == told

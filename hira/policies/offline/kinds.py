@@ -189,6 +189,28 @@ def did(question: str, held: frozenset[str]) -> bool:
     return all(holds(word, held) for deed in deeds if deed not in _NO_DEED for word in words(deed))
 
 
+_DOING = re.compile(rf"\b(?:did|does|do) (?:[a-z-]+ ){{0,3}}(?:(?!I )(?:{NAME}) )+([a-z]+)\b")
+
+
+def does(question: str, held: frozenset[str]) -> bool:
+    """For "what did Ida Lorn carry": whether these stems hold what was done."""
+    match = _DOING.search(question)
+    return all(holds(word, held) for word in words(match[1])) if match and match[1] not in _NO_DEED else True
+
+
+def acts(question: str) -> bool:
+    """Whether a question asks what somebody or something with a name did."""
+    return bool(_DOING.search(question))
+
+
+_DENIED = re.compile(r"\b(?:not|never|no|without|none|except|nor|neither|lacks?)\b|n[’']t\b", re.IGNORECASE)
+
+
+def denies(text: str) -> bool:
+    """Whether a text says of something that it is not so."""
+    return bool(_DENIED.search(text))
+
+
 def holds_any(wanted: list[str], text: str) -> bool:
     return any(holds(word, frozenset(words(text))) for word in wanted)
 

@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hira.policies.offline import plain
-from hira.policies.offline.kinds import PAID, defines, did, fits, holds_office, kind, measured, measures, sized, term
+from hira.policies.offline.kinds import (
+    PAID,
+    acts,
+    defines,
+    denies,
+    did,
+    does,
+    fits,
+    holds_office,
+    kind,
+    measured,
+    measures,
+    sized,
+    term,
+)
 from hira.policies.offline.sentences import ASKS, PAIR, ROW, Sentence, points_back
 from hira.policies.offline.succession import RELATING, Order, order
 from hira.policies.offline.table import EXTREMES, operation
@@ -23,9 +37,11 @@ ENOUGH_REST = 0.55
 """The same without its names: what is asked about them."""
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
-_SUBJECT = re.compile(r"((?:The |A |An )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*)")
+_SUBJECT = re.compile(r"(?:(?:The|An?) (?:[a-z-]+ ){1,2})?((?:The |An? )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*)")
 _STARTS = frozenset(words("However Both First Then Two Three Today Here Finally Additionally"))
 _ARTICLE = re.compile(r"^\W*(?:what(?: is|[’']s) an? |define\b|what does\b)", re.IGNORECASE)
+_INTRODUCED = re.compile(r"\W*(?:The |An? )?[A-Z][\w’'.-]*(?: [\w’'.-]+){0,3}?(?::| (?:is|was|are|were)\b)")
+"""How a sentence begins that answers a question of nothing but names: "What does Ruth have to do?"."""
 _EXTREME = re.compile(
     r"\b(?:most|least|first|last|top|record|maximum|minimum|only|than (?:any|all)|\w{2,}est)\b", re.IGNORECASE
 )
@@ -69,7 +85,26 @@ class Query:
             return False
         if " › " in one.text or (_bare_row(one) and operation(self.text)):
             return False
-        return self._superlative(one) and self._in_form(one)
+        return self._superlative(one) and self._in_form(one) and (denies(one.text) or not denies(self.text))
+
+    def says(self, one: Sentence) -> bool:
+        """Whether all that is asked, but for the noun of "which …" and names, stands in the sentence itself."""
+        return all(holds(word, one.own) for word in self.rest if word not in self.category)
+
+    def _done(self, one: Sentence) -> bool:
+        """Whether a sentence says of whom is asked what is asked that they did."""
+        if self.kind:
+            return does(self.text, one.own | one.beside)
+        if not self.rest and not self._introduced(one):
+            return False
+        if acts(self.text) and not self.names & one.own and (others := subject(one)) and not others & self.names:
+            return False
+        return does(self.text, one.own | one.asked)
+
+    def _introduced(self, one: Sentence) -> bool:
+        """Whether a sentence begins with the name that is all there is to a question."""
+        match = _INTRODUCED.match(one.text)
+        return match is not None and self.names <= set(words(match[0]))
 
     def _superlative(self, one: Sentence) -> bool:
         """Whether a sentence speaks of a most or a least where one is asked for; a row may."""
@@ -80,6 +115,8 @@ class Query:
         if self.term and _ARTICLE.search(self.text) and not defines(one.text, self.term):
             return False
         if self.kind == "money" and not any(holds(word, one.own) for word in self.words):
+            return False
+        if not self._done(one):
             return False
         if self.order:
             return self.order.told(f"{one.before} {one.text}" if points_back(one.text) else one.text, self.text)

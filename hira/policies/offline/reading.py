@@ -9,12 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hira.policies.offline import blocks
+from hira.policies.offline import blocks, several
 from hira.policies.offline.disagreement import Stated, differ
 from hira.policies.offline.kinds import fits
 from hira.policies.offline.passages import Passage
 from hira.policies.offline.query import ENOUGH, best, query
 from hira.policies.offline.sentences import ROW, Sentence, quoted, sentences
+from hira.policies.offline.several import MORE, asks_several, complete
 from hira.policies.offline.wording import exact, folded, numbers
 
 FARTHEST = 0.2
@@ -31,17 +32,22 @@ _ROW_SHOWN = re.compile(r"[^\s:,.][^:,.]*: [^:]+(?:, [^:,.]+: [^:]+)+\. \[s\d+\]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The sentence that answers, the share of the question that it covers, and those of other sources `against` it."""
+    """The sentence that answers, the share of the question that it covers, and those of other sources `against` it.
+
+    Where several things are asked for, `further` answer beside it, and there may be `more`.
+    """
 
     sentence: Sentence
     coverage: float
     against: tuple[Sentence, ...] = ()
+    further: tuple[Sentence, ...] = ()
+    more: bool = False
 
     @property
     def text(self) -> str:
         """The sentence with its id, as an answer cites it, and those that say otherwise."""
-        told = [quoted(one) for one in (self.sentence, *self.against)]
-        return " ".join([*told, DIFFER] if self.against else told)
+        told = [quoted(one) for one in (self.sentence, *self.against, *self.further)]
+        return " ".join([*dict.fromkeys(told), *([DIFFER] if self.against else []), *([MORE] if self.more else [])])
 
 
 def is_row(text: str) -> bool:
@@ -83,8 +89,11 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     if not ranked or (asked.kind in HARD and not fitting):
         return None
     score, coverage, top = (fitting or ranked)[0]
-    others = [one for points, _, one in fitting if points >= NEARLY * score]
-    return Found(top, coverage, _against(question, top, others))
+    others = [one for points, _, one in fitting or ranked if points >= NEARLY * score]
+    if asks_several(question):
+        further = [one for one in others if one is not top and asked.says(one)][: several.MOST - 1]
+        return Found(top, coverage, further=tuple(further), more=bool(further) or not complete(top.text))
+    return Found(top, coverage, _against(question, top, others if fitting else []))
 
 
 def _against(question: str, top: Sentence, others: Sequence[Sentence]) -> tuple[Sentence, ...]:
