@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,12 +52,16 @@ def test_dr_grpo_divides_by_a_constant_length_and_by_no_deviation() -> None:
     assert credited.normaliser == 20
 
 
-def test_grpo_may_divide_by_the_deviation_of_the_whole_batch() -> None:
-    credited = grpo([grouped(1, 0), grouped(0.5, 0)], scale="batch")
+@pytest.mark.parametrize("credit", [grpo, matpo])
+def test_the_deviation_is_that_of_each_group_of_the_batch_or_none(credit: Any) -> None:
+    made = [grouped(1, 0), grouped(0.5, 0)]
     spread = math.sqrt(sum((one - 0.375) ** 2 for one in (1, 0, 0.5, 0)) / 4)
-    assert [one.advantage for one in credited.rows] == pytest.approx(
-        [0.5 / spread, -0.5 / spread, 0.25 / spread, -0.25 / spread]
-    )
+    for scale, gained in (
+        ("group", [1, -1, 1, -1]),
+        ("batch", [0.5 / spread, -0.5 / spread, 0.25 / spread, -0.25 / spread]),
+        ("none", [0.5, -0.5, 0.25, -0.25]),
+    ):
+        assert [one.advantage for one in credit(made, scale=scale).rows] == pytest.approx(gained), scale
 
 
 def test_grpo_compares_only_what_began_with_the_same_input() -> None:
@@ -177,6 +182,16 @@ def test_mars_balances_system_one_to_exactly_as_many_samples_as_rollouts(chunks:
     taken = [one.weight * one.row.tokens for one in credited.rows if one.row.role == "system1"]
     assert sum(taken) == pytest.approx(2)
     assert credited == mars(made, baseline="trajectory")
+
+
+def test_mars_draws_g_of_many_samples_each_of_which_may_be_drawn() -> None:
+    made = [group(systems(1.0, 3, 0), systems(0.0, 9, 1))]
+    drawn: set[str] = set()
+    for seed in range(60):
+        ones = [one for one in mars(made, seed=seed).rows if one.row.role == "system1"]
+        assert [one.weight * one.row.tokens for one in ones] == pytest.approx([1, 1])
+        drawn |= {one.row.conversation for one in ones}
+    assert len(drawn) == 12
 
 
 def test_mars_without_system_one_trains_system_two_alone() -> None:
