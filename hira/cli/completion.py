@@ -1,7 +1,7 @@
 """`hira completion`: scripts for shells, made from the parser, so that they know what this version knows."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import hira
@@ -10,6 +10,14 @@ from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
 
 PATHS = ("FILE", "PATH", "DIR", "FOLDER", "RUN.toml")
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "--workflow": (
+        "hira", "mars", "marsrl", "matpo", "mams", "direct", "rag", "search-o1", "webthinker", "codeact", "multimodal",
+        "plan-and-solve", "react", "react-report",
+    ),
+}  # fmt: skip
+"""What may follow flags that take more than one name, such as some with commas between them. Written out, because a
+shell that starts waits for this script, and the workflows take long to import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ def commands_of(own: Parser, words: tuple[str, ...] = (), told: str = "") -> Ite
             helps = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001 - likewise
             below += [(name, made, helps.get(name, "")) for name, made in action.choices.items()]
         elif action.option_strings:
-            choices = tuple(map(str, action.choices or ()))
+            choices = tuple(map(str, action.choices or NAMES.get(action.option_strings[0], ())))
             flags.append(
                 Word(
                     tuple(action.option_strings), action.help or "", action.nargs != 0, choices, action.metavar in PATHS

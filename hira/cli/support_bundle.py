@@ -107,7 +107,7 @@ def _run(entry: Entry) -> Mapping[str, Any]:
     first, *_ = entry.error.splitlines() or [""]
     return {
         "run": entry.id, "workflow": entry.workflow, "status": entry.state, "error": first, "seconds": ended,
-        "usage": entry.usage, "versions": entry.versions, "tools": sorted(entry.tools), "files": len(entry.files),
+        "usage": entry.usage, "versions": entry.versions, "tools": sorted(name for name, tool in entry.tools.items() if tool), "files": len(entry.files),
     }  # fmt: skip
 
 

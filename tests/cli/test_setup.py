@@ -16,11 +16,13 @@ import pytest
 
 import hira
 from hira.cli import main
+from hira.cli.completion import NAMES
 from hira.cli.init import Found, question_for, written
 from hira.cli.parser import parser
 from hira.cli.shell import Shell
 from hira.policies.probe import Probe
 from hira.settings import Settings, load
+from hira.workflows import WORKFLOWS
 
 KEY, SERPER, PASSWORD = "sk-very-secret-key-0001", "serper-secret-0002", "hunter2-long-password"
 
@@ -175,9 +177,14 @@ def test_bash_completes_commands_flags_and_values() -> None:
     assert completed("hira", "sup") == ["support-bundle"]
     assert completed("hira", "ask", "--max-t") == ["--max-tokens", "--max-time"]
     assert completed("hira", "ask", "why", "--without", "mem") == ["memory"]
+    assert completed("hira", "ask", "--workflow", "plan") == ["plan-and-solve"]
     assert completed("hira", "ask", "--model", "") == []
     assert "--older" in completed("hira", "runs", "delete", "--")
     assert completed("hira", "completion", "z") == ["zsh"]
+
+
+def test_every_workflow_is_completed() -> None:
+    assert NAMES["--workflow"] == tuple(WORKFLOWS)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
