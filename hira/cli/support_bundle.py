@@ -105,9 +105,10 @@ def kept(event: Mapping[str, Any]) -> dict[str, Any]:
 def _run(entry: Entry) -> Mapping[str, Any]:
     ended = entry.ended - entry.began if entry.ended else None
     first, *_ = entry.error.splitlines() or [""]
+    tools = sorted(name for name, tool in entry.tools.items() if tool)
     return {
         "run": entry.id, "workflow": entry.workflow, "status": entry.state, "error": first, "seconds": ended,
-        "usage": entry.usage, "versions": entry.versions, "tools": sorted(name for name, tool in entry.tools.items() if tool), "files": len(entry.files),
+        "usage": entry.usage, "versions": entry.versions, "tools": tools, "files": len(entry.files),
     }  # fmt: skip
 
 
