@@ -1,9 +1,11 @@
 """Whether a rollout's answer is right, by words or by a judge, as a reward."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from hira.errors import Stop
+from hira.events import Event, Events, Notice
 from hira.rewards.answer_judge import Judge, Verdict, equivalent
 from hira.rewards.match import contains, said
 from hira.rewards.reward import Score
@@ -26,7 +28,7 @@ class ByWords:
 @dataclass(frozen=True, slots=True)
 class ByJudge:
     """1 if the judge, any policy, finds the answer to be one of the references, else 0. A judge that fails leaves the
-    rollout without a reward."""
+    rollout without a reward, and says why; one that is ended for being late says what it waited for, in a note."""
 
     part: Part
     judge: Judge = equivalent
@@ -36,14 +38,24 @@ class ByJudge:
         if not answer:
             return Score(0.0, {"accuracy": 0.0}, why="there is no answer")
         last: Verdict | None = None
+        told: list[str] = []
+
+        def heard(event: Event) -> None:
+            if isinstance(event, Notice):
+                told.append(event.text)
+
         for reference in references:
-            conversation = Team({"*": self.part}).conversation("judge")
+            conversation = Team({"*": self.part}, events=Events(heard)).conversation("judge")
             try:
                 last = await self.judge(conversation, rollout.question, reference, answer)
             except Stop as stop:
                 return Score(None, why=stop.what)
+            except asyncio.CancelledError as ended:
+                for one in told[-1:]:
+                    ended.add_note(one)
+                raise
             if last is None:
-                return Score(None, why="the judge failed")
+                return Score(None, why=(told or ["the judge failed"])[-1])
             if last.correct:
                 break
         right = float(bool(last and last.correct))

@@ -5,7 +5,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from pathlib import Path
+from typing import get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from hira.chosen import made_workflow
 from hira.errors import UsageError
@@ -25,6 +29,7 @@ from hira.trainers.credit import Credit
 from hira.trainers.masking import masking
 from hira.trainers.recipes import RECIPES, Recipe
 from hira.trainers.recipes.recipe import Data, Judges
+from hira.trainers.records import unwritable
 from hira.trainers.rollouts import Problem
 from hira.workflows import BuiltIn
 
@@ -98,13 +103,17 @@ def placed(model: ModelPart, folder: Path) -> ModelPart:
 
 
 def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
-    from inspect import signature
-
     known = [name for name, one in signature(recipe.credit).parameters.items() if one.kind is one.KEYWORD_ONLY]
-    for name in configuration.credit:
+    kinds = get_type_hints(recipe.credit)
+    for name, value in configuration.credit.items():
         if name not in known:
             fix = did_you_mean(name, known)
             raise UsageError(f"credit.{name}: {recipe.name} has no such option", fix=fix)
+        try:
+            TypeAdapter(kinds[name]).validate_python(value)
+        except ValidationError as error:
+            told = error.errors()[0]["msg"].lower()
+            raise UsageError(f"credit.{name}: {told}", fix=f"it was {value!r}") from None
 
 
 def settings_of(
@@ -191,12 +200,15 @@ def began_at(folder: Path) -> float:
 
 def keep(plan: Plan) -> None:
     """Write down what is done in the folder, so that nothing else goes on in it."""
-    plan.folder.mkdir(parents=True, exist_ok=True)
     record = {"began": plan.began, "configuration": plan.configuration.shown()}
     text = json.dumps(record, indent=2, ensure_ascii=False)
     fresh = plan.folder / f"{BEGUN}.part"
-    fresh.write_text(f"{text}\n", encoding="utf-8")
-    fresh.replace(plan.folder / BEGUN)  # another process of this run may be reading it
+    try:
+        plan.folder.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(f"{text}\n", encoding="utf-8")
+        fresh.replace(plan.folder / BEGUN)  # another process of this run may be reading it
+    except OSError as error:
+        raise unwritable(error, plan.folder / BEGUN) from error
 
 
 def kept(folder: Path) -> Configuration | None:
@@ -211,12 +223,15 @@ def kept(folder: Path) -> Configuration | None:
 
 
 def goes_on(plan: Plan) -> bool:
-    """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another."""
+    """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another. One that came to nothing,
+    because its model could not be opened for instance, leaves the folder to whatever is begun next."""
     before = kept(plan.folder)
     if before is None:
         return False
     mine, theirs = plan.configuration.shown(), before.shown()
     changed = [name for name in mine if mine[name] != theirs[name] and name != "out"]
+    if changed and all(path.name == BEGUN for path in plan.folder.iterdir()):
+        return False
     if changed:
         what = f"the folder holds a run with another {changed[0]!r}"
         raise UsageError(

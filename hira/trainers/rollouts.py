@@ -221,8 +221,9 @@ class Rollouts:
         try:
             async with asyncio.timeout(self.deadlines.reward):
                 return await self.reward(record, problem.references)
-        except TimeoutError:
-            return Score(None, why=f"no reward within {self.deadlines.reward:g} seconds")
+        except TimeoutError as late:
+            waited = getattr(late.__cause__, "__notes__", ())
+            return Score(None, why="; ".join((f"no reward within {self.deadlines.reward:g} seconds", *waited)))
         except HiraError as error:
             return Score(None, why=str(error))
         except Exception as error:

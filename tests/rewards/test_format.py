@@ -81,10 +81,14 @@ async def test_a_judge_accepts_an_answer_that_is_one_of_the_references() -> None
     assert (score.value, score.why) == (1.0, "the same height")
 
 
-@pytest.mark.parametrize("replies", [[EndpointError("down")], ["maybe", "perhaps"]])
-async def test_a_judge_that_fails_leaves_no_reward(replies: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("replies", "why"),
+    [([EndpointError("down")], "(down)"), (["maybe", "perhaps"], "(Your reply holds no JSON object.)")],
+)
+async def test_a_judge_that_fails_leaves_no_reward_and_says_why(replies: list[Any], why: str) -> None:
     score = await ByJudge(Part(ScriptedPolicy(replies)))(made("42"), ("42",))
-    assert (score.value, score.why) == (None, "the judge failed")
+    assert score.value is None
+    assert score.why == f"judge: the judge failed, so nothing is scored {why}"
 
 
 async def test_no_answer_is_wrong_without_asking_a_judge() -> None:

@@ -16,12 +16,13 @@ from hira.errors import AccessDenied, ContextOverflow, EndpointError, HiraError,
 from hira.events import Events, Reader
 from hira.messages import user
 from hira.policies.offline import OfflinePolicy
+from hira.policies.retrying import retrying
 from hira.policy import Completion, Request, Tokens, Watch
-from hira.rewards.accuracy import ByWords
+from hira.rewards.accuracy import ByJudge, ByWords
 from hira.rewards.matpo import WithFormat
 from hira.rewards.reward import Score
 from hira.settings import Settings
-from hira.team import Team
+from hira.team import Part, Team
 from hira.testing import team_of
 from hira.tools import Toolbox, tool
 from hira.trainers import records
@@ -286,6 +287,24 @@ async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> Non
         assert [one.reward for one in made.groups[0].attempts] == [None] * 3
         assert made.samples[0]["why"] == why
         assert not made.groups[0].counting
+
+
+async def test_a_judge_that_is_down_is_told_with_what_is_wrong_with_it() -> None:
+    def refused(_: Request) -> BaseException:
+        return EndpointError("nothing listens there: the connection was refused", retryable=True, retry_after=2)
+
+    async def soon(_seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    async def never(_seconds: float) -> None:
+        await asyncio.Event().wait()
+
+    for sleep, why in ((soon, "nothing is scored"), (never, "no reward within 0.2 seconds")):
+        judge = ByJudge(Part(retrying(Letters(refused), sleep=sleep)))
+        with pytest.raises(HiraError, match="6 of 6 rollouts were left without a reward") as caught:
+            await rollouts(Letters(lambda _: "yes"), reward=judge, deadlines=Deadlines(reward=0.2)).collect(0)
+        assert why in caught.value.where
+        assert "nothing listens there: the connection was refused" in caught.value.where
 
 
 async def test_a_judge_that_judges_next_to_nothing_ends_the_run() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.errors import UsageError
+from hira.errors import HiraError, UsageError
 from hira.trainers.assembling import goes_on, keep, planned
 from hira.trainers.configuration import Configuration, load
 
@@ -90,6 +90,9 @@ def test_a_file_that_is_no_toml_is_told_with_its_place(text: str, tmp_path: Path
         ('model.adapters={planer="a", "*"="b"}', "model.adapters: workflow 'matpo' has no role 'planer'"),
         ('model.adapters={planner="a"}', "model.adapters: the role 'worker' has no adapter"),
         ("credit.nrom=x", "credit.nrom: matpo has no such option"),
+        ("credit.norm=all", "credit.norm: input should be 'rollout_mean', 'role_mean' or 'token_mean'"),
+        ("credit.floor=low", "credit.floor: input should be a valid number, unable to parse string as a number"),
+        ("credit.norm=role_mean", None),
         ("settings.doc=x", "settings.doc is unknown"),
         ("settings.workflow=mars", None),
         ("workflow.subtasks=3", "workflow 'matpo' has no option 'subtasks'"),
@@ -129,8 +132,27 @@ def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(fol
     again = planned(run("out=here"), folder, {}, folder)
     assert goes_on(again)
     assert again.began == plan.began, "prompts tell the day on which the run began"
+    (folder / "here" / "rollouts.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match="holds a run with another 'train'"):
         goes_on(planned(run("out=here", "train.lr=1"), folder, {}, folder))
+
+
+def test_a_run_that_came_to_nothing_leaves_its_folder_to_the_next(folder: Path) -> None:
+    keep(planned(run("out=here"), folder, {}, folder))
+    other = planned(run("out=here", "model.name=another/model"), folder, {}, folder)
+    assert not goes_on(other)
+    keep(other)
+    assert goes_on(planned(run("out=here", "model.name=another/model"), folder, {}, folder))
+    (folder / "here" / "rollouts.jsonl").write_text("{}\n")
+    with pytest.raises(UsageError, match="holds a run with another 'model'"):
+        goes_on(planned(run("out=here"), folder, {}, folder))
+
+
+def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
+    (folder / "here").write_text("a file")
+    with pytest.raises(HiraError, match=r"configuration\.json cannot be written") as raised:
+        keep(planned(run("out=here"), folder, {}, folder))
+    assert raised.value.where == str(folder / "here")
 
 
 def test_a_question_whose_answer_stands_under_another_name_is_told(folder: Path) -> None:
