@@ -19,6 +19,9 @@ def answer(question: str, *texts: str) -> str:
         ("How high is Varn Mill?", "Varn Mill is 31 m high.", "Varn Mill is 27 metres high.", ("31 m", "27 metres")),
         ("How many rooms does Varn Mill have?", "Varn Mill has 14 rooms.", "Varn Mill has 17 rooms.", ("14", "17")),
         ("What does a loaf cost in Varn?", "In Varn a loaf costs 3 euros.", "A loaf costs 4 euros in Varn.", ("3 euros", "4 euros")),
+        ("How much does the Lumo cost?", "The Lumo costs 79 euros.", "- Lumo: 84 €\n- Fix: 3 €", ("79 euros", "84 €")),
+        ("How much does the Lumo cost?", "The Lumo costs 79 euros.", "| Article | Colour | Price |\n|---|---|---|\n| Lumo | red | 84 € |\n| Fix | blue | 3 € |", ("79 euros", "84 €")),
+        ("When was Varn Mill opened?", "Varn Mill was opened on 4 May.", "Varn Mill was opened on May 11.", ("4 May", "May 11")),
         ("What is the roof of Varn Mill made of?", "The roof of Varn Mill is made of slate.", "The roof of Varn Mill is made of copper.", ("slate", "copper")),
     ],
 )  # fmt: skip
@@ -38,6 +41,8 @@ def test_sources_that_state_different_values_are_both_told_with_their_citations(
         ("When was Varn Mill built?", "Varn Mill was built in 1742.", "Varn Mill was built in May 1742 by monks."),
         ("When was Varn Mill built?", "Varn Mill was built in 1742.", "The mill of Mard was built in 1801."),
         ("When was Varn Mill built?", "Varn Mill was built in 1742.", "Varn Mill was planned to be built in 1740."),
+        ("When was Varn Mill opened?", "Varn Mill was opened on 4 May.", "Varn Mill was opened on May 4th."),
+        ("How much does the Lumo cost?", "The Lumo costs 79 euros.", "- Lumo: 79 €\n- Lumo Fix: 3 €"),
         ("When was Varn Mill renovated?", "Varn Mill was renovated in 1900.", "Varn Mill was renovated in 1960."),
         ("How high is Varn Mill?", "Varn Mill is 31 m high.", "Varn Mill is 3,100 cm high."),
         ("How high is Varn Mill?", "Varn Mill is about 30 m high.", "Varn Mill is 31 m high."),

@@ -55,3 +55,28 @@ def test_a_row_of_a_sentence_and_a_name_is_told_as_it_was() -> None:
 )
 def test_a_unit_measures_only_behind_a_number(question: str, text: str, *, holds: bool) -> None:
     assert measures(measured(question), text, frozenset(words(text))) is holds
+
+
+PRICES = Passage(
+    "s1",
+    "Price list",
+    "prices.md",
+    "| Article | Material | Price | Sold |\n|---|---|---|---|\n| Fjord | wool | 119.00 € | yes |\n"
+    "| Dune | cotton | 64.00 € | no |\n| Marl | wool | 42.00 € | yes |",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "articles"),
+    [
+        ("Which articles are made of wool?", {"Fjord", "Marl"}),
+        ("Which articles cost less than 100 €?", {"Dune", "Marl"}),
+        ("Which articles are made of silk?", set()),
+        ("Which articles are red?", set()),
+        ("How much does the Marl cost?", {"Marl"}),
+    ],
+)
+def test_all_rows_that_are_asked_for_are_told(question: str, articles: set[str]) -> None:
+    found = find(question, [PRICES])
+    told = found.text if found else ""
+    assert {name for name in ("Fjord", "Dune", "Marl") if name in told} == articles

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hira.policies.offline import table
+from hira.policies.offline.several import asks_several
 
 ROW = " | "
 NEAR = 300
@@ -78,7 +79,8 @@ def row_of(line: str, *, noted: bool) -> str:
 
 
 def answers(question: str, row: str, texts: Sequence[tuple[str, str]]) -> bool | None:
-    """Whether a row of a table answers: every word of the question is understood over the table, and it is that row.
+    """Whether a row of a table answers: every word of the question is understood over the table, and it is the row
+    that is asked for, or one of those.
 
     `texts` are the titles and texts in which the row and others of its table stand. None for a row of sentences, or of
     a name and a value: it is read as a sentence is.
@@ -88,13 +90,13 @@ def answers(question: str, row: str, texts: Sequence[tuple[str, str]]) -> bool |
         return None
     title, lines = next((one for one in _joined(tuple(texts)) if row in one[1]), ("", (row,)))
     own = table.from_lines([*(lines[:2] if row.startswith("|") else ()), row])
-    return bool(own) and _wanted(question, lines, title) == own[-1]
+    return bool(own) and own[-1] in _wanted(question, lines, title)
 
 
 @lru_cache(maxsize=256)
-def _wanted(question: str, lines: tuple[str, ...], title: str) -> dict[str, str] | None:
-    """The row of these that a question is about; remembered, since each of them is asked."""
-    return table.row_for(question, table.from_lines(lines), title)
+def _wanted(question: str, lines: tuple[str, ...], title: str) -> list[dict[str, str]]:
+    """The rows of these that a question is about; remembered, since each of them is asked."""
+    return table.rows_for(question, table.from_lines(lines), title, several=asks_several(question))
 
 
 @lru_cache(maxsize=64)

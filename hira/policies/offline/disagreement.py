@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 
 from hira.evidence.quantities import Quantity, quantities
-from hira.policies.offline.kinds import fits, kind, measured
+from hira.policies.offline.kinds import PAID, fits, kind, measured
+from hira.policies.offline.sentences import ROW
 from hira.policies.offline.wording import NAME, NAMED, folded, holds, keywords, names, numbers, words
 
 FEW = 3
@@ -22,7 +23,7 @@ _TIMED = re.compile(
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
-    r"\b(?:plan(?:s|ned)?|propos(?:al|ed)|intend(?:s|ed)|expect(?:s|ed)|schedul\w+|should|would|might|may|was to"
+    r"\b(?:plan(?:s|ned)?|propos(?:al|ed)|intend(?:s|ed)|expect(?:s|ed)|schedul\w+|should|would|might|(?-i:may)|was to"
     r"|were to|will|original(?:ly)?|initial(?:ly)?|at first|former(?:ly)?|no longer|used to|later|replac\w+"
     r"|rebuil\w+|instead|not|never|once|second|new)\b",
     re.IGNORECASE,
@@ -48,7 +49,10 @@ _DAYS = re.compile(
     r"|march|april|june|july|august|september|october|november|december|holidays?)\b",
     re.IGNORECASE,
 )
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DAY = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b|\b({_MONTH}) (\d{{1,2}})\b")
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?(am|pm|a\.m\.|p\.m\.|o[’']?clock|h\b)?", re.IGNORECASE)
+_LABEL = re.compile(rf"((?:{NAME})(?: (?:{NAME}|[a-z]+))*): (?!.*{re.escape(ROW)})")
 _OF = re.compile(rf"\b(?:of|in|at|from|near)\s+(?:the\s+)?((?:{NAME})(?: (?:{NAME}))*)")
 
 
@@ -82,17 +86,21 @@ def differ(question: str, mine: Stated, theirs: Stated) -> bool:
 def _alike(question: str, one: Stated, other: Stated) -> bool:
     """Whether both say of the same thing what is asked: all that is asked about it stands in both or in what they go on
     from, and most of it in both."""
-    rest = [word for word in keywords(question) if word not in names(question)]
+    paid = PAID if kind(question) == "money" else frozenset[str]()
+    rest = [word for word in keywords(question) if word not in names(question) | paid]
     about = all(holds(word, stated.own | stated.about) for word in rest for stated in (one, other))
     both = [word for word in rest if holds(word, one.own) and holds(word, other.own)]
     return about and 2 * len(both) >= len(rest)
 
 
 def _elsewhere(question: str, one: str, other: str) -> bool:
-    """Whether a sentence that leaves out a name of the question speaks of another one, which its fellow lacks."""
+    """Whether a sentence that leaves out a name of the question speaks of another one, which its fellow lacks; a line
+    that begins with a label is of what that says."""
+    known = set(words(f"{question} {other}"))
+    if (label := _LABEL.match(one)) and set(words(label[1])) - known:
+        return True
     if kind(question) == "place" or names(question) <= set(words(one)):
         return False
-    known = set(words(f"{question} {other}"))
     return any(not set(words(match[1])) & known for match in _OF.finditer(one))
 
 
@@ -116,6 +124,11 @@ def _repeats(question: str) -> bool:
 def _years(question: str, one: str, other: str) -> bool:
     known = numbers(question)
     mine, theirs = (set(_YEAR.findall(text)) - known for text in (one, other))
+    if mine and theirs:
+        return not mine & theirs
+    mine, theirs = (
+        {" ".join(sorted(filter(None, day.groups()))) for day in _DAY.finditer(text)} for text in (one, other)
+    )
     return bool(mine and theirs) and not mine & theirs
 
 

@@ -13,7 +13,7 @@ from hira.policies.offline.attachments import speaks_of
 from hira.policies.offline.conversation import Act, Asked
 from hira.policies.offline.opening import OPEN_TABLE, PARTIAL, SHEET_FILE, TABLE_FILE
 from hira.policies.offline.program import Calls, Program, advance
-from hira.policies.offline.reading import is_row
+from hira.policies.offline.reading import DIFFER, is_row
 from hira.policies.offline.roles import FURTHER, MEDIA, boxed, failed, other_words
 from hira.policies.offline.table import operation
 from hira.untrusted import clean
@@ -55,7 +55,7 @@ def carried_out(asked: Asked, work: Callable[[str], Generator[Calls, list[str], 
 
 def answer(asked: Asked) -> Program:
     """The way to the answer, in calls of `subtask`."""
-    question, files = " ".join(asked.value("question").split()), asked.files
+    question, files = questions.priced(" ".join(asked.value("question").split())), asked.files
     if seen := [file for file in files if MEDIA.search(file)]:
         (report,) = yield [("subtask", {"task": f"{question} It is about: {', '.join(seen)}"})]
         return boxed(concluded(report))
@@ -128,7 +128,7 @@ def _direct(question: str, inner: questions.Hop | None, files: list[str], hops: 
     """Look the question up; if that finds nothing, follow what may stand inside it, else explore with other words."""
     text = yield from _try(question)
     asked = operation(question)
-    if text and not (asked and is_row(text)):
+    if text and (not (asked and is_row(text)) or text.endswith(DIFFER)):
         return Result(text, question)
     if asked and asked not in _OVER_ROWS and (result := (yield from _over_table(question, []))).text:
         return result

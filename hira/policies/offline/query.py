@@ -83,7 +83,7 @@ class Query:
         """Whether the sentence says anything: no question, no code, and not only what the question says itself."""
         if ASKS.search(one.text) or plain.is_code(one.raw) or not one.own - self.words:
             return False
-        if " › " in one.text or (_bare_row(one) and operation(self.text)):
+        if " › " in one.text:
             return False
         return self._superlative(one) and self._in_form(one) and (denies(one.text) or not denies(self.text))
 
@@ -94,7 +94,7 @@ class Query:
     def _done(self, one: Sentence) -> bool:
         """Whether a sentence says of whom is asked what is asked that they did."""
         if self.kind:
-            return does(self.text, one.own | one.beside)
+            return self.kind == "money" or does(self.text, one.own | one.beside)
         if not self.rest and not self._introduced(one):
             return False
         if acts(self.text) and not self.names & one.own and (others := subject(one)) and not others & self.names:
@@ -204,7 +204,7 @@ def best(asked: Query, candidates: Sequence[Sentence]) -> list[tuple[float, floa
     return sorted(ranked, key=lambda entry: -entry[0])
 
 
-def _bare_row(one: Sentence) -> bool:
+def bare_row(one: Sentence) -> bool:
     """Whether a sentence is a row of a table in Markdown with more than a name and a value: cells without names."""
     cells = [cell for cell in one.raw.strip("| ").split("|") if cell.strip()]
     return one.raw.startswith("|") and len(cells) > PAIR and not any(len(cell.split()) > PAIR + 2 for cell in cells)

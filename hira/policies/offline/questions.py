@@ -70,11 +70,20 @@ _BOTH = re.compile(
     r"^(?P<ask>how (?:many|much)) (?P<one>[\w-]+) and how (?:many|much) (?P<other>[\w-]+) (?P<rest>\S.*)$",
     re.IGNORECASE,
 )
+_PRICED = re.compile(
+    rf"how much (?:(?P<is>is|was)|are|were) (?P<what>(?:(?:the|an?|one) )?(?:[a-z-]+ )?(?-i:{NAME}))\W*$", re.IGNORECASE
+)
 _POINTS = re.compile(r"\b(?P<owned>its|his|her|their)\b|\b(?:it|he|she|they)\b", re.IGNORECASE)
 _TOPIC = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|can|founded|built|wrote|made)\s+"
     rf"(?P<topic>(?:the )?{NAME}|the [a-z][\w-]*)"
 )
+
+
+def priced(question: str) -> str:
+    """The question with what it leaves unsaid: "How much is the Swift?" asks what it costs."""
+    match = _PRICED.match(question[:LONGEST])
+    return f"How much {'does' if match['is'] else 'do'} {match['what']} cost?" if match else question
 
 
 def parts(question: str) -> list[str]:

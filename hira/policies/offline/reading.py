@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from hira.policies.offline import blocks, several
 from hira.policies.offline.disagreement import Stated, differ
-from hira.policies.offline.kinds import fits
+from hira.policies.offline.kinds import fits, kind
 from hira.policies.offline.passages import Passage
-from hira.policies.offline.query import ENOUGH, best, query
+from hira.policies.offline.query import ENOUGH, bare_row, best, query
 from hira.policies.offline.sentences import ROW, Sentence, quoted, sentences
 from hira.policies.offline.several import MORE, asks_several, complete
+from hira.policies.offline.table import operation
 from hira.policies.offline.wording import exact, folded, numbers
 
 FARTHEST = 0.2
@@ -70,7 +71,9 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
         told = blocks.answers(question, row, parts(one)) if row and asked.tells(one) else None
         if told:
             rows.add(one)
-        return told if told is not None else coverage >= enough and about(one) and asked.tells(one)
+        if told is not None or (bare_row(one) and operation(question)):
+            return bool(told)
+        return coverage >= enough and about(one) and asked.tells(one)
 
     def about(one: Sentence) -> bool:
         named = all(asked.near(name, one) >= FARTHEST for name in asked.names)
@@ -91,7 +94,8 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
     score, coverage, top = (fitting or ranked)[0]
     others = [one for points, _, one in fitting or ranked if points >= NEARLY * score]
     if asks_several(question):
-        further = [one for one in others if one is not top and asked.says(one)][: several.MOST - 1]
+        beside = [one for _, _, one in fitting or ranked if one in rows] if top in rows else filter(asked.says, others)
+        further = [one for one in beside if one is not top][: several.MOST - 1]
         return Found(top, coverage, further=tuple(further), more=bool(further) or not complete(top.text))
     return Found(top, coverage, _against(question, top, others if fitting else []))
 
@@ -101,7 +105,7 @@ def _against(question: str, top: Sentence, others: Sequence[Sentence]) -> tuple[
     found = [top]
     for one in others:
         apart = one.passage.id != top.passage.id and (one.passage.location or "?") != top.passage.location
-        rows = ROW in f"{one.text}{top.text}"
+        rows = kind(question) != "money" and ROW in f"{one.text}{top.text}"
         if apart and not rows and all(differ(question, _stated(known), _stated(one)) for known in found):
             found.append(one)
     return tuple(found[1 : 1 + MOST])

@@ -7,7 +7,7 @@ name of the top level stands in two of them.
 import ast
 from pathlib import Path
 
-from hira.policies.offline.table.answer import answer, row_for
+from hira.policies.offline.table.answer import answer, rows_for
 from hira.policies.offline.table.operations import EXTREMES, operation
 from hira.policies.offline.table.rows import from_file, from_lines, located
 
@@ -30,4 +30,4 @@ def _alone(text: str) -> str:
     return "\n".join(line for line in lines if line is not None)
 
 
-__all__ = ["EXTREMES", "answer", "from_file", "from_lines", "located", "operation", "row_for", "source"]
+__all__ = ["EXTREMES", "answer", "from_file", "from_lines", "located", "operation", "rows_for", "source"]

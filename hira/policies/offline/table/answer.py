@@ -53,23 +53,28 @@ def _over(question: str, sheet: Sheet, asked: str) -> str:
     return _told(asking, asked) if asking else ""
 
 
-def row_for(question: str, rows: Rows, about: str = "") -> Row | None:
-    """The one row in which the answer stands. None if it may be another, takes several, or not all is understood."""
+def rows_for(question: str, rows: Rows, about: str = "", *, several: bool = False) -> Rows:
+    """The one row in which the answer stands; all that are asked for, where `several` are.
+
+    Empty if it may be another, or not all of the question is understood.
+    """
     asked = operation(question)
     if not asked and any(re.search(form, question.lower()) for _, form in OPERATIONS):
-        return None
+        return []
     for sheet in (Sheet(rows, about), Sheet(lengthened(rows), about)):
         asking = understanding(question, sheet, asked or "value") if sheet.rows else None
-        found = _single(asking, asked) if asking else []
+        found = _single(asking, asked, several=several) if asking else []
         if found:
-            at = next(at for at, row in enumerate(sheet.rows) if row is found[0])
-            return rows[at * len(rows) // len(sheet.rows)]
-    return None
+            at = [at for at, row in enumerate(sheet.rows) if any(row is one for one in found)]
+            return [rows[place * len(rows) // len(sheet.rows)] for place in (at if several else at[:1])]
+    return []
 
 
-def _single(asking: Reading, asked: str) -> Rows:
-    """The row that answers, if it is the only one or all say the same."""
+def _single(asking: Reading, asked: str, *, several: bool) -> Rows:
+    """The row that answers, if it is the only one or all say the same; the rows, if `several` may."""
     kept, column = asking.kept(), asking.column
+    if several and not asked:
+        return kept if asking.found else []
     held = [(figure, row) for row in kept if (figure := number(row.get(column, ""))) is not None]
     if asked in EXTREMES:
         line = bool(held) and _extreme(asking, asked, held)
