@@ -15,7 +15,9 @@ from hira.trainers import assembling, profile
 from hira.trainers.configurations import path_of
 from hira.trainers.installed import check_installed, check_wanted, gpus
 
-SHOWN = ("reward", "dead_groups", "loss", "rollout_seconds", "update_seconds")
+SHOWN = ("reward", "dead_groups", "grad_norm", "rollout_seconds", "update_seconds")
+RECENT = 10
+"""Steps from which is told how long the next ones take."""
 
 
 def grpo(args: argparse.Namespace, shell: Shell) -> int:
@@ -37,7 +39,10 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
     assembling.keep(plan)
     shell.tell(f"hira-train: {'going on' if found.begun else 'begun'} in {plan.folder}")
     reinforced(
-        plan, resume=found.begun, tell=lambda line: shell.tell(f"hira-train: {line}"), stepped=Steps(shell, plan.folder)
+        plan,
+        resume=found.begun,
+        tell=lambda line: shell.tell(f"hira-train: {line}"),
+        stepped=Steps(shell, plan.folder, own.train.steps),
     )
     profile.write(plan)
     page = written(plan.folder)
@@ -47,11 +52,13 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
 
 
 class Steps:
-    """One line for each step, and the page as it goes."""
+    """One line for each step, with how long those that are left will take, and the page as it goes."""
 
-    def __init__(self, shell: Shell, folder: Path) -> None:
+    def __init__(self, shell: Shell, folder: Path, steps: int) -> None:
         self.shell = shell
         self.folder = folder
+        self.steps = steps
+        self.took: list[float] = []
 
     def __call__(self, told: Mapping[str, Any]) -> None:
         from hira.trainers.page.writing import written
@@ -61,11 +68,21 @@ class Steps:
                 f"  step {told['step']}: held-out {_share(told['sampled'])} at T 1, {_share(told['greedy'])} greedy"
             )
         elif "loss" in told:
-            figures = ", ".join(f"{name} {told[name]:.3g}" for name in SHOWN if name in told)
-            self.shell.tell(f"  step {told['step']}: {figures}")
+            figures = [f"{name} {told[name]:.3g}" for name in SHOWN if name in told]
+            self.took.append(sum(told.get(name, 0.0) for name in ("rollout_seconds", "update_seconds")))
+            left = (self.steps - told["step"]) * sum(self.took[-RECENT:]) / len(self.took[-RECENT:])
+            figures += [f"about {_lasting(left)} left"] if left else []
+            self.shell.tell(f"  step {told['step']} of {self.steps}: {', '.join(figures)}")
         else:
             return
         written(self.folder)
+
+
+def _lasting(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _share(value: float | None) -> str:

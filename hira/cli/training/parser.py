@@ -1,5 +1,7 @@
 """The command line of `hira-train`."""
 
+from typing import Any
+
 from hira.cli.parser import Parser
 from hira.cli.training import curate_flags, doctor_flags, export_flags
 
@@ -8,8 +10,23 @@ CONFIGURED = (
 )
 
 
+class _Configured(Parser):
+    """A parser whose overrides may stand anywhere: argparse itself takes them in front of the flags or behind, not
+    both."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(hints={"--set": "write overrides without it: train.lr=1e-5 train.steps=200"}, **named)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, left = super().parse_known_args(args, namespace)
+        if hasattr(known, "configuration"):
+            known.configuration = [*known.configuration, *(one for one in left if not one.startswith("-"))]
+            left = [one for one in left if one.startswith("-")]
+        return known, left
+
+
 def parser(version: str) -> Parser:
-    main = Parser(
+    main = _Configured(
         prog="hira-train",
         description="Train the roles that you run: workflows become rollouts, rollouts an update of LoRA adapters.",
         epilog="exit codes: 0 done, 1 a fault in hira or in the run, 2 usage or configuration, 3 endpoint or key, "

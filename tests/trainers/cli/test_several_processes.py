@@ -53,7 +53,7 @@ def test_two_processes_make_the_step_that_one_makes(place: "Place") -> None:
     assert moved > 0
     assert apart < 1e-6 * moved
     assert len([line for line in done.stdout.splitlines() if line.startswith("hira ask")]) == 1, done.stdout
-    assert len(re.findall(r"  step 1: reward", done.stderr)) == 1, "one process speaks for both"
+    assert len(re.findall(r"  step 1 of 1: reward", done.stderr)) == 1, "one process speaks for both"
     again = command(place, "hira.cli.training", "grpo", *given, "out=two", "--processes", "2")
     assert again.returncode == 0, again.stderr
     assert "going on" in again.stderr

@@ -12,6 +12,7 @@ import pytest
 from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.cli.training.chart import chart
+from hira.cli.training.grpo import Steps
 from hira.settings import Settings, load
 from hira.trainers import records
 from hira.trainers.page.curves import curves
@@ -69,6 +70,8 @@ def model(tmp_path: Path) -> Path:
         (("grpo", "none.toml"), ["the configuration cannot be read", "none.toml"]),
         (("grpo", "a.toml", "b.toml"), ["two files: 'a.toml' and 'b.toml'"]),
         (("grpo", "--resume", "nowhere"), ["there is no run in 'nowhere'"]),
+        (("grpo", "a.toml", "--set", "train.steps=3"), ["unrecognized arguments: --set", "without it: train.lr=1e-5"]),
+        (("grpo", "--processes", "2", "train.step=3"), ["unknown key 'train.step'", "did you mean 'steps'?"]),
         (("grpo", "model.name=x"), ["there is no question to train on"]),
         (("plan", "model.name=nobody/nothing"), ["is not on this machine", "hf download"]),
         (("plan", "--gpu", "rtx-4091", "model.name=x"), ["unknown GPU 'rtx-4091'", "did you mean 'rtx-4090'?"]),
@@ -84,6 +87,32 @@ def test_what_is_wrong_is_told_in_three_lines_with_code_2(
     assert len(terminal.err.splitlines()) <= 3
     assert all(one in terminal.err for one in told), terminal.err
     assert not terminal.out
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_overrides_stand_before_and_behind_flags(at: int, terminal: Terminal, model: Path) -> None:
+    (terminal.folder / "run.toml").write_text("[model]\nrank = 2\n")
+    words = ["run.toml", f"model.name={model}", "model.rank=5", "rollouts.window=512"]
+    assert terminal("plan", *words[:at], "--gpu", "l4", *words[at:], "--json") == 0, terminal.err
+    told = json.loads(terminal.out)
+    assert told["parameters"]["trained"] == 5 * 36 * (3 * (2560 + 9728) + 2 * (2560 + 4096) + 2 * (2560 + 1024))
+
+
+def test_each_step_tells_how_many_there_are_and_how_long_they_take(terminal: Terminal) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    steps = Steps(Shell(io.StringIO(), out, err, {}, terminal.folder, terminal.folder), terminal.folder, 100)
+    steps({"step": 1, "loss": 0.0, "reward": 0.25, "rollout_seconds": 20.0, "update_seconds": 16.0})
+    steps({"step": 2, "loss": 0.0, "reward": 0.5, "rollout_seconds": 2.0, "update_seconds": 2.0})
+    steps({"step": 100, "loss": 0.0, "reward": 1.0})
+    assert [line.split(": ", 1)[0] for line in err.getvalue().splitlines()] == [
+        "  step 1 of 100",
+        "  step 2 of 100",
+        "  step 100 of 100",
+    ]
+    told = err.getvalue().splitlines()
+    assert told[0].endswith("reward 0.25, rollout_seconds 20, update_seconds 16, about 59 min left")
+    assert told[1].endswith("about 33 min left")
+    assert told[2].endswith("reward 1")
 
 
 def test_a_folder_that_holds_something_is_not_overwritten_by_a_demo(terminal: Terminal) -> None:
@@ -205,6 +234,29 @@ def test_serve_prints_the_command_with_each_adapter_by_its_name(terminal: Termin
     assert words[words.index("--max-lora-rank") + 1] == "32"
     assert words[words.index("--port") + 1] == "9000"
     assert "--base-url http://127.0.0.1:9000/v1" in terminal.err
+
+
+@pytest.mark.parametrize(
+    ("template", "parser"),
+    [
+        ("{{ '<tool_call>\\n' }}", "hermes"),
+        ("{{ '[TOOL_CALLS]' }}", "mistral"),
+        ("{{ '<|python_tag|>' }}", "llama3_json"),
+        ("{{ messages }}", None),
+    ],
+)
+@pytest.mark.parametrize("place", ["chat_template.jinja", "tokenizer_config.json"])
+def test_a_server_reads_native_calls_as_they_were_read_in_training(
+    template: str, parser: str | None, place: str, terminal: Terminal
+) -> None:
+    run = run_folder(terminal.folder / "run")
+    for adapter in (run / "adapters").iterdir():
+        told = json.dumps({"chat_template": template}) if place.endswith("json") else template
+        (adapter / place).write_text(told)
+    assert terminal("serve", "run") == 0
+    words = terminal.out.split()
+    assert ("--enable-auto-tool-choice" in words) is (parser is not None)
+    assert parser is None or words[words.index("--tool-call-parser") + 1] == parser
 
 
 def test_a_rank_is_told_to_vllm_as_one_that_it_takes() -> None:
