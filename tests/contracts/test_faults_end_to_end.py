@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -410,7 +411,8 @@ async def test_a_run_that_fell_back_and_shortened_is_replayed_from_its_record(do
         async with Hira(settings=settings) as hira:
             run = hira.stream(QUESTION)
             await run.work(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
-    again = await replay(Journal(tmp_path / "journal.sqlite"), run.id)
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        again = await replay(journal, run.id)
     assert (again.ends, again.same, again.answer.text) == ("", True, ANSWER)
     assert [event["text"] for event in again.events if event["event"] == "Notice"] == heard
     assert "second speaks from now on" in heard[0]
