@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from rows import telling
 
 from hira.policies.offline import OfflinePolicy
 from hira.policies.offline.attachments import speaks_of, unspoken
@@ -57,14 +58,19 @@ async def test_the_attached_list_is_read_by_every_workflow_that_has_files(
     assert "Per Holm" not in run.answer
 
 
-@pytest.mark.parametrize("workflow", COMPUTING)
+TABLES = [
+    ("What is the sum of hours in the attached table?", "hours.csv", "= 39 "),
+    ("What is the total of quantity in the attached order?", "order.json", "= 46 "),
+    ("What is the total of budget_eur in the attached file?", "plan.md", "= 520 "),
+]
+
+
 @pytest.mark.parametrize(
-    ("question", "name", "figure"),
-    [
-        ("What is the sum of hours in the attached table?", "hours.csv", "= 39 "),
-        ("What is the total of quantity in the attached order?", "order.json", "= 46 "),
-        ("What is the total of budget_eur in the attached file?", "plan.md", "= 520 "),
-    ],
+    ("workflow", "question", "name", "figure"),
+    telling(
+        {f"{workflow} {row[1]}": (workflow, *row) for workflow in COMPUTING for row in TABLES},
+        ["hira hours.csv", "hira order.json", "hira plan.md", "mars hours.csv", "codeact plan.md", "react order.json"],
+    ),
 )
 async def test_attached_tables_are_computed(
     question: str, name: str, figure: str, workflow: str, tools: tuple[Toolbox, Path]

@@ -6,6 +6,7 @@ import gzip
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from urllib.parse import parse_qs, urlsplit
 
 import httpcore
@@ -98,7 +99,13 @@ async def endless_1xx(writer: asyncio.StreamWriter, reader: asyncio.StreamReader
 
 
 ZEROS = 50_000_000
-BOMB = gzip.compress(b"0" * ZEROS, 6)
+
+
+@cache
+def bomb() -> bytes:
+    return gzip.compress(b"0" * ZEROS, 6)
+
+
 PAGES: dict[str, Callable[[dict[str, str]], bytes] | Callable[[asyncio.StreamWriter, asyncio.StreamReader], object]] = {
     "/ok": lambda q: whole(b"<p>hello there</p>", "Content-Type: text/html", "Set-Cookie: id=SECRET"),
     "/redir": redirect,
@@ -111,8 +118,8 @@ PAGES: dict[str, Callable[[dict[str, str]], bytes] | Callable[[asyncio.StreamWri
     "/members": lambda q: whole(gzip.compress(b"one ") + gzip.compress(b"two"), "Content-Encoding: x-gzip"),
     "/deflate": lambda q: whole(zlib.compress(b"flat"), "Content-Encoding: deflate"),
     "/rawdeflate": lambda q: whole(zlib.compress(b"raw flat")[2:-4], "Content-Encoding: deflate"),
-    "/bomb": lambda q: whole(BOMB, "Content-Encoding: gzip", "Content-Type: text/plain"),
-    "/bomb2": lambda q: whole(gzip.compress(BOMB), "Content-Encoding: gzip, gzip"),
+    "/bomb": lambda q: whole(bomb(), "Content-Encoding: gzip", "Content-Type: text/plain"),
+    "/bomb2": lambda q: whole(gzip.compress(bomb()), "Content-Encoding: gzip, gzip"),
     "/zstd": lambda q: whole(b"(\xb5/\xfd", "Content-Encoding: zstd"),
     "/shortgzip": lambda q: whole(gzip.compress(b"words " * 5000, 0)[:-9000], "Content-Encoding: gzip"),
     "/brokengzip": lambda q: whole(gzip.compress(b"words ", 0) + b"\x1f\x8b\xff" * 9, "Content-Encoding: gzip"),

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rows import telling
 
 from hira.tools.python import PythonSandbox
 from hira.tools.python.usage import Limits
@@ -141,7 +142,12 @@ BENT = {
 }
 
 
-@pytest.mark.parametrize("code", BENT.values(), ids=BENT)
+TELLING = """closed descriptors, output that raises, names of the language, modules, what runs it, the library that speaks,
+sockets closed, another end in place of the channel, exit at once, a crash, an alarm, a value that cannot be shown,
+answers ahead, nested too deep to compile, a thread that stays, its folder emptied""".replace("\n", " ").split(", ")
+
+
+@pytest.mark.parametrize("code", telling(BENT, TELLING))
 async def test_the_next_call_works_after(code: str, sandbox: PythonSandbox) -> None:
     first = await sandbox.run(code, seconds=10)
     assert first.status != "timeout"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import telling
 
 from hira.tools.python.process import Ended
 from hira.tools.python.starting import why_not
@@ -114,7 +115,9 @@ async def main():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="makes use of Linux")
-@pytest.mark.parametrize(("host", "seen"), HOSTS.values(), ids=HOSTS)
+@pytest.mark.parametrize(
+    ("host", "seen"), telling(HOSTS, ["open files in a session", "processes and threads", "room on the disk"])
+)
 def test_a_machine_at_its_limit(host: str, seen: str, tmp_path: Path, able: None) -> None:
     script = [sys.executable, "-c", f"{BEFORE}{host}\nasyncio.run(main())", str(tmp_path / "w")]
     done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=120)
