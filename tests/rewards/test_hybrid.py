@@ -179,7 +179,9 @@ async def test_no_rubric_and_a_failed_judge_are_no_zero() -> None:
     assert (await reward(reported("a report"), ())).value is None
     assert (await reward(reported("a report"), ())).value is not None  # what failed is tried again
     broken = ByRubric(Part(ScriptedPolicy(lambda _: "no"), dialect=NATIVE), Generated(Part(policy), {"Which?": RUBRIC}))
-    assert "7 of 7 items" in (await broken(reported("a report"), ())).why
+    failed = await broken(reported("a report"), ())
+    assert failed.value is None
+    assert "7 of 7 items" in failed.why
 
 
 async def test_no_more_calls_than_the_gate_lets_in_are_under_way() -> None:

@@ -26,7 +26,12 @@ reinforced = later("hira.trainers.reinforcing:reinforced")
 torch, groups, model = later("torch"), later("tiny:groups"), later("tiny:model")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.slow
+speaking, words = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
 ITEMS = [{"title": f"Item {at}", "description": f"Key Criterion: it says {at}.", "weight": 5} for at in range(7)]
+
+
+RUBRICS = (json.dumps({"items": ITEMS}), json.dumps({"items": ITEMS[:6]}), "so")
+"""What the model of the recipe `rubric` may say, a token each: a rubric, one that is not valid, and nothing."""
 
 
 def said(request: Request) -> str:
@@ -52,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
     made = tiny_model(words, window=8192)
     made.save_pretrained(tmp_path / "model")
     words.save_pretrained(tmp_path / "model")
-    pairs = [{"query": f"Query {at}?", "accepted": "good", "rejected": "bad"} for at in range(3)]
+    pairs = [{"query": f"Query {at}?", "accepted": "eee", "rejected": "bad"} for at in range(3)]
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
     queries = [{"question": f"Write of river {at}."} for at in range(3)]
     (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
@@ -91,7 +96,7 @@ def told(folder: Path) -> list[dict[str, Any]]:
 
 def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endpoint: Endpoint) -> None:
     found = plan(folder, endpoint, "rubric", **{"reward.judge_scale": 0.25})
-    assert found.problems[0].references == ("good", "bad")
+    assert found.problems[0].references == ("eee", "bad")
     reward = reward_of(found)
     assert isinstance(reward, Hybrid)
     assert reward.weights == Weights(1.0, 1.0, 0.25)
@@ -112,6 +117,9 @@ def test_the_credit_of_mams_is_one_advantage_for_all_rows_of_a_rollout() -> None
     for one in credited.rows:
         by.setdefault(one.row.rollout, set()).add(one.advantage)
     assert all(len(advantages) == 1 for advantages in by.values())
+    rows = [row.rollout for attempt in given[0].attempts for row in attempt.rows]
+    assert [one.row.rollout for one in credited.rows if one.row.rollout.startswith("mixed")] == rows, "all roles"
+    assert {one.row.role for one in credited.rows} == {"search", "report"}
     # "mixed" has rewards 0 1 0 1: mean and deviation are .5
     assert [by[f"mixed/{at}"] for at in range(4)] == [{-1.0}, {1.0}, {-1.0}, {1.0}]
 
@@ -147,7 +155,7 @@ def test_the_ratio_of_a_sequence_is_clipped_as_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("recipe", ["rubric", "mams"])
 def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path, endpoint: Endpoint) -> None:
     more = {
-        "rubric": {"settings.max_tokens": 100_000},
+        "rubric": {"settings.max_tokens": 100_000, "rollouts.attempts": 8, "rollouts.window": 1024},
         "mams": {
             "settings.docs": '["docs"]',
             "workflow.max_turns": 1,
@@ -156,14 +164,17 @@ def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path,
             "rollouts.attempts": 2,  # each writes as much as the window holds
         },
     }[recipe]
+    if recipe == "rubric":
+        speaking(RUBRICS).save_pretrained(folder / "model")
+        words(RUBRICS).save_pretrained(folder / "model")
     made = partial(plan, folder, endpoint, recipe)
     reinforced(made(**more, out="whole"))
     whole = told(folder / "whole")
     assert [one["step"] for one in whole] == [1, 2]
     assert all(one["infra_failed"] == one["unscored"] == 0 for one in whole)
+    assert all(one["dead_groups"] == 0 and one["grad_norm"] > 0 for one in whole), "there is something to learn"
     if recipe == "rubric":
-        assert all(one["reward"] == -2 and one["reward/format"] == -1 for one in whole)  # it writes no JSON yet
-        assert all(one["dead_groups"] == 1 for one in whole)
+        assert all(-1 < one["reward/format"] < 0 for one in whole), "some rubrics are valid, some are not"
 
     class Killed(Exception):
         pass

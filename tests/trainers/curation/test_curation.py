@@ -1,6 +1,7 @@
 """Curation: what each stage keeps, that a decision is made once, and that what nobody could decide is not lost."""
 
 import asyncio
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -108,6 +109,15 @@ async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_pat
     assert [one.id for one in await Curation(curating, tmp_path, team()[0]).run()] == ["good"]
 
 
+@pytest.mark.parametrize(
+    ("level", "kept"), [("school", False), ("undergraduate", True), ("graduate", True), ("none", False)]
+)
+async def test_what_may_be_of_undergraduate_or_graduate_level_is_kept(level: str, kept: bool, tmp_path: Path) -> None:
+    said = json.dumps({"reason": "so", "discipline": "biology", "level": level})
+    found = await Curation(Curating("made", (GOOD,), ("level",)), tmp_path, team(lambda _: said)[0]).run()
+    assert bool(found) is kept
+
+
 @pytest.mark.parametrize("said", ['{"clear": "Yes, mostly"}', '{"clear": true}', '{"clear": "unclear"}', "yes", "1"])
 async def test_a_verdict_is_read_to_the_letter(said: str, tmp_path: Path) -> None:
     curation = Curation(Curating("made", (GOOD,), ("clarity",)), tmp_path, team(lambda _: said)[0])
@@ -160,6 +170,16 @@ def test_the_first_of_those_that_are_alike_is_kept_and_numbers_tell_questions_ap
     assert [name for name, one in found.items() if one.kept] == ["good", "2", "3"]
     assert found["again"].told["of"] == "good"
     assert not {one.id: one for one in duplicates(asked, Alike(numbers=False))}["3"].kept
+
+
+def test_a_chain_of_small_changes_does_not_swallow_what_is_different() -> None:
+    """Each is as near to the one before as a duplicate is, the last to none that is kept."""
+    words = "alpha bravo charlie delta echo foxtrot golf hotel india juliet".split()
+    steps = [" ".join([*words[: 10 - at], *("xyzzy plugh frotz rezrov".split()[:at])]) for at in range(5)]
+    near = [jaccard(shingles(one, 4), shingles(other, 4)) for one, other in itertools.pairwise(steps)]
+    assert min(near) >= 0.7 > jaccard(shingles(steps[0], 4), shingles(steps[2], 4))
+    found = duplicates([item(str(at), text) for at, text in enumerate(steps)])
+    assert [one.id for one in found if one.kept] == ["0", "2", "4"]
 
 
 @settings(max_examples=25, deadline=None)
