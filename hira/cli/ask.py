@@ -5,7 +5,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -151,8 +151,8 @@ async def _worked(
             with shown(args, shell) as view:
                 if isinstance(hira.approve, AtTerminal):
                     hira.approve.view = view
-                said = announced(await hira.opened())
                 run = await begin()
+                said = announced(await hira.opened(), run.files)
                 with interruptible(run, working, view.say):
                     if said:
                         view.say(said)
@@ -164,10 +164,12 @@ async def _worked(
     return run
 
 
-def announced(crew: Crew) -> str:
+def announced(crew: Crew, files: Sequence[Path] = ()) -> str:
     """What the person should know of the model that was chosen for them, empty if they chose it."""
     if crew.model == OFFLINE:
-        searched = [*(["your documents"] if crew.settings.docs else []), *(["the web"] if crew.bench.backends else [])]
+        attached = [f"the attached file{'s' if len(files) > 1 else ''}"] if files else []
+        documents = ["your documents"] if crew.settings.docs else []
+        searched = [*attached, *documents, *(["the web"] if crew.bench.backends else [])]
         how = (
             f"with sentences from {' and '.join(searched)}"
             if searched

@@ -452,6 +452,9 @@ def test_help_and_version_are_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_offline_says_what_it_answers_from(place: Place, asked: tuple[str, ...]) -> None:
     assert "sentences from your documents." in place.hira(*asked, "--quiet").err
     assert "what it can compute" in place.hira("ask", "What is 17 * 23?", "--model", "offline", "--quiet").err
+    attached = place.hira("ask", QUESTION, "--file", "docs/asean.txt", "--model", "offline", "--quiet").err
+    assert "sentences from the attached file." in attached
+    assert "--docs" not in attached
     pages = {"/kama": "<title>Kama</title><p>The river Kama is 1805 kilometres long.</p>"}
     with FakeWeb(pages) as web:
         environ = {"SEARXNG_BASE_URL": web.url, "HIRA_ALLOW": web.host, "HIRA_MODEL": "offline"}
