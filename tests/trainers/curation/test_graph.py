@@ -78,6 +78,16 @@ def test_a_chain_takes_only_steps_that_have_one_outcome() -> None:
     assert paths([], 5) == []
 
 
+def test_a_ring_is_not_walked_round() -> None:
+    ring = [Fact(one, "is next to", other) for one, other in ("ab", "bc", "ca")]
+    found = paths(ring, 10, Hops(2, 6))
+    assert sorted((one.start, one.end, len(one.facts)) for one in found) == [
+        ("a", "c", 2),
+        ("b", "a", 2),
+        ("c", "b", 2),
+    ]
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2), st.integers(0, 7)), max_size=30),
