@@ -5,6 +5,7 @@ name of the top level stands in two of them.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from hira.policies.offline.table.answer import answer, rows_for
@@ -17,6 +18,7 @@ _MODULES = (
 )  # fmt: skip
 
 
+@cache
 def source() -> str:
     """All of it as one program, without the imports of one module by another."""
     return "\n\n".join(_alone(Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")) for name in _MODULES)
