@@ -106,9 +106,14 @@ def test_the_page_asks_for_the_key_where_one_is_needed(driven: Browser, docs: Pa
     with served(Settings(model="offline", docs=(docs,), keys=keys)) as server:
         go(driven, f"{server.url}/")
         until(driven, "return document.getElementById('key').open")
-        driven.run(
-            "document.getElementById('secret').value = 'key-of-ada-1'; document.querySelector('#key button').click()"
-        )
+        use = "document.getElementById('secret').value = arguments[0]; document.querySelector('#key button').click()"
+        driven.run(use, "key-of-eve-1")
+        assert until(driven, "return !document.getElementById('wrong').hidden && document.getElementById('key').open")
+        driven.press("\ue00c")
+        assert "Without a key" in until(driven, "return document.getElementById('trouble').textContent")
+        driven.run("location.reload()")
+        until(driven, "return document.getElementById('key').open")
+        driven.run(use, "key-of-ada-1")
         until(driven, "return document.querySelectorAll('#workflows input').length > 10")
 
 

@@ -7,19 +7,26 @@ function headers(more = {}) {
   return key ? { authorization: `Bearer ${key}`, ...more } : more;
 }
 
-async function keyed() {
-  asking ??= new Promise(done => {
-    const dialog = document.getElementById("key"), field = document.getElementById("secret");
+// Ask for the key, once for all that wait for it. `sent` is the one that the server did not take.
+async function keyed(sent) {
+  asking ??= new Promise((done, refused) => {
+    const dialog = document.getElementById("key"), field = document.getElementById("secret"), wrong = document.getElementById("wrong");
+    wrong.textContent = sent ? "This key is wrong." : "";
+    wrong.hidden = !sent;
     dialog.showModal();
     dialog.addEventListener("close", () => {
-      if (field.value) sessionStorage.setItem("key", field.value);
+      const given = field.value.trim();
       field.value = "";
       asking = null;
-      done();
+      if (given) sessionStorage.setItem("key", given);
+      if (given) done(); else refused(new Error("Without a key this server answers nothing. Reload the page to give one."));
     }, { once: true });
   });
   return asking;
 }
+
+// Ask for another key than the one that was refused, unless another request has got one meanwhile.
+const renewed = async key => { if (asking || sessionStorage.getItem("key") === key) await keyed(key); };
 
 const AWAY = "The server does not answer. Is hira serve still running?";
 
@@ -31,8 +38,9 @@ export async function call(path, { method = "GET", body } = {}) {
   for (;;) {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const more = method === "POST" ? { "content-type": "application/json" } : {};
+    const key = sessionStorage.getItem("key");
     const reply = await fetch(path, { method, headers: headers(more), ...sent }).catch(away);
-    if (reply.status === 401) { await keyed(); continue; }
+    if (reply.status === 401) { await renewed(key); continue; }
     const told = await reply.json().catch(() => ({}));
     if (!reply.ok) throw refusal(reply, told);
     return told;
@@ -43,9 +51,10 @@ export async function call(path, { method = "GET", body } = {}) {
 export async function* watch(run, signal) {
   let at = 0;
   for (let tries = 0; ;) {
+    const key = sessionStorage.getItem("key");
     try {
       const reply = await fetch(`/api/runs/${run}/events?from=${at}`, { headers: headers(), signal });
-      if (reply.status === 401) { await keyed(); continue; }
+      if (reply.status === 401) { await renewed(key); continue; }
       if (!reply.ok) throw refusal(reply, await reply.json().catch(() => ({})));
       for await (const event of events(reply.body)) {
         tries = 0;

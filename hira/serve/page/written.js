@@ -33,7 +33,7 @@ function code(lines, at) {
 
 function heading(lines, at, cite) {
   const found = lines[at].match(HEADING);
-  return found && { made: element(found[1].length < 3 ? "h3" : "h4", {}, inline(found[2], cite)), next: at + 1 };
+  return found && { made: element(found[1].length < 3 ? "h3" : "h4", { class: found[1].length === 1 ? "title" : null }, inline(found[2], cite)), next: at + 1 };
 }
 
 const rule = (lines, at) => RULE.test(lines[at]) ? { made: element("hr"), next: at + 1 } : null;
