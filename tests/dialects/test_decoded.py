@@ -80,9 +80,9 @@ def test_what_a_model_in_this_process_wrote_is_left_to_its_dialect(arguments: st
 
 def test_thought_that_is_opened_again_and_again_is_read_in_time_that_grows_with_its_length() -> None:
     def taken(times: int) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         assert spoken(Completion("<think>a</think>so" + "<think>" * times)).startswith("so")
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     short = min(taken(2_000) for _ in range(5))
     assert min(taken(20_000) for _ in range(3)) < 40 * max(short, 1e-4)
@@ -108,9 +108,9 @@ def test_marks_that_are_repeated_are_read_in_time_that_grows_with_their_number(
     dialect: Dialect, head: str, mark: str, tail: str
 ) -> None:
     def taken(times: int) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         assert not dialect.parse(Completion(head + times * mark + tail), [search]).calls
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     short = min(taken(1_000) for _ in range(3))
     assert min(taken(8_000) for _ in range(2)) < 32 * max(short, 1e-2)
