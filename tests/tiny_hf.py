@@ -63,6 +63,26 @@ def tiny_tokenizer(template=CHATML, window=4096):
     return tokenizer
 
 
+def byte_pairs(texts, size=1_000):
+    """Byte pairs learned from texts: an id may hold a word and more, and what is written apart may merge."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=SPECIALS, initial_alphabet=letters, show_progress=False
+    )
+    inner.train_from_iterator(texts, trainer)
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token="<|im_end|>", pad_token="<|pad|>", model_max_length=1_000_000
+    )
+    made.chat_template = CHATML
+    return made
+
+
 def tiny_model(tokenizer, *, seed=0, window=4096, **config):
     """A random Qwen2 of about a tenth of a million parameters, the same on every machine."""
     import torch

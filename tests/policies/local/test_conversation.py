@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from later import needs
-from tiny_hf import CHATML, FORGETFUL, PLAIN, SPECIALS, tiny_tokenizer
+from tiny_hf import CHATML, FORGETFUL, PLAIN, byte_pairs, tiny_tokenizer
 from told_engine import ToldEngine
 
 from hira.errors import ContextOverflow, EndpointError, MediaRefused, ToolsRefused, UsageError
@@ -24,19 +24,8 @@ CALL = '<tool_call>\n{"name": "search", "arguments": {"query": "mars"}}\n</tool_
 
 
 def pairs_tokenizer() -> Any:
-    """Byte pairs with merges: what a model samples need not be what its text is encoded to."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    inner = Tokenizer(models.BPE())
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=SPECIALS, initial_alphabet=letters)
-    inner.train_from_iterator(["the answer the answer user assistant"] * 9, trainer)
-    made = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|im_end|>", pad_token="<|pad|>")
-    made.chat_template = CHATML
-    return made
+    """With merges: what a model samples need not be what its text is encoded to."""
+    return byte_pairs(["the answer the answer user assistant"] * 9, 300)
 
 
 class Talk:
