@@ -2,6 +2,8 @@
 
 import re
 
+from hira.policies.offline import german
+from hira.policies.offline.german import is_german
 from hira.policies.offline.wording import COUNTED, NAME, NAMED, folded, holds, numbers, words
 
 _HOW_MANY = re.compile(r"\bhow many ([\w -]+)")
@@ -74,7 +76,10 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("cause", re.compile(rf"{_FIRST}why\b|为什么|为何")),
 )
-_HOW = re.compile(r"\bhow (old|high|tall|long|deep|wide|large|big|heavy|fast|far)\b")
+_GERMAN = tuple((name, re.compile(form)) for name, form in german.KINDS)
+_HOW = re.compile(
+    rf"\bhow (old|high|tall|long|deep|wide|large|big|heavy|fast|far)\b|\bwie ({'|'.join(german.ADJECTIVES)})\b"
+)
 MEASURES = {
     adjective: frozenset(words(hints)) | {adjective}
     for adjectives, hints in (
@@ -99,7 +104,10 @@ MEASURES = {
 def measured(question: str) -> frozenset[str]:
     """Words one of which stands where the adjective of a "how …" question is answered; empty for other questions."""
     match = _HOW.search(question.lower())
-    return MEASURES.get(match[1], frozenset()) if match else frozenset()
+    if not match:
+        return frozenset()
+    said = match[1] or match[2]
+    return MEASURES[german.ADJECTIVES.get(said, said)] | frozenset(words(said))
 
 
 _SAME = 0.9
@@ -179,8 +187,10 @@ def holds_office(text: str, question: str) -> bool:
     )
 
 
-_DEED = re.compile(r"\bwho (?:first |has |had |have )?([a-z]+)\b", re.IGNORECASE)
-_NO_DEED = frozenset("is was are were did does do has had have will can could would s".split())
+_DEED = re.compile(r"\b(?:who|wer) (?:first |has |had |have |hat )?([^\W\d_]+)\b", re.IGNORECASE)
+_NO_DEED = frozenset(
+    "is was are were did does do has had have will can could would s ist war sind waren hat wurde".split()
+)
 
 
 def did(question: str, held: frozenset[str]) -> bool:
@@ -203,7 +213,9 @@ def acts(question: str) -> bool:
     return bool(_DOING.search(question))
 
 
-_DENIED = re.compile(r"\b(?:not|never|no|without|none|except|nor|neither|lacks?)\b|n[’']t\b", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\b(?:not|never|no|without|none|except|nor|neither|lacks?|nicht|kein\w*|nie)\b|n[’']t\b", re.IGNORECASE
+)
 
 
 def denies(text: str) -> bool:
@@ -221,7 +233,8 @@ PAID = frozenset(words("cost pay paid charge price fee fare"))
 def kind(question: str) -> str:
     """What is asked for: "date", "hours", "duration", "number", "person", …, or "" for anything else."""
     lowered = question.lower()
-    return next((name for name, form in _KINDS if form.search(lowered)), "")
+    forms = _GERMAN if is_german(question) else _KINDS
+    return next((name for name, form in forms if form.search(lowered)), "")
 
 
 def fits(wanted: str, text: str, question: str) -> bool:

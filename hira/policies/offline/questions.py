@@ -21,6 +21,7 @@ _AUXILIARY = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"\w (?:(?:in|at|on|by|for|from|to|of|with) )?(?:which|whom|that|who|where|whose) $")
+_OBJECT = re.compile(r" [a-z]+ (?:his|her|its|their) [a-z]+$")
 _PREPOSITION = re.compile(r"^(?:in|from|to|at|on|for|with|about|up|down|out|off|of)$")
 # nouns that name one person or thing by another: these are looked up first
 _RELATION = (
@@ -149,6 +150,8 @@ def _tail(before: str, clause: str) -> tuple[str, str]:
     asking = auxiliary["word"].lower() in ("did", "do", "does") or bool(re.match(r"(?:When|Where|How|Why)\b", before))
     if not asking or len(parts) < 3 or not parts[-1].islower():
         return clause, ""
+    if owned := _OBJECT.search(clause):
+        return clause[: owned.start()], owned[0]
     cut = 2 if _PREPOSITION.match(parts[-1]) and parts[-2].islower() else 1
     return " ".join(parts[:-cut]), " " + " ".join(parts[-cut:])
 

@@ -13,11 +13,11 @@ from hira.policies.offline import blocks, several
 from hira.policies.offline.disagreement import Stated, differ
 from hira.policies.offline.kinds import fits, kind
 from hira.policies.offline.passages import Passage
-from hira.policies.offline.query import ENOUGH, bare_row, best, query
+from hira.policies.offline.query import ENOUGH, bare_row, best, query, subject
 from hira.policies.offline.sentences import ROW, Sentence, quoted, sentences
 from hira.policies.offline.several import MORE, asks_several, complete
 from hira.policies.offline.table import operation
-from hira.policies.offline.wording import exact, folded, numbers
+from hira.policies.offline.wording import exact, folded, holds, numbers
 
 FARTHEST = 0.2
 """How near every name of the question has to be."""
@@ -80,6 +80,10 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
         text = f"{one.passage.title}\n{one.paragraph}"
         if one.asked and not all(asked.near(word, one) for word in asked.rest):
             return False
+        told = any(holds(word, one.own) for word in asked.rest)
+        if asked.kind != "person" and asked.names and asked.rest and not told:
+            own = subject(one)  # what its neighbours say they may say of another
+            named = named and not (own and own.isdisjoint(asked.names))
         return named and figures <= numbers(text) and all(form.search(folded(text).lower()) for form in literal)
 
     def parts(one: Sentence) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from hira import relevance
+from hira.policies.offline.german import SMALL, is_german
 
 
 def folded(text: str) -> str:
@@ -32,7 +33,7 @@ _FORM = frozenset(
     words(
         "name many much long far tall high large big deep wide heavy fast often old year date month kind type number"
         " called exactly according please tell give list find get use used using work explain describe mean happen"
-        " after before during each every come"
+        " after before during each every come he she his her him"
     )
 )
 _WHAT_TIME = re.compile(r"\bwhat time\b", re.IGNORECASE)
@@ -46,34 +47,38 @@ _CATEGORY = re.compile(
 KIN = tuple(
     family.split()
     for family in (
-        "founded founder established created creator",
-        "built builder constructed completed erected",
-        "born birth birthplace",
-        "die died death",
+        "founded founder established created creator gegründet gründete gründer",
+        "built builder constructed completed erected gebaut erbaut baute erbauer",
+        "born birth birthplace geboren geburtsort",
+        "die died death starb gestorben",
         "write wrote written author authors writer",
         "invented invention inventor",
         "located lies situated lie",
-        "inhabitants population people residents",
+        "inhabitants population people residents einwohner",
         "maximum most limit",
-        "designed designer architect",
+        "designed designer architect entworfen",
         "wife husband married spouse",
         "make made maker",
         "take took",
-        "pay paid cost price",
+        "pay paid cost price kostet preis",
         "win won winner",
-        "lead led leader head",
+        "lead led leader head leiter leiterin",
         "keep kept keeper",
         "sink sank",
         "run ran",
         "staff employees employs",
-        "open opens opening opened",
-        "close closes closing closed",
+        "open opens opening opened geöffnet eröffnet",
+        "close closes closing closed geschlossen",
         "ride journey travel trip",
-        "teach taught teacher",
-        "own owns owned owner owners",
+        "teach taught teacher lehrer lehrte",
+        "own owns owned owner owners besitzer gehört",
         "carved carver sculpted sculptor",
         "sell sold seller",
         "sing sang sung singer",
+        "learn learned learnt lernte gelernt",
+        "craft trade handwerk",
+        "admission entrance eintritt",
+        "employees mitarbeiter",
     )
 )
 """Words that answer for each other."""
@@ -104,7 +109,8 @@ _CJK_FORM = re.compile(
 def keywords(question: str) -> list[str]:
     """The question's content words, stemmed, without those that only say what kind of answer is wanted."""
     asked = _CJK_FORM.sub(" ", _WHAT_TIME.sub(" ", question))
-    return list(dict.fromkeys(word for word in words(asked) if word not in _FORM))
+    form = _FORM | SMALL if is_german(question) else _FORM
+    return list(dict.fromkeys(word for word in words(asked) if word not in form))
 
 
 def category(question: str) -> set[str]:
@@ -146,7 +152,7 @@ def holds(word: str, held: frozenset[str]) -> float:
         return 0.9
     root = word[: max(5, len(word) * 7 // 10)]
     root = f"{root[:-1]}i" if root == word and root.endswith("y") else root  # "studied" for "study"
-    if len(root) >= 5 and any(other.startswith(root) for other in held):
+    if len(root) >= 5 and any(other.startswith((root, f"ge{root}")) for other in held):
         return 0.8
     if word in _FORMS and any(_FORMS.get(other) == _FORMS[word] for other in held):
         return 0.9
