@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hira.serve.chat import check_length
 from hira.serve.keys import Refused
 from hira.trajectory import Rejected, Subtask
 from hira.untrusted import printable
@@ -46,6 +47,7 @@ class Desk:
         if name not in self.waiting:
             raise Refused(409, f"no subtask {name!r} waits for a decision", "invalid_request_error", "conflict")
         subtask = self.waiting[name]
+        check_length(len(text or "") + len(reason or ""))
         if reason is not None:
             return name, Rejected(subtask, printable(reason).strip())
         if text is not None and not text.strip():

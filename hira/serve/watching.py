@@ -196,7 +196,7 @@ async def approve(door: Door, request: Request) -> Response:
     watched = door.runs.of(door.client(request), request.path_params["run"])
     try:
         decisions = json.loads(await body_of(request))["decisions"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise Refused(400, SHAPE, "invalid_request_error") from None
     if not isinstance(decisions, list) or not decisions:
         raise Refused(400, SHAPE, "invalid_request_error")

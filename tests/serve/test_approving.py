@@ -89,6 +89,10 @@ def test_a_rejected_subtask_is_told_with_its_reason(server: Served) -> None:
         (b'{"decisions": [{"id": 1}]}', 400, "write {"),
         (b'{"decisions": [{"id": "1", "text": "  "}]}', 400, "is empty"),
         (b'{"decisions": [{"id": "7"}]}', 409, "no subtask '7' waits"),
+        pytest.param(b"[" * 200_000, 400, "write {", id="deep"),
+        pytest.param(
+            b'{"decisions": [{"id": "1", "text": "%s"}]}' % (b"x" * 500_000), 400, "more than 400,000", id="long"
+        ),
     ],
 )
 def test_a_decision_that_cannot_be_taken_is_refused_and_the_run_still_waits(
