@@ -1,6 +1,7 @@
 """A training run from its first step to its last: what changes, what must not, and what stops it."""
 
 import json
+import random
 import shutil
 import socket
 import subprocess
@@ -76,6 +77,26 @@ def test_a_run_that_is_resumed_in_the_middle_equals_one_that_was_not_stopped(tmp
 
     assert told("whole") == told("parts")
     assert [one["step"] for one in records.read(tmp_path / "parts" / records.ROLLOUTS)] == [1, 2, 3, 4]
+
+
+def test_what_rollouts_draw_at_random_goes_on_after_a_resume(tmp_path: Path) -> None:
+    """Ours do not, and a reward of somebody else's may."""
+
+    def drawn(name: str, steps: int, *, resume: bool = False) -> list[tuple[float, float]]:
+        found: list[tuple[float, float]] = []
+
+        def drawing(update: int) -> Collected:
+            found.append((float(torch.rand(())), random.random()))
+            return collect(update)
+
+        made = model(fresh=True)
+        trainer(tmp_path / name, made, drawing, matpo, steps=steps, save_every=2).run(resume=resume)
+        return found
+
+    whole = drawn("whole", 4)
+    assert drawn("parts", 2) == whole[:2]
+    assert drawn("parts", 4, resume=True) == whole[2:]
+    assert len(set(whole)) == 4
 
 
 def test_a_checkpoint_that_was_not_written_to_its_end_is_not_resumed(tmp_path: Path) -> None:
