@@ -193,3 +193,30 @@ def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven:
     until(driven, rejects)
     assert "we know it" in driven.run("return document.querySelector('.tree').textContent")
     assert not driven.run("return document.querySelector('.decide')")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_in_the_page_those_that_are_left_are_handed_out_at_once(driven: Browser, tmp_path: Path) -> None:
+    (tmp_path / "towers.txt").write_text("The tower of Alta is 31 metres high. The tower of Bode is 20 metres high.\n")
+    settings = Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
+    with served(settings) as server:
+        asked = {
+            "question": "Is the tower of Alta higher than the tower of Bode?",
+            "approve": True,
+            "workflow": "plan-and-solve",
+        }
+        run = httpx.post(f"{server.url}/api/runs", json=asked).json()["id"]
+        driven.send("POST", "/url", {"url": f"{server.url}/#/{run}"})
+        until(driven, "return document.querySelectorAll('.decide').length === 2")
+        driven.run("document.querySelector('.decide .reject').click()")
+        assert "as soon as the others are decided" in until(
+            driven, "return document.querySelector('.decide .why')?.textContent"
+        )
+        driven.run("document.querySelector('.every').click()")
+        told = ended(server, run)
+        until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+    assert {one["text"]: "rejected" in one["conclusion"] for one in told["answer"]["subtasks"]} == {
+        "How high is the tower of Alta?": True,
+        "How high is the tower of Bode?": False,
+    }

@@ -28,6 +28,8 @@ export class RunView {
     this.meters = element("dl", { class: "meters" });
     this.stop = element("button", { type: "button", class: "stop", text: "Stop and answer now" });
     this.stop.addEventListener("click", () => this.end());
+    this.every = element("button", { type: "button", class: "every main", text: "Hand all out", hidden: true });
+    this.every.addEventListener("click", () => this.handAllOut());
     this.resume = element("button", { type: "button", class: "resume", text: "Go on", hidden: true });
     this.resume.addEventListener("click", () => this.goOn());
     this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true, dir: "auto" });
@@ -49,7 +51,7 @@ export class RunView {
     const read = element("section", { class: "read" }, [element("h2", { text: "Sources" }), this.sourceList]);
     const work = element("section", { class: "work" }, [element("h2", { text: "Work" }), this.tree, this.notices]);
     const head = element("div", { class: "bar" }, [
-      this.status, this.meters, element("div", { class: "ways" }, [this.stop, this.copy, this.resume]), this.problem,
+      this.status, this.meters, element("div", { class: "ways" }, [this.every, this.stop, this.copy, this.resume]), this.problem,
     ]);
     const parts = this.shared ? [element("div", {}, [this.title, this.asked]), head, this.answer, work] : [
       this.title, head, this.answer, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
@@ -107,7 +109,7 @@ export class RunView {
     this.heard = performance.now();
     const made = this[`on${event.event}`];
     if (made) made.call(this, event);
-    this.meter();
+    if (event.event !== "TurnText") this.meter();
   }
 
   async copied() {
@@ -139,6 +141,7 @@ export class RunView {
   onApprovalAwaited(event) {
     for (const [id, text] of Object.entries(event.subtasks)) this.askAbout(id, text);
     this.waits = new Set(Object.keys(event.subtasks));
+    this.every.hidden = this.waits.size < 2;
     this.status.textContent = "waits for you";
     this.tree.querySelector("form textarea")?.focus({ preventScroll: true });
   }
@@ -164,21 +167,41 @@ export class RunView {
 
   async decide(id, decision) {
     const { form } = this.branch(id);
-    for (const part of form.querySelectorAll("button, textarea, input")) part.disabled = true;
+    this.frozen(form, true);
     try {
-      await call(`/api/runs/${this.id}/approve`, { method: "POST", body: { decisions: [{ id, ...decision }] } });
+      await this.decides([{ id, ...decision }]);
+      form.dataset.decided = true;
+      if (this.waits.size > 1) form.append(element("p", { class: "why", text: `${"rejected" in decision ? "Rejected" : "Handed out"} as soon as the others are decided.` }));
     } catch (error) {
-      for (const part of form.querySelectorAll("button, textarea, input")) part.disabled = false;
+      this.frozen(form, false);
       form.querySelector(".why")?.remove();
       form.append(element("p", { class: "why", text: error.message }));
     }
   }
+
+  // Those that nobody has decided on, each as it is written now.
+  async handAllOut() {
+    const forms = [...this.waits].map(id => [id, this.branch(id).form]).filter(([, form]) => !form.dataset.decided);
+    const decisions = forms.map(([id, form]) => ({ id, text: form.querySelector("textarea").value }));
+    for (const [, form] of forms) this.frozen(form, true);
+    try {
+      await this.decides(decisions);
+    } catch (error) {
+      for (const [, form] of forms) this.frozen(form, false);
+      this.complain(error);
+    }
+  }
+
+  decides(decisions) { return call(`/api/runs/${this.id}/approve`, { method: "POST", body: { decisions } }); }
+
+  frozen(form, still) { for (const part of form.querySelectorAll("button, textarea, input")) part.disabled = still; }
 
   decided(id, text) {
     const branch = this.branch(id, text);
     branch.form?.remove();
     branch.root.classList.remove("waits");
     this.waits?.delete(id);
+    this.every.hidden = !(this.waits?.size > 1);
     if (!this.waits?.size) this.status.textContent = "running";
   }
 
@@ -322,6 +345,7 @@ export class RunView {
   }
 
   quiet() {
+    this.every.hidden = true;
     for (const branch of this.branches.values()) {
       branch.root.classList.remove("busy", "waits");
       branch.form?.remove();
