@@ -1,7 +1,8 @@
 """What anyone may watch of a run: typed events, one stream, many readers."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -194,10 +195,19 @@ def record(event: Event) -> dict[str, Any]:
     return told
 
 
-def event_of(record: Mapping[str, Any]) -> Event:
-    """The event that a record was made of."""
-    values = dict(record)
-    kind = KINDS[values.pop("event")]
-    if "usage" in values:
-        values["usage"] = Usage(**values["usage"])
-    return kind(**values)
+def events_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+    """The events that the records were made of. Another version may have made them: kinds and fields that this one does
+    not know are passed over, and so is an event that lacks a field of today's."""
+    for one in records:
+        kind = KINDS.get(str(one.get("event")))
+        if kind is None:
+            continue
+        values = _known(kind, one)
+        with suppress(TypeError):  # a field is missing
+            if "usage" in values:
+                values["usage"] = Usage(**_known(Usage, values["usage"]))
+            yield kind(**values)
+
+
+def _known(kind: type[Event | Usage], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in kind.__dataclass_fields__}

@@ -11,7 +11,7 @@ from hira.cli.recorded import opened
 from hira.cli.report_flags import WORKFLOWS as REPORTING
 from hira.cli.shell import Shell
 from hira.errors import HiraError
-from hira.events import event_of
+from hira.events import events_of
 from hira.trace import read
 
 
@@ -23,8 +23,8 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
         again = asyncio.run(going(journal, args.run))
         answer = read(journal, again.entry.id).answer
     with shown(args, shell) as view:
-        for record in again.events:
-            view(event_of(record))
+        for event in events_of(again.events):
+            view(event)
     if path:
         form.write(answer, path)
     run = again.entry.id

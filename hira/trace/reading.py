@@ -17,7 +17,7 @@ from hira.events import (
     ToolEnded,
     ToolStarted,
     TurnStarted,
-    event_of,
+    events_of,
 )
 from hira.evidence import Source, Sources, accepted, verify
 from hira.journal import Call, Entry, Journal
@@ -128,7 +128,7 @@ def belongs(conversation: str, subtasks: Iterable[str]) -> str:
 def read(journal: Journal, run: str) -> Reading:
     """The run as the journal holds it. Raises `UsageError` for one that is not there."""
     entry = journal.entry(run)
-    calls, events = journal.calls(entry.id), [event_of(one) for one in journal.events(entry.id)]
+    calls, events = journal.calls(entry.id), [*events_of(journal.events(entry.id))]
     roles = {event.conversation: event.role for event in events if isinstance(event, TurnStarted)}
     turns = turns_of(calls, roles)
     remembered = [event for event in events if isinstance(event, Remembered)]

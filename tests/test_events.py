@@ -1,0 +1,22 @@
+"""Events as records, also those of other versions."""
+
+from hira.events import Event, Notice, RunEnded, TurnText, events_of, record
+from hira.policy import Usage
+
+
+def test_events_come_back_from_their_records() -> None:
+    events: list[Event] = [
+        TurnText("1", "of bees", reasoning=True, at=0.5),
+        Notice("a limit was reached", important=True, at=1.0),
+        RunEnded("run", "answered", "31 metres", Usage(2, 30, 4, cost=0.5), at=2.0),
+    ]
+    assert [*events_of(map(record, events))] == events
+
+
+def test_what_another_version_recorded_is_passed_over_where_it_is_not_known() -> None:
+    known = record(Notice("the end"))
+    usage = {"calls": 1, "prompt_tokens": 2, "completion_tokens": 3, "colours": 4}
+    ended = {"event": "RunEnded", "at": 3.0, "run": "run", "status": "answered", "answer": "A", "usage": usage}
+    foreign = [{"event": "Dreamt", "text": "of bees"}, {"event": "Notice"}, {"text": "no kind"}]
+    told = [*events_of([*foreign, {**known, "colour": "red"}, ended])]
+    assert told == [Notice("the end"), RunEnded("run", "answered", "A", Usage(1, 2, 3), at=3.0)]
