@@ -39,6 +39,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "verdicts.md"
 PROBLEMS, SIZE, PICKS, UPDATES, RATE = 16, 8, 2, 300, 0.3
 NOISE, MENDED, SPOILED = 1.2, 0.5, 0.1
 EXAMINED = 20_000
+MORE, FEWER = 0.04, 0.6
 
 
 @dataclass(slots=True)
@@ -178,21 +179,21 @@ def main() -> None:
     first, second = rewards(seeds), strategies(seeds)
     text = f"""# What a Verifier learns
 
-Made by `python benchmarks/training/verdicts.py --write`: Python {platform.python_version()}, {asked.seeds} seeds, mean
-and deviation. A policy of two parameters; rewards, sampling and credit are hira's. What was expected before the run
-stands in the file.
+Made by `python benchmarks/training/verdicts.py --seeds {asked.seeds} --write`: Python {platform.python_version()}, mean
+and deviation over seeds. A policy of two parameters; rewards, sampling and credit are hira's. What was expected before
+the run stands in the file.
 
 ## From which reward
 
 {table("reward", first)}
 
-Expected: accuracy higher by 0.04 or more, false alarms 0.6 times or fewer. Found: {gap(first)}
+{gap(first)}
 
 ## From which solutions
 
 {table("sampling", second)}
 
-Expected: recall adaptive > balanced > random. MarsRL reports more accuracy and more recall with adaptive sampling
+{order(second)} MarsRL reports more accuracy and more recall with adaptive sampling
 (Fig. 5), without saying of which solutions; as they come, a Verifier that has learned to expect errors is right less
 often here. `verifier1/recall`, `false_alarms` and `natural` show both in a training run.
 """
@@ -206,7 +207,21 @@ def gap(found: dict[str, list[Exam]]) -> str:
     gained = mean(one.accuracy for one in own) - mean(one.accuracy for one in whole)
     alarms = mean(one.alarms for one in own) / mean(one.alarms for one in whole)
     recall = mean(one.recall for one in own) - mean(one.recall for one in whole)
-    return f"{gained:+.3f}, {alarms:.2f} times; recall {recall:+.3f}."
+    return (
+        f"Expected and {verdict(gained >= MORE and alarms <= FEWER)}: accuracy higher by {MORE} or more, false alarms "
+        f"{FEWER} times or fewer. It is {gained:+.3f}, and {alarms:.2f} times; recall {recall:+.3f}."
+    )
+
+
+def order(found: dict[str, list[Exam]]) -> str:
+    recall = {kind: mean(one.recall for one in exams) for kind, exams in found.items()}
+    rises = recall["adaptive"] > recall["balanced"] > recall["random"]
+    told = " > ".join(f"{recall[kind]:.3f}" for kind in ("adaptive", "balanced", "random"))
+    return f"Expected and {verdict(rises)}: recall adaptive > balanced > random{f' ({told})' if rises else ''}."
+
+
+def verdict(holds: bool) -> str:  # noqa: FBT001
+    return "found" if holds else "NOT found"
 
 
 if __name__ == "__main__":
