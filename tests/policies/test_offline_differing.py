@@ -21,6 +21,7 @@ def answer(question: str, *texts: str) -> str:
         ("What does a loaf cost in Varn?", "In Varn a loaf costs 3 euros.", "A loaf costs 4 euros in Varn.", ("3 euros", "4 euros")),
         ("How much does the Lumo cost?", "The Lumo costs 79 euros.", "- Lumo: 84 €\n- Fix: 3 €", ("79 euros", "84 €")),
         ("How much does the Lumo cost?", "The Lumo costs 79 euros.", "| Article | Colour | Price |\n|---|---|---|\n| Lumo | red | 84 € |\n| Fix | blue | 3 € |", ("79 euros", "84 €")),
+        ("How much does a plot in Varn cost?", "A plot in Varn costs 48 euros.", "In Varn the cost of a plot goes up from 48 to 52 euros.", ("48", "52")),
         ("When was Varn Mill opened?", "Varn Mill was opened on 4 May.", "Varn Mill was opened on May 11.", ("4 May", "May 11")),
         ("What is the roof of Varn Mill made of?", "The roof of Varn Mill is made of slate.", "The roof of Varn Mill is made of copper.", ("slate", "copper")),
     ],

@@ -197,7 +197,8 @@ SHIPS = Passage(
     "ships.md",
     "The brig Hesperia was built in 1871. Her first captain was Anders Holm, who was followed by Jens Krag in 1880.\n\n"
     "The schooner Maren was launched in 1868. Captain Peder Lund led her until 1884; after him Erik Sand took over.\n\n"
-    "The bark Vala was led by Eva Roth, who took over the command from Ole Dahl.",
+    "The bark Vala was led by Eva Roth, who took over the command from Ole Dahl.\n\n"
+    "The Tern was led by Tom Berg; Jon Pell took over from him in 1871.",
 )
 
 
@@ -213,6 +214,8 @@ SHIPS = Passage(
         ("Who was Erik Sand's predecessor?", "Peder Lund"),
         ("Who led the Vala before Eva Roth?", "Ole Dahl"),
         ("Who led the Vala after Eva Roth?", ""),
+        ("Who led the Tern before Jon Pell?", "Tom Berg"),
+        ("Who led the Tern after Jon Pell?", ""),
     ],
 )
 def test_who_came_before_another_is_answered_only_where_the_order_is_told(question: str, holds: str) -> None:
@@ -230,7 +233,8 @@ QUESTIONS = Passage(
     "Lamp",
     "lamp.md",
     "**How long does the battery last?**\nAbout nine hours.\n\n**Is the lamp waterproof?**\nNo. It is for dry rooms.\n\n"
-    "**What is the warranty?**\n\nThree years from the date of purchase.",
+    "**What is the warranty?**\n\nThree years from the date of purchase.\n\n"
+    "**When must the shop be locked?**\nAt dusk.\n\nRules:\n- fires are forbidden from May to June",
 )
 
 
@@ -241,6 +245,7 @@ QUESTIONS = Passage(
         ("Is the lamp waterproof?", "No. It is for dry rooms. [s1]"),
         ("How long is the warranty of the lamp?", "Three years from the date of purchase. [s1]"),
         ("How long does the bulb of the lamp last?", ""),
+        ("When must the shop be locked?", "At dusk. [s1]"),
     ],
 )
 def test_what_stands_below_a_question_answers_it(question: str, told: str) -> None:
@@ -280,3 +285,20 @@ TOWN = Passage(
 )
 def test_all_that_is_asked_for_is_told_and_nothing_of_others(question: str, told: str) -> None:
     assert answer(question, TOWN) == told
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("In which version was dark mode added to Tabula?", "3.2.0 (2026-02-18): New: dark mode [s1]"),
+        ("When was dark mode added to Tabula?", "3.2.0 (2026-02-18): New: dark mode [s1]"),
+        ("When was light mode added to Tabula?", ""),
+        ("For how long was the beta of Tabula open?", "The beta of Tabula was open from 2023 to 2025. [s1]"),
+    ],
+)
+def test_a_date_or_a_version_above_a_list_is_told_with_its_item(question: str, told: str) -> None:
+    notes = (
+        "The beta of Tabula was open from 2023 to 2025.\n\n## 3.2.0 (2026-02-18)\n- New: export to Parquet\n"
+        "- New: dark mode\n\n## 3.1.0 (2025-10-07)\n- New: charts"
+    )
+    assert answer(question, Passage("s1", "Release notes of Tabula", "changes.md", notes)) == told

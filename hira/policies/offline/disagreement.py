@@ -44,6 +44,11 @@ _CHANGING = frozenset(
     )
 )
 """What has another value at another time."""
+_MOVED = re.compile(
+    r"(?P<change>\b(?:up|down|goes|went|rises|rose|raised|falls|fell|increas\w+|reduc\w+|lower\w*|chang\w+)\b[^.;]*?)"
+    r"\bfrom [^.;]*? to\b"
+)
+"""Says that a value is past."""
 _DAYS = re.compile(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays?|summer|winter|spring|autumn|january|february"
     r"|march|april|june|july|august|september|october|november|december|holidays?)\b",
@@ -167,7 +172,7 @@ def _figures(question: str, one: str, other: str) -> bool:
 
 def _asked_for(question: str, text: str) -> list[Quantity]:
     """The quantities of a text that the question does not hold: those first that stand nearest to what is asked."""
-    known = numbers(question)
+    known, text = numbers(question), _MOVED.sub(r"\g<change> to", text)
     found = [one for one in quantities(text) if not (one.nth or one.year or numbers(text[one.start : one.end]) & known)]
     wanted = measured(question) or frozenset(word for word in keywords(question) if word not in names(question))
     places = [match.start() for match in re.finditer(r"[^\W\d_]+", text) if set(words(match[0])) & wanted]

@@ -26,7 +26,8 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "hours",
         re.compile(
-            r"\bopening (?:hours|times?)\b|\bwhen (?:is|are|does|do|can)\b.*\b(?:open|close|shut|visit(?:ed)?)\b"
+            r"\bopening (?:hours|times?)\b|\bwhen (?:is|are|does|do|can|must|may)\b.*"
+            r"\b(?:open|close|shut|lock|visit)(?:ed)?\b"
             r"|\bwhat time\b|几点|开放时间|营业时间"
         ),
     ),

@@ -38,6 +38,7 @@ ENOUGH_REST = 0.55
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
 _SUBJECT = re.compile(r"(?:(?:The|An?) (?:[a-z-]+ ){1,2})?((?:The |An? )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*)")
+_VERSION = frozenset(words("version release"))
 _STARTS = frozenset(words("However Both First Then Two Three Today Here Finally Additionally"))
 _ARTICLE = re.compile(r"^\W*(?:what(?: is|[’']s) an? |define\b|what does\b)", re.IGNORECASE)
 _INTRODUCED = re.compile(r"\W*(?:The |An? )?[A-Z][\w’'.-]*(?: [\w’'.-]+){0,3}?(?::| (?:is|was|are|were)\b)")
@@ -72,7 +73,9 @@ class Query:
         if self.measures:
             parts.append(
                 1.0
-                if measures(self.measures, one.text, one.own) or sized(self.text, one.text)
+                if measures(self.measures, one.text, one.own)
+                or sized(self.text, one.text)
+                or (self.kind == "duration" and fits(self.kind, one.text, self.text))
                 else 0.5
                 if self.measures & one.beside
                 else 0.0
@@ -86,6 +89,14 @@ class Query:
         if " › " in one.text:
             return False
         return self._superlative(one) and self._in_form(one) and (denies(one.text) or not denies(self.text))
+
+    def headed(self, one: Sentence) -> bool:
+        """Whether the heading above a list's item tells what is asked for and the item does not: a date, a version."""
+        if not one.listed or not re.search(r"\d", one.section):
+            return False
+        if self.category & _VERSION:
+            return True
+        return self.kind == "date" and not fits("date", one.text, self.text) and fits("date", one.section, self.text)
 
     def says(self, one: Sentence) -> bool:
         """Whether all that is asked, but for the noun of "which …" and names, stands in the sentence itself."""

@@ -35,7 +35,8 @@ _ROW_SHOWN = re.compile(r"[^\s:,.][^:,.]*: [^:]+(?:, [^:,.]+: [^:]+)+\. \[s\d+\]
 class Found:
     """The sentence that answers, the share of the question that it covers, and those of other sources `against` it.
 
-    Where several things are asked for, `further` answer beside it, and there may be `more`.
+    Where several things are asked for, `further` answer beside it, and there may be `more`. `headed` if what is asked
+    for stands in the heading above the sentence.
     """
 
     sentence: Sentence
@@ -43,11 +44,14 @@ class Found:
     against: tuple[Sentence, ...] = ()
     further: tuple[Sentence, ...] = ()
     more: bool = False
+    headed: bool = False
 
     @property
     def text(self) -> str:
         """The sentence with its id, as an answer cites it, and those that say otherwise."""
         told = [quoted(one) for one in (self.sentence, *self.against, *self.further)]
+        if self.headed:
+            told[0] = f"{self.sentence.section}: {told[0]}"
         return " ".join([*dict.fromkeys(told), *([DIFFER] if self.against else []), *([MORE] if self.more else [])])
 
 
@@ -92,7 +96,11 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
         return [(part.title, part.text) for part in there or [one.passage]]
 
     ranked = [entry for entry in best(asked, candidates) if answers(entry[2], entry[1])]
-    fitting = [entry for entry in ranked if entry[2] in rows or fits(asked.kind, entry[2].text, question)]
+    fitting = [
+        entry
+        for entry in ranked
+        if entry[2] in rows or fits(asked.kind, entry[2].text, question) or asked.headed(entry[2])
+    ]
     if not ranked or (asked.kind in HARD and not fitting):
         return None
     score, coverage, top = (fitting or ranked)[0]
@@ -101,7 +109,7 @@ def find(question: str, read: Sequence[Passage], enough: float = ENOUGH) -> Foun
         beside = [one for _, _, one in fitting or ranked if one in rows] if top in rows else filter(asked.says, others)
         further = [one for one in beside if one is not top][: several.MOST - 1]
         return Found(top, coverage, further=tuple(further), more=bool(further) or not complete(top.text))
-    return Found(top, coverage, _against(question, top, others if fitting else []))
+    return Found(top, coverage, _against(question, top, others if fitting else []), headed=asked.headed(top))
 
 
 def _against(question: str, top: Sentence, others: Sequence[Sentence]) -> tuple[Sentence, ...]:

@@ -36,7 +36,7 @@ class Sentence:
 
     The words that say what it is about, nearest first: its `own` (in `order`), those of the `earlier` sentences of its
     paragraph and of the heading, those of the title, those `around` it in its passage. `beside` are its neighbours'.
-    `asked` are those of the question that stands above it, in a list of questions and answers.
+    `asked` are those of the question that stands above it, in a list of questions and answers; `section` its heading.
     """
 
     text: str
@@ -51,6 +51,12 @@ class Sentence:
     title: frozenset[str]
     around: frozenset[str]
     asked: frozenset[str]
+    section: str
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is an item of a list."""
+        return bool(_LISTED.match(self.raw))
 
 
 def quoted(one: Sentence) -> str:
@@ -100,7 +106,7 @@ def _sentences(passage: Passage) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     title, around = frozenset(words(passage.title)), frozenset(words(passage.text))
     heading: frozenset[str] = frozenset()
-    asked = frozenset(words(passage.title.rpartition("›")[2])) if ASKS.search(passage.title) else frozenset[str]()
+    asked, until, section = frozenset[str](), 0, ""
     for at, paragraph in enumerate(_BLANK.split(plain.prose(passage.text))):
         raws = split(paragraph)
         texts = _with_columns(raws, [plain.sentence(raw) for raw in raws])
@@ -111,14 +117,30 @@ def _sentences(passage: Passage) -> tuple[Sentence, ...]:
         if at == 0 and texts and not _ENDED.search(texts[0]):
             heading = held[0]
         for place, (raw, text, order) in enumerate(zip(raws, texts, orders, strict=True)):
-            if place == 0 or raw.startswith(_MARKED):
-                asked = frozenset(order) if ASKS.search(text) else asked if not raw.startswith(_MARKED) else frozenset()
+            if raw.startswith("#") or "›" in text:
+                section = text.rpartition("›")[2].strip()
+            if (place == 0 or raw.startswith(_MARKED)) and ASKS.search(text):
+                asked, until = frozenset(order), at + (place + 1 == len(raws))
+            elif raw.startswith(_MARKED) or at > until:
+                asked = frozenset()
             subject = asked | title if asked else asked  # what answers a question is about what its document is about
             beside = frozenset().union(heading, subject, *_lending(raws, held, place))
             earlier = frozenset().union(heading, asked, *held[:place])
             before = texts[place - 1] if place else ""
             one = Sentence(
-                text, raw, before, passage, paragraph, order, held[place], beside, earlier, title, around, asked
+                text,
+                raw,
+                before,
+                passage,
+                paragraph,
+                order,
+                held[place],
+                beside,
+                earlier,
+                title,
+                around,
+                asked,
+                section,
             )
             if (held[place] or ASKS.search(text)) and not _heads(raws, place):
                 found.append(one)

@@ -14,6 +14,7 @@ _NAMES = re.compile(r"\W*(?:who|whom|which|what)\b", re.IGNORECASE)
 _THEN = re.compile(
     r"\b(?:followed|succeeded|replaced) by\b|\bgave way to\b|\bhanded (?:\w+ ){0,3}(?:over )?to\b"
     r"|\b(?:after|following) (?:him|her|them)\b|\bthen\b|\blater\b|\b(?:until|till) \d{4}\b"
+    r"|[;,.] (?=(?-i:[A-Z])[^;,.]*\b(?:took over from|succeeded|followed|replaced) (?:him|her|them)\b)"
     r"|\b(?:his|her|their|the|whose) successor\b|\bbefore (?-i:(?=[A-Z]))",
     re.IGNORECASE,
 )

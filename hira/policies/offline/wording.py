@@ -79,6 +79,7 @@ KIN = tuple(
         "craft trade handwerk",
         "admission entrance eintritt",
         "employees mitarbeiter",
+        "new added introduced",
     )
 )
 """Words that answer for each other."""
