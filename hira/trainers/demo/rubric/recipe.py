@@ -7,8 +7,8 @@ judge runs on a CPU beside this one. Queries and reports are made up; prompts, J
 Expected of held-out queries at temperature 1, stated after seeds 0 to 2 and before any other: valid rubrics ≥ 85 %;
 of all pairs at least 15 points more in the right order, a rubric that is not valid counting as wrong; valid rubrics,
 each tried on 100 pairs, order at least 2 points more of them; the judge's mark up by 0.5 of 4 or more; a larger Cohen's
-d. What is learned is above all validity and the judge's mark; the order of valid rubrics rises by little (seed 2: by 5
-points, 62 to 67 %), most of it because naming what the reader wants, which the judge pays for, also orders reports.
+d. What is learned is above all validity and the judge's mark; the order of valid rubrics rises by a few points (seed 1:
+61 to 70 %, seed 2: 62 to 67 %), because naming what the reader wants, which the judge pays for, orders reports too.
 """
 
 from dataclasses import dataclass, replace
