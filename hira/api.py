@@ -234,8 +234,8 @@ class Hira:
     async def resume(self, run: str) -> Run:
         """A run of the journal that goes on where it ended; no call that it completed is made again.
 
-        Raises `UsageError` for a run that is not there, that is still going on, or that was made with tools, experts,
-        policies or a workflow of a program's own that this `Hira` does not have. `hira.replay` goes through one without
+        Raises `UsageError` for a run that is not there, that is still going on, or that was made with another workflow,
+        or with tools, experts or policies of a program's own that this `Hira` does not have. `hira.replay` goes through one without
         calling anything.
         """
         crew = await self.opened()
@@ -248,6 +248,9 @@ class Hira:
         if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
             raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
                              fix="give the same tools, experts, policies and workflow as then")  # fmt: skip
+        if entry.workflow not in ("", crew.workflow.name):
+            what = f"run {entry.id} was made with the workflow {entry.workflow!r}, not {crew.workflow.name!r}"
+            raise UsageError(what, fix=f"give that one: Hira(workflow={entry.workflow!r})")
         log = await asyncio.to_thread(journal.resume, entry)
         return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from hira import Hira, tool
+from hira.errors import UsageError
 from hira.events import Event, Notice
 from hira.journal import Journal
 from hira.serve.app import application
@@ -71,6 +72,9 @@ async def test_a_run_of_the_server_goes_on_elsewhere_in_its_own_workflow(setting
     async def approve(subtasks: Sequence[Any]) -> Sequence[Any]:
         return subtasks
 
+    async with Hira(settings=settings, approve=approve) as hira:
+        with pytest.raises(UsageError, match="made with the workflow 'matpo', not 'hira'"):
+            await hira.resume(run)
     async with Hira(settings=settings.changed({"workflow": "matpo"}, "a test"), approve=approve) as hira:
         going = await hira.resume(run)
         await going.work()
