@@ -64,7 +64,10 @@ class DataPart(_Checked):
 
 class RolloutPart(_Checked):
     """An update's rollouts: `attempts` at each of `questions`. `window` bounds the tokens of
-    a row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording)."""
+    a row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording).
+
+    `vllm` is the address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1; it
+    serves the base as `vllm_model`, under the model's own name if none is given (hira.trainers.served)."""
 
     questions: int = Field(default=8, ge=1)
     attempts: int = Field(default=8, ge=2)
@@ -77,6 +80,8 @@ class RolloutPart(_Checked):
     recording: Literal["live", "record", "replay"] = "live"
     recorded: str = "tools.jsonl"
     samples: int = Field(default=4, ge=0)
+    vllm: str = ""
+    vllm_model: str = ""
 
 
 class StagePart(_Checked):

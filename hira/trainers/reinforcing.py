@@ -132,4 +132,5 @@ def making_of(plan: Plan) -> Making:
         recording,
         plan.began,
         part.samples,
+        (part.vllm, part.vllm_model or plan.configuration.model.name) if part.vllm else None,
     )

@@ -16,6 +16,7 @@ from hira.trainers.segments import Segmented
 
 if TYPE_CHECKING:
     from hira.policies.local.batching import BatchingEngine
+    from hira.trainers.served import ServedEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,17 @@ class Stages:
     limits: Limits | None = None
     segment: int | None = None
 
-    def sampling(self, engine: "BatchingEngine", gate: Gate) -> Engine:
+    def sampling(self, engine: "BatchingEngine | ServedEngine", gate: Gate) -> Engine:
         """The engine as the policy samples with it."""
         return Segmented(engine, gate, self.segment) if self.limits else engine
 
     def collector(
-        self, runner: asyncio.Runner, rollouts: Rollouts, engine: "BatchingEngine", gate: Gate, folder: Path
+        self,
+        runner: asyncio.Runner,
+        rollouts: Rollouts,
+        engine: "BatchingEngine | ServedEngine",
+        gate: Gate,
+        folder: Path,
     ) -> Collector | PipelinedCollector:
         agentic = Agentic(rollouts, self.picks, self.strategy, self.roles, self.search)
         if self.limits is None:

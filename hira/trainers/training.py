@@ -28,6 +28,7 @@ from hira.trainers.live import LivePolicy
 from hira.trainers.pipelined import PipelinedCollector
 from hira.trainers.recording import Recording
 from hira.trainers.rollouts import Collector, Deadlines, Problem, Rollouts, teams_of
+from hira.trainers.served import ServedEngine
 from hira.trainers.stages import Stages
 from hira.trainers.update import Updates
 from hira.workflows.workflow import Workflow
@@ -39,7 +40,8 @@ Told = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """How rollouts are made: `attempts` (G) of each of `questions` an update; see `Rollouts`."""
+    """How rollouts are made: `attempts` (G) of each of `questions` an update; see `Rollouts`. `vllm` is the address
+    of a server that samples them in place of this process, and what it calls the base."""
 
     questions: int = 8
     attempts: int = 8
@@ -49,6 +51,7 @@ class Making:
     recording: Recording | None = None
     day: float | None = None
     samples: int = 4
+    vllm: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,15 @@ class Training:
         if self.stages and self.stages.limits and self.updates.old != "sampler":
             fix = 'set updates.old="sampler": the trainer would take what is some updates old for its own'
             raise UsageError("a pipeline trains on older weights' replies", fix=fix)
+        if self.making.vllm and ((self.stages and self.stages.limits) or PartialState().num_processes > 1):
+            fix = "leave rollouts.vllm out: the pipeline and several processes sample by themselves"
+            raise UsageError("a vLLM server samples for one process that waits for it", fix=fix)
         begun = last_checkpoint(self.folder) if resume else None
         since = step_of(begun) if begun else 0
         if PartialState().is_main_process:
             records.cut(self.folder / EXAMS, since or -1)
         with asyncio.Runner() as runner:
-            engine = BatchingEngine(self.model, Template(self.tokenizer, where=f"model {self.name!r}"))
+            engine = self._engine(runner)
             gate = Gate()
             sampling = self.stages.sampling(engine, gate) if self.stages else engine
             live = LivePolicy(self.name, self.tokenizer, sampling, dict(self.updates.adapters))
@@ -111,7 +117,15 @@ class Training:
                         runner.run(closing())  # the judge's connections belong to this loop
                 runner.run(live.aclose())
 
-    def _train(self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine, gate: Gate, since: int) -> None:
+    def _engine(self, runner: asyncio.Runner) -> BatchingEngine | ServedEngine:
+        template = Template(self.tokenizer, where=f"model {self.name!r}")
+        if self.making.vllm is None:
+            return BatchingEngine(self.model, template)
+        return runner.run(ServedEngine(*self.making.vllm, self.model, template, self.folder).open())
+
+    def _train(
+        self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine | ServedEngine, gate: Gate, since: int
+    ) -> None:
         making = self.making
         own = PartialState()
         share = (own.process_index, own.num_processes)

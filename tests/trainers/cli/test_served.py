@@ -1,0 +1,137 @@
+"""Rollouts that a vLLM server samples: its requests and replies, behind which the adapters that it was given really
+speak."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from peft import PeftModel  # noqa: E402
+from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
+
+from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.template import Template  # noqa: E402
+from hira.policy import Sampling  # noqa: E402
+from hira.trainers import records  # noqa: E402
+
+if TYPE_CHECKING:
+    from small_place import Place
+
+torch.set_num_threads(1)
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+
+
+class Server:
+    """A base that takes adapters at run time and samples with them."""
+
+    def __init__(self, model: Path) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(model)
+        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+        self.engine: BatchingEngine | None = None
+        self.told: list[str] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self.answer({"data": [{"id": "base", "max_model_len": 1024}]})
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                self.answer(getattr(server, self.path.removeprefix("/v1/"))(body))
+
+            def answer(self, reply: Any) -> None:
+                raw = json.dumps(reply).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.base_url = f"http://127.0.0.1:{self.http.server_port}/v1"
+
+    def load_lora_adapter(self, body: Any) -> str:
+        name, place = body["lora_name"], body["lora_path"]
+        self.told.append(f"+{name}")
+        if self.engine is None:
+            self.model = PeftModel.from_pretrained(self.model, place, adapter_name=name).eval()
+            self.engine = BatchingEngine(self.model, Template(self.tokenizer))
+        else:
+            self.model.load_adapter(place, adapter_name=name)
+        return f"Success: {name}"
+
+    def unload_lora_adapter(self, body: Any) -> str:
+        self.told.append(f"-{body['lora_name']}")
+        self.model.delete_adapter(body["lora_name"])
+        return "Success"
+
+    def completions(self, body: Any) -> Any:
+        assert self.engine
+        how = Sampling(body["temperature"], max_tokens=body["max_tokens"], seed=body["seed"])
+        sampled = asyncio.run(self.engine.sample(body["prompt"], how, body.get("stop") or (), body["model"]))
+        choice = {
+            "token_ids": sampled.ids,
+            "prompt_token_ids": body["prompt"],
+            "logprobs": {"token_logprobs": sampled.logprobs},
+            "finish_reason": sampled.finish,
+            "stop_reason": sampled.stop,
+        }
+        return {"choices": [choice]}
+
+
+@pytest.fixture
+def server(place: "Place") -> Iterator[Server]:
+    made = Server(place.folder / "model")
+    thread = threading.Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.http.shutdown()
+    thread.join()
+    made.http.server_close()
+
+
+RUN = ("grpo", "run.toml", "data.held_out=", "train.lr=0.01", "rollouts.vllm_model=base", "out=runs/served")
+ROLES = 'model.adapters={planner="planner", "*"="default"}'
+
+
+def test_rollouts_are_sampled_at_the_server_with_the_adapters_of_each_update(place: "Place", server: Server) -> None:
+    given = (*RUN, ROLES, f"rollouts.vllm={server.base_url}")
+    assert place.train(*given, "train.steps=2") == 0, place.err
+    first = ["+planner@0", "+default@0"]
+    second = ["+planner@1", "-planner@0", "+default@1", "-default@0"]
+    assert server.told == [*first, *second]
+    run = place.folder / "runs" / "served"
+    told = [one for one in records.read(run / records.METRICS) if "loss" in one]
+    assert [one["step"] for one in told] == [1, 2]
+    drifts = {name: one[name] for one in told for name in one if name.endswith("/sampler_drift")}
+    assert drifts.keys() == {"planner/sampler_drift", "worker/sampler_drift"}
+    assert max(drifts.values()) < 1e-4, "the server speaks with the weights that are trained"
+    assert [path.name for path in (run / "sampled").iterdir()] == ["1"], "the version before it has left the disk"
+
+
+def test_a_server_that_is_not_there_or_serves_something_else_is_told_at_once(place: "Place", server: Server) -> None:
+    assert place.train(*RUN, "rollouts.vllm=http://127.0.0.1:9/v1") == 3
+    assert "nothing listens there" in place.err
+    assert place.train(*RUN[:4], "out=runs/other", f"rollouts.vllm={server.base_url}", "rollouts.vllm_model=x") == 2
+    assert "the server does not serve 'x'" in place.err
+    assert "it has: base" in place.err
+
+
+def test_the_pipeline_refuses_a_server(place: "Place", server: Server) -> None:
+    own = ("recipe=marsrl", "workflow={}", "marsrl.staleness=1", f"rollouts.vllm={server.base_url}")
+    assert place.train(*RUN, *own) == 2
+    assert "leave rollouts.vllm out" in place.err
