@@ -235,8 +235,8 @@ class Hira:
         """A run of the journal that goes on where it ended; no call that it completed is made again.
 
         Raises `UsageError` for a run that is not there, that is still going on, or that was made with another workflow,
-        or with tools, experts or policies of a program's own that this `Hira` does not have. `hira.replay` goes through one without
-        calling anything.
+        or with tools, experts or policies of a program's own that this `Hira` does not have. `hira.replay` goes through
+        one without calling anything.
         """
         crew = await self.opened()
         journal = crew.journal
