@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from hira.policies.offline.questions import NAME
+from hira.policies.offline.questions import LONGEST, NAME
 from hira.policies.offline.wording import NAMED, words
 
 _AFTER = r"after|succeeded|followed|replaced|took over from|(?:the )?successor (?:of|to)"
@@ -53,11 +53,9 @@ class Order:
 
 def order(question: str) -> Order | None:
     """The order that a question asks for, None if it asks for none among persons or things with a name."""
+    if len(question) > LONGEST or not _NAMES.match(question):
+        return None
     match = _ASKED.search(question) or _OWNED.search(question)
-    if (
-        not match
-        or match["name"][0].isdigit()
-        or not re.match(r"\W*(?:who|whom|which|what)\b", question, re.IGNORECASE)
-    ):
+    if not match or match["name"][0].isdigit():
         return None
     return Order(frozenset(words(match["name"].split()[-1])), bool(match["before"]))
