@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
-from hira.chosen import AnyOf, check_roles, made_workflow, unused_tools
+from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
 from hira.connecting import OFFLINE, Places, connected, nearby, placed_for
 from hira.crew import Crew
-from hira.dialects import DIALECTS, NATIVE, TAGS
+from hira.dialects import DIALECTS, NATIVE, TAGS, Dialect
 from hira.errors import UsageError
 from hira.events import Notice
 from hira.journal import Journal
@@ -46,7 +46,7 @@ async def crew(
     if "*" not in given:
         settings = await connected(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
-    cast, own = cast_of(settings, given, prices, getattr(flow, "dialect", "native"))
+    cast, own = cast_of(settings, given, prices, dialect_of(flow))
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, tools, sees=sees)
     bench.notices += map(Notice, unused)
@@ -91,7 +91,7 @@ def cast_of(
     settings: Settings,
     policies: Mapping[str, Policy],
     table: Mapping[str, Mapping[str, Any]] | None = None,
-    dialect: str = "native",
+    dialect: Dialect = NATIVE,
 ) -> tuple[dict[str, Part], tuple[Policy, ...]]:
     """Each role's part, `*` for all that are not named, and the policies that were opened for them.
 
@@ -117,9 +117,10 @@ def cast_of(
             own.top_k or settings.top_k,
             seed=settings.seed,
         )
-        spoken = DIALECTS[own.dialect or settings.dialect or dialect]
+        named = own.dialect or settings.dialect
+        spoken = DIALECTS[named] if named else dialect
         prices = Prices(given, {} if any(nearby(place.base_url) for place in asked.places) else table or {})
-        chosen = own.dialect or settings.dialect or continuation != "turns" or spoken is not NATIVE
+        chosen = named or continuation != "turns" or spoken is not NATIVE
         otherwise = None if chosen else TAGS
         return Part(policy, sampling, spoken, "turns" if continuation == "turns" else "chain", prices, otherwise)
 

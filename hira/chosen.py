@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
+from hira.dialects import DIALECTS, NATIVE, Dialect
 from hira.errors import UsageError
 from hira.policy import Policy
 from hira.settings import McpSettings, Settings, did_you_mean, nearest
@@ -101,6 +102,17 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
         if role not in (known if role in wanted else known | anywhere) and role != "*":
             where = f"in workflow {workflow.name!r}"
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
+
+
+def dialect_of(workflow: Workflow) -> Dialect:
+    """What the roles of a workflow write calls in where no setting says it: its `dialect`, a name or an object."""
+    own = getattr(workflow, "dialect", NATIVE)
+    if not isinstance(own, str):
+        return own
+    if own not in DIALECTS:
+        where = f"dialect of workflow {workflow.name!r}"
+        raise UsageError(f"unknown dialect {own!r}", where=where, fix=did_you_mean(own, DIALECTS))
+    return DIALECTS[own]
 
 
 def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:

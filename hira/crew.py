@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hira.budget import Allowance, Budget, Limits
-from hira.dialects import DIALECTS
+from hira.chosen import dialect_of
 from hira.errors import UsageError
 from hira.events import Event, Events, Notice, Reader, TurnEnded
 from hira.journal import Journal, Log
@@ -135,7 +135,7 @@ class Crew:
 
     def beside(self, workflow: Workflow) -> "Crew":
         """The same models, tools and record for another workflow, in its own dialect where none is set."""
-        dialect = DIALECTS[getattr(workflow, "dialect", "native")]
+        dialect = dialect_of(workflow)
         named = {role for role, own in self.settings.roles.items() if own.dialect}
         free = not self.settings.dialect
         cast = {

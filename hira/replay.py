@@ -7,7 +7,7 @@ from typing import Any
 
 from hira.answer import Answer, answer_of
 from hira.casting import cast_of
-from hira.chosen import made_workflow
+from hira.chosen import dialect_of, made_workflow
 from hira.events import Events
 from hira.journal import Entry, Journal, NotRecorded
 from hira.policy import Completion, Policy, Request, Watch
@@ -62,7 +62,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
     policies.setdefault("*", Silent(settings.model))
     flow = workflow or made_workflow(settings)
-    cast, _ = cast_of(settings, policies, dialect=getattr(flow, "dialect", "native"))
+    cast, _ = cast_of(settings, policies, dialect=dialect_of(flow))
     record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))

@@ -12,9 +12,11 @@ from pydantic import SecretStr
 from hira import Hira
 from hira.casting import cast_of, crew
 from hira.connecting import connected, placed_for
+from hira.dialects import JSON, XML
+from hira.dialects.dialect import instructing
 from hira.errors import AccessDenied, ToolError, UsageError
 from hira.events import Event, Notice
-from hira.messages import user
+from hira.messages import Filled, user
 from hira.policies.offline import OfflinePolicy
 from hira.settings import RoleSettings, Settings, load
 from hira.team import Team
@@ -23,6 +25,7 @@ from hira.testing.endpoint import Endpoint
 from hira.testing.web import FakeWeb
 from hira.tools import Toolbox
 from hira.tools.python import refusal
+from hira.workflows import HiRA
 
 NO_PORTS: tuple[int, ...] = ()
 
@@ -312,3 +315,44 @@ async def test_python_that_nothing_holds_back_is_opened_only_by_the_user(tmp_pat
     (tmp_path / "hira.toml").write_text('sandbox = "off"', encoding="utf-8")
     with pytest.raises(UsageError, match="may not be set by a project's file"):
         load({}, {}, tmp_path, tmp_path)
+
+
+class Lined(HiRA):
+    dialect = JSON
+
+
+class Misspelt(HiRA):
+    dialect = "jsn"
+
+
+class Named:
+    name = "by-number"
+
+    def __getattr__(self, member: str) -> Any:
+        return getattr(JSON, member)
+
+    def instructions(self, tools: Any) -> Filled:
+        return instructing(JSON.instructions(tools), self.name, tools)
+
+
+class Numbered(HiRA):
+    dialect = Named()
+
+
+async def test_a_workflow_brings_its_dialect_as_an_object_or_by_name() -> None:
+    made = await crew(Settings(model="offline", journal=None), workflow=Lined())
+    assert made.cast["*"].dialect is JSON
+    await made.aclose()
+    chosen = await crew(Settings(model="offline", dialect="xml", journal=None), workflow=Lined())
+    assert chosen.cast["*"].dialect is XML
+    await chosen.aclose()
+    with pytest.raises(UsageError, match="unknown dialect 'jsn'") as refused:
+        await crew(Settings(model="offline", journal=None), workflow=Misspelt())
+    assert "json" in refused.value.fix
+
+
+async def test_offline_says_that_it_does_not_know_a_dialect_of_ones_own(docs: Path) -> None:
+    hira = Hira("offline", docs=docs, workflow=Numbered())
+    with pytest.raises(UsageError, match="offline writes no calls in the dialect 'by-number'"):
+        await hira.ask("How long is the Volga?")
+    await hira.aclose()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow(seconds=1)
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-LONGEST = 40
+LONGEST = 75
 SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
     "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 6 calls"],
@@ -22,7 +22,9 @@ SAYS = {
     ],
     "mars.py": ["at most five memory entries. [s", "1/1/system1: ", "1/2/system1: ", "answered"],
     "marsrl.py": ["Verdict: incorrect", "3/corrector1/corrector", "may hand out ten subtasks. [s1]\nanswered"],
+    "own_dialect.py": ['@high_water {"harbour": "Husum"}', "answer: At 13:40."],
     "own_expert.py": ["takes 90 minutes", "answered [('harbour',"],
+    "own_policy.py": ["Naypyidaw · library · 1 call"],
     "own_tool.py": ["High water in Husum is at 13:40 [s1].", "('s1', 'supported',"],
     "own_workflow.py": ["exit code 5", "answered, 1 call,"],
     "two_models.py": ["at most five memory entries [s1].", "answered {'large': 2, 'small': 4}"],

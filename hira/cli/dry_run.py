@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hira.casting import cast_of
-from hira.chosen import check_roles, made_workflow, unused_tools
+from hira.chosen import check_roles, dialect_of, made_workflow, unused_tools
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.connecting import OFFLINE
@@ -56,8 +56,9 @@ def dry_run(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
 
 
 def forecast(workflow: BuiltIn, settings: Settings) -> Forecast:
-    dialect = getattr(workflow, "dialect", "native")
-    cast, _ = cast_of(settings.changed({"model": settings.model or OFFLINE}, ""), {}, litellm_table(), dialect)
+    cast, _ = cast_of(
+        settings.changed({"model": settings.model or OFFLINE}, ""), {}, litellm_table(), dialect_of(workflow)
+    )
     workflow, alternatives = _staffed(workflow, settings)
     free = not settings.model
     rows = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hira.dialects import DIALECTS
+from hira.dialects import DIALECTS, Dialect
 from hira.policy import Policy
 from hira.team import Continuation, Part, Team
 from hira.testing.script import Replies
@@ -10,7 +10,11 @@ from hira.testing.scripted import ScriptedPolicy
 
 
 def team_of(
-    policy: Policy | dict[str, Replies] | list[Any], *, dialect: str = "tags", chain: bool = False, **team: Any
+    policy: Policy | dict[str, Replies] | list[Any],
+    *,
+    dialect: str | Dialect = "tags",
+    chain: bool = False,
+    **team: Any,
 ) -> Team:
     """A team in which this policy, or a script of replies, plays every role. `team` are fields of `hira.team.Team`.
 
@@ -18,4 +22,5 @@ def team_of(
     """
     played = policy if isinstance(policy, Policy) else ScriptedPolicy(policy)
     continuation: Continuation = "chain" if chain else "turns"
-    return Team({"*": Part(played, dialect=DIALECTS[dialect], continuation=continuation)}, **team)
+    spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
+    return Team({"*": Part(played, dialect=spoken, continuation=continuation)}, **team)

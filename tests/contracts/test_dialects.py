@@ -1,7 +1,9 @@
 """What every dialect promises, whatever its spelling."""
 
 import json
+import runpy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +33,8 @@ TOOLS: list[Tool] = [weather, lookup]
 CITY = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="<>`"), min_size=1, max_size=30)
 
 
-WITH_VARIANTS = {**DIALECTS, "xml with tool messages": with_tool_messages(XML)}
+OWN = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "own_dialect.py"))["AtSign"]()
+WITH_VARIANTS = {**DIALECTS, "xml with tool messages": with_tool_messages(XML), "the example's": OWN}
 
 
 @pytest.fixture(params=WITH_VARIANTS.values(), ids=WITH_VARIANTS.keys())
@@ -129,7 +132,7 @@ def test_native_results_are_tool_messages_already() -> None:
 
 def test_the_instructions_carry_their_dialect_and_the_tools_for_who_reads_no_wording(dialect: Dialect) -> None:
     told = dialect.instructions(TOOLS)
-    assert DIALECTS[told.values["dialect"]].name == dialect.name
+    assert told.values["dialect"] == dialect.name
     assert told.values["callable"] == tuple(TOOLS)
 
 

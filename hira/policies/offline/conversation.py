@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from hira.dialects import DIALECTS, Call
+from hira.errors import UsageError
 from hira.messages import Filled, Message, ToolCall
 from hira.policies.offline.following import standing
 from hira.policy import Request
@@ -130,7 +131,11 @@ def write(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:
     calls = [Call(name, _named(arguments, shown[name])) for name, arguments in act.calls if name in shown]
     missing = [f"This request shows no tool named {name}." for name, _ in act.calls if name not in shown]
     if tools:
-        dialect = DIALECTS[asked.told["dialect"]]
+        if (named := asked.told["dialect"]) not in DIALECTS:
+            raise UsageError(
+                f"offline writes no calls in the dialect {named!r}", fix=f"use one of {', '.join(DIALECTS)}"
+            )
+        dialect = DIALECTS[named]
         written = [dialect.write(call, tools[call.name]) for call in calls]
         return "\n".join([act.text, *missing, *written]).strip(), ()
     number = len(asked.request.messages)

@@ -1,0 +1,74 @@
+"""A dialect of your own: a call is a line such as `@high_water {"harbour": "Husum"}`. A script plays the model.
+
+python examples/own_dialect.py
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hira import Hira, tool
+from hira.dialects import Call, Parsed
+from hira.dialects.dialect import instructing
+from hira.dialects.textual import Written, checked, listed, read, told, turn_of, unquoted
+from hira.messages import Filled, Message
+from hira.policy import Completion
+from hira.testing import ScriptedPolicy
+from hira.tools import Tool
+from hira.workflows.baselines.react import ReAct
+
+BEGIN, LINE = re.compile(r"^@(?=\w+ )", re.MULTILINE), re.compile(r"@(\w+) (\{.*\})[ \t]*\n?")
+HOW = "To call a tool, write one line: @NAME {arguments as JSON}. The tools:\n"
+
+
+class AtSign:
+    name = "at-sign"
+
+    def instructions(self, tools: Sequence[Tool]) -> Filled:
+        return instructing(Filled(HOW + listed(tools)), self.name, tools)
+
+    def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
+        return ()
+
+    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
+        return ()  # nothing goes into the request: the prompt says it all
+
+    def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
+        text, known = turn_of(completion, BEGIN), {tool.name: tool for tool in tools}
+
+        def following(at: int) -> Written | None:
+            if (begun := unquoted(text, at, BEGIN, BEGIN)) is None:
+                return None
+            if (line := LINE.match(text, begun.start())) is None:
+                why = "was cut off" if completion.finish == "length" else "is no @NAME {…} on one line"
+                return Written(begun.start(), error=f"Your call {why}. Write it again.")
+            call, error = checked(line[1], line[2], known)
+            return Written(line.start(), line.end(), line[0], call, error)
+
+        return read(text, following, several)
+
+    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
+        return told(pairs, notice)
+
+    def write(self, call: Call, tool: Tool) -> str:
+        return f"\n@{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}\n"
+
+
+@tool
+def high_water(harbour: str) -> str:
+    """Today's time of high water in a harbour."""
+    return {"Husum": "13:40", "Cuxhaven": "12:05"}[harbour]
+
+
+class ReActInLines(ReAct):
+    dialect = AtSign()
+
+
+if __name__ == "__main__":
+    model = ScriptedPolicy(['I look it up.\n@high_water {"harbour": "Husum"}', r"\boxed{At 13:40.}"])
+    with Hira("offline", policies={"*": model}, tools=[high_water], workflow=ReActInLines()) as hira:
+        answer = hira.ask_sync("When is high water in Husum today?")
+    for turn in next(iter(answer.rollout.trajectories.values())).turns:
+        print(turn.completion.text)
+    print("answer:", answer.text)
