@@ -1,6 +1,7 @@
 """Where settings come from, which of them wins, and what is said when one is wrong."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +87,47 @@ def test_an_unknown_key_of_a_role_is_an_error_that_names_the_nearest_one(folder:
 def test_settings_made_by_hand_know_their_keys_too() -> None:
     with pytest.raises(UsageError, match="unknown setting 'modle'\ndid you mean 'model'"):
         Settings(modle="x")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"max_time": -1}, "max_time: input should be greater than 0, it was -1"),
+        ({"dialect": "tag"}, "dialect: input should be 'native', 'tags', 'xml' or 'json', it was 'tag'\ndid you mean"),
+        ({"roles": {"planner": {"temperature": "hot"}}}, "roles.planner.temperature: input should be a valid number"),
+        ({"api_key": 12345678}, "api_key: input should be a valid string\n"),
+        ({"search_keys": {"serper": 12345678}}, "search_keys.serper: input should be a valid string\n"),
+        ({"docs": ""}, "docs: input should be a valid tuple"),
+    ],
+)
+def test_a_wrong_value_of_settings_made_by_hand_is_told_without_what_may_be_a_key(
+    values: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        Settings(**values)
+    assert str(error.value).startswith(says)
+
+
+def test_a_single_path_and_a_journal_that_is_off_may_be_set_as_text() -> None:
+    settings = Settings(docs="notes", exclude="notes/drafts", journal="off")  # type: ignore[arg-type]
+    assert (settings.docs, settings.exclude, settings.journal) == ((Path("notes"),), (Path("notes/drafts"),), None)
+
+
+def test_what_is_not_said_to_load_is_that_of_this_process(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(folder, 'model = "project"\nmax_calls = 7\nexclude = ["drafts"]')
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "HIRA_MAX_CALLS", "HIRA_EXCLUDE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HIRA_MODEL", "environment")
+    settings = load({"max_time": 60})
+    assert (settings.max_time, settings.model, settings.max_calls) == (60, "environment", 7)
+    assert settings.exclude == (folder / "drafts",)
+    assert settings.journal == home / ".local" / "state" / "hira" / "journal.sqlite"
+    with pytest.raises(UsageError, match=r"max_time: .*\nset by load\(max_time=…\)"):
+        load({"max_time": -1})
 
 
 def test_a_mistyped_variable_of_hira_is_an_error_and_one_that_means_something_else_is_not(

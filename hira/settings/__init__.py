@@ -48,11 +48,10 @@ from hira.settings.fields import (
     RoleSettings,
     Sandbox,
     Settings,
-    did_you_mean,
-    nearest,
 )
 from hira.settings.loading import load
 from hira.settings.trust import MCP_CONSENT
+from hira.settings.wrong import did_you_mean, nearest
 
 __all__ = [
     "FILE",

@@ -2,18 +2,30 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from hira.errors import UsageError
 from hira.redaction import passwords_in, without_userinfo
+from hira.settings.wrong import did_you_mean, invalid
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"
 JOURNAL, OFF = "journal.sqlite", "off"
+ORIGINS = "origins"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
 Extractor = Literal["hira", "trafilatura"]
@@ -40,18 +52,6 @@ LITELLM = "litellm/"
 def is_secret(name: str) -> bool:
     """Whether a variable of this name usually holds a key or a password."""
     return bool(_SECRET.search(name))
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that `name` was probably meant to be, empty if none is near."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), "")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What to do about a name that is not known, as one line."""
-    names = list(known)
-    near = nearest(name, names)
-    return f"did you mean {near!r}?" if near else f"known are: {', '.join(names)}"
 
 
 class Checked(BaseModel):
@@ -155,6 +155,7 @@ class Settings(Checked):
     order of preference; `contact` (an address or URL) is told to the sites that are read; `extractor` reads web
     pages; `allow` holds "host:port" entries of servers of this network that may be opened all the same. `adapter` is
     a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers whose tools experts are given.
+    Files and folders that `exclude` names are read neither as documents nor by programs.
     `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows` holds further
     options of workflows, by their names. `otel` is the base URL of a collector of spans, empty or "off" for none.
     """
@@ -168,6 +169,7 @@ class Settings(Checked):
     workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
     docs: tuple[Path, ...] = ()
+    exclude: tuple[Path, ...] = ()
     search: str = ""
     search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
     searxng_url: str = ""
@@ -200,6 +202,25 @@ class Settings(Checked):
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _withheld: tuple[str, ...] = PrivateAttr(default=())
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _told(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """A wrong value is a `UsageError`; the context of the validation may say where each value came from."""
+        try:
+            return handler(values)
+        except ValidationError as error:
+            raise invalid(error, (info.context or {}).get(ORIGINS, {})) from None
+
+    @field_validator("docs", "exclude", mode="before")
+    @classmethod
+    def _one_or_several(cls, paths: Any) -> Any:
+        return (paths,) if paths and isinstance(paths, str | Path) else paths
+
+    @field_validator("journal", mode="before")
+    @classmethod
+    def _recorded(cls, journal: Any) -> Any:
+        return None if str(journal) == OFF else journal
 
     @model_validator(mode="after")
     def _chains_in_tags(self) -> Self:

@@ -1,42 +1,33 @@
 """The settings of one run out of all the places that they come from, each value with its origin."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
-
-from hira.errors import UsageError
-from hira.settings.fields import (
-    FILE,
-    JOURNAL,
-    OFF,
-    Continuation,
-    Dialect,
-    Extractor,
-    Part,
-    Sandbox,
-    Settings,
-    did_you_mean,
-    is_secret,
-)
+from hira.settings.fields import FILE, JOURNAL, OFF, ORIGINS, Settings, is_secret
 from hira.settings.layer import Layer
 from hira.settings.reading import environment, file_layer, named_flags, placed, profile_layers
 from hira.settings.trust import check_litellm, consented, documents_alone, paired_key, placed_by
 
 
 def load(
-    flags: Mapping[str, Any],
-    environ: Mapping[str, str],
-    folder: Path,
-    home: Path,
+    flags: Mapping[str, Any] = MappingProxyType({}),
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    home: Path | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings of one run. `flags` are named as the fields are; `folder` may hold a hira.toml, and so may the
     user's configuration under `home`. Raises `UsageError` that names the value's origin, never a key itself.
 
-    `names` says what the flags are called in such errors, if they are none of the command line.
+    `names` says what the flags are called in such errors, if they are none of the command line. What is left out is
+    that of this process, as for `Hira(…)`: `load({"max_time": 60})` is what holds here, with a limit.
     """
+    if environ is None:
+        environ, names = os.environ, names or {name: f"load({name}=…)" for name in flags}
+    folder, home = folder or Path.cwd(), home or Path.home()
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
     closer = [Layer("flags", placed(flags, folder), named_flags(flags, names or {})), environment(environ, folder)]
     layers = [
@@ -59,10 +50,7 @@ def load(
     else:
         values["journal"] = folder / Path(values["journal"]).expanduser()
     withheld = [*refused, *paired_key(layers, values, origins), *documents_alone(layers, values, origins)]
-    try:
-        settings = Settings(**values)
-    except ValidationError as error:
-        raise invalid(error, origins) from None
+    settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if is_secret(name)]
     return settings.told(origins, withheld, secrets)
 
@@ -91,25 +79,3 @@ def _role(known: Mapping[str, Any], closer: Mapping[str, Any]) -> dict[str, Any]
     """A role's settings of two layers. A base URL that is set closer is not given the key of the one it replaces."""
     kept = {key: value for key, value in known.items() if not (key == "api_key" and "base_url" in closer)}
     return {**kept, **closer}
-
-
-def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
-    first = error.errors(include_input=False)[0]
-    path = [str(part) for part in first["loc"]]
-    where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
-    says = first["msg"].lower().removeprefix("value error, ")
-    fix = did_you_mean(str(error.errors()[0]["input"]), _choices(path)) if first["type"] == "literal_error" else ""
-    fix = fix or "docs/configuration.md tells what it takes"
-    return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
-
-
-def _choices(path: list[str]) -> tuple[str, ...]:
-    fields = {
-        "without": Part,
-        "dialect": Dialect,
-        "continuation": Continuation,
-        "sandbox": Sandbox,
-        "extractor": Extractor,
-    }
-    name = next((part for part in reversed(path) if part in fields), "without")
-    return tuple(fields[name].__args__)  # type: ignore[attr-defined]

@@ -20,14 +20,13 @@ from hira.settings.fields import (
     PriceSettings,
     RoleSettings,
     Settings,
-    did_you_mean,
-    nearest,
 )
 from hira.settings.layer import Layer, listed
 from hira.settings.trust import MCP_CONSENT, check_harmless, check_litellm, places
+from hira.settings.wrong import did_you_mean, nearest
 
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys")
-_LISTS = {"docs": os.pathsep, "without": ",", "allow": ","}
+_LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allow": ","}
 
 
 def named_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
@@ -38,14 +37,17 @@ def named_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str,
 
 def placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The values with the paths of documents, one or several, taken from the folder."""
-    docs = values.get("docs", ())
-    named = [docs] if isinstance(docs, str | Path) else docs
-    if any(not str(one).strip() for one in named if docs):
-        raise UsageError(
-            "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"
-        )
-    placed = {"docs": [folder / Path(str(one)).expanduser() for one in named]} if docs else {}
-    return {**values, **placed}
+    found = dict(values)
+    for name in ("docs", "exclude"):
+        told = values.get(name, ())
+        named = [told] if isinstance(told, str | Path) else told if isinstance(told, list | tuple) else ()
+        if any(not str(one).strip() for one in named):
+            raise UsageError(
+                "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"
+            )
+        if named:
+            found[name] = [folder / Path(str(one)).expanduser() for one in named]
+    return found
 
 
 def environment(environ: Mapping[str, str], folder: Path) -> Layer:
