@@ -50,16 +50,16 @@ def unwritable(error: OSError, path: Path) -> HiraError:
 
 
 def full(where: str) -> HiraError:
-    fix = "make room, then go on with --resume: the last whole checkpoint is kept"
+    fix = "make room (or let files be longer: ulimit -f), then go on with --resume: the last whole checkpoint is kept"
     return HiraError("the disk is full", where=where, fix=fix)
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error is that of a full disk. Only Python's own say it by a number: safetensors and tokenizers say it
-    in words, and torch that its file did not become as long as it should."""
+    """Whether an error is that of a full disk, or of a file that may not be longer. Only Python's own say it by a
+    number: safetensors and tokenizers say it in words, and torch that its file did not become as long as it should."""
     if isinstance(error, OSError):
-        return error.errno in {errno.ENOSPC, errno.EDQUOT}
-    return any(one in str(error) for one in ("(os error 28)", "(os error 122)", "inline_container"))
+        return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+    return any(f"(os error {one})" in str(error) for one in (28, 122, 27)) or "inline_container" in str(error)
 
 
 def _until(line: str, step: int) -> bool:
