@@ -1,17 +1,25 @@
 """What a role may call: a name, a description, a JSON schema, and a function that returns an observation."""
 
 import asyncio
+import hashlib
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints, overload
 
-from hira.errors import ToolError
+from hira.errors import ToolError, UsageError
 from hira.evidence import Source
+from hira.tokens import clip
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+# Tokens that the model is shown of one text, and the characters for each that are counted: no prose has so many.
+SHOWN = 4_000
+_COUNTED = 100
+_SPELLED = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,8 @@ class Tool:
     `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen. `server`
     is whom a call in the style of MCP names beside the tool. Nothing is opened or shown that is on a `blocked` host.
     `speaks` names the role that it has speak: those calls are recorded themselves, so a resumed run makes this again.
+    Of each text that it brings, `shown` tokens reach the model, 0 being all of it. A tool that was made of a
+    `function` can be called like it.
     """
 
     name: str
@@ -58,6 +68,14 @@ class Tool:
     server: str = "tools"
     blocked: Collection[str] = ()
     speaks: str = ""
+    shown: int = SHOWN
+    function: Callable[..., Any] | None = field(default=None, repr=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function itself returns, as its own test wants it. `call` is how a model calls it."""
+        if self.function is None:
+            raise UsageError(f"the tool {self.name!r} was not made of a function", fix="await its method call({…})")
+        return self.function(*args, **kwargs)
 
     @cached_property
     def spec(self) -> dict[str, Any]:
@@ -76,23 +94,60 @@ class Tool:
         checked = self.check(arguments)
         try:
             async with asyncio.timeout(self.seconds):
-                return await self.run(checked)
+                observation = await self.run(checked)
         except TimeoutError:
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
+        return _bounded(observation, self, arguments) if self.shown else observation
 
 
-@overload
-def tool(function: Callable[..., Any], *, name: str = "", seconds: float = 120.0, pure: bool = False) -> Tool: ...
+def _bounded(observation: Observation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
+    """The observation with what the model is shown of each text cut to measure. A plain text that is too long becomes
+    a source, so that nothing of it is lost; one that only says what failed is cut."""
+    passages = tuple(replace(one, text=_cut(one.text, tool.shown)) for one in observation.passages)
+    text = _cut(observation.text, tool.shown)
+    if text != observation.text and observation.ok:
+        whole = Source(located(f"tool:{tool.name}", arguments), tool.name, observation.text)
+        text, passages = "", (Passage(whole, text), *passages)
+    return replace(observation, text=text, passages=passages)
+
+
+def _cut(text: str, limit: int) -> str:
+    """At most about `limit` tokens of a text, its beginning and its end."""
+    most = limit * _COUNTED
+    return clip(text if len(text) <= most else text[: most // 2] + text[-most // 2 :], limit, middle=True)
+
+
+def located(place: str, arguments: Mapping[str, Any]) -> str:
+    """Where the result of a call comes from; the same call has the same location.
+
+    >>> located("tool:tides", {"harbour": "Husum"})
+    'tool:tides({"harbour": "Husum"})'
+    """
+    spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str) if arguments else ""
+    if len(spelled) > _SPELLED:
+        spelled = f"{spelled[:_SPELLED]}… #{hashlib.sha256(spelled.encode()).hexdigest()[:8]}"
+    return f"{place}({spelled})"
 
 
 @overload
 def tool(
-    function: None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False
+    function: Callable[..., Any], *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
+) -> Tool: ...
+
+
+@overload
+def tool(
+    function: None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str = "",
+    seconds: float = 120.0,
+    pure: bool = False,
+    shown: int = SHOWN,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function: its docstring is the description, its signature the schema.
 
@@ -101,10 +156,12 @@ def tool(
     ...     "How many people live in a city."
     ...     return CENSUS[city]
 
-    A plain function runs in a thread and may block. It may return text or an `Observation`.
+    A plain function runs in a thread and may block. It may return text or an `Observation`; `shown` tokens of each of
+    its texts reach the model, and what is longer stays whole as a source. The function can still be called. Raises
+    `UsageError` for a function that no model could call.
     """
     if function is None:
-        return lambda decorated: tool(decorated, name=name, seconds=seconds, pure=pure)
+        return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown)
     model, parameters = _arguments(function)
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,21 +187,44 @@ def tool(
         return result if isinstance(result, Observation) else Observation(str(result))
 
     return Tool(
-        name or function.__name__, inspect.cleandoc(function.__doc__ or ""), parameters, run, seconds, pure, check=check
+        name or function.__name__,
+        inspect.cleandoc(function.__doc__ or ""),
+        parameters,
+        run,
+        seconds,
+        pure,
+        check=check,
+        shown=shown,
+        function=function,
     )
 
 
 def _arguments(function: Callable[..., Any]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
     """The model that checks the arguments of a function, and their JSON schema."""
+    if not inspect.isroutine(function):
+        raise UsageError(f"a tool is made of a function, not of {function!r}", fix="write @tool above a def")
     hints = get_type_hints(function, include_extras=True)
     fields: list[_Field] = []
     for one in inspect.signature(function).parameters.values():
-        if one.name not in hints:
-            raise TypeError(f"tool {function.__name__!r}: parameter {one.name!r} needs a type")
+        _check_parameter(one, function, hints)
         hint, default = hints[one.name], ... if one.default is one.empty else one.default
         fields.append(_Field(one.name, _told(hint), type(default), default, hint))
     made = _model if all(map(_hashable, fields)) else _model.__wrapped__
     return made(function.__name__, tuple(fields))
+
+
+def _check_parameter(one: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for a parameter that no model could give."""
+    if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+        what = f"tool {function.__name__!r}: a model cannot be told what {str(one).partition(':')[0]!r} takes"
+        raise UsageError(what, fix="name each parameter, or take one list or dict")
+    if one.kind is one.POSITIONAL_ONLY:
+        what = f"tool {function.__name__!r}: parameter {one.name!r} cannot be given by its name"
+        raise UsageError(what, fix="leave out the / of the signature")
+    if one.name not in hints:
+        method = one.name in ("self", "cls")
+        fix = f"make it of an object's method: tool(it.{function.__name__})" if method else f"write {one.name}: str"
+        raise UsageError(f"tool {function.__name__!r}: parameter {one.name!r} needs a type", fix=fix)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Tool
 from hira.tools.mcp import Server, mcp_tools
-from hira.tools.mcp.result import located
 from hira.tools.mcp.tools import named, safe
+from hira.tools.tool import located
 
 pytestmark = needs("mcp")
 
@@ -441,10 +441,10 @@ def test_keys_of_servers_are_secrets_that_no_tool_is_given():
 
 
 def test_the_same_call_has_the_same_short_location():
-    assert located("files", "read", {"b": 1, "a": "ü"}) == 'mcp:files/read({"a": "ü", "b": 1})'
-    long, other = (located("files", "read", {"text": "x" * 500 + end}) for end in "yz")
+    assert located("mcp:files/read", {"b": 1, "a": "ü"}) == 'mcp:files/read({"a": "ü", "b": 1})'
+    long, other = (located("mcp:files/read", {"text": "x" * 500 + end}) for end in "yz")
     assert len(long) < 220
-    assert long != other == located("files", "read", {"text": "x" * 500 + "z"})
+    assert long != other == located("mcp:files/read", {"text": "x" * 500 + "z"})
 
 
 def test_names_fit_every_endpoint_and_dialect():

@@ -5,8 +5,13 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BeforeValidator, Field
 
-from hira.errors import ToolError
-from hira.tools import Tool, tool
+from hira.agents.calls import use
+from hira.errors import ToolError, UsageError
+from hira.evidence import Source
+from hira.testing.team import team_of
+from hira.tokens import count
+from hira.tools import Observation, Passage, Tool, tool
+from hira.tools.tool import SHOWN
 
 
 def counting(described: str = "how many", most: int = 9, default: Any = 3) -> Tool:
@@ -61,9 +66,124 @@ async def test_each_tool_keeps_its_own_validator() -> None:
     assert (await doubling(3).call({"number": "4"})).text == "12"
 
 
-def test_a_parameter_without_a_type_is_refused() -> None:
-    def bare(number) -> str:  # type: ignore[no-untyped-def]
-        return str(number)
+LONG = "It begins here. " + "One line of a long table. " * 8_000 + "It ends here."
 
-    with pytest.raises(TypeError, match="needs a type"):
-        tool(bare)
+
+async def test_a_long_text_is_shown_by_its_ends_and_stays_whole_as_a_source() -> None:
+    @tool
+    def table(year: int) -> str:
+        """A table."""
+        return LONG
+
+    team = team_of([])
+    seen = await use(team.conversation("reader"), table, {"year": 1742})
+    assert count(seen.text) < SHOWN * 1.1
+    assert "It begins here." in seen.text
+    assert "It ends here." in seen.text
+    (source,) = team.rollout.sources.read.values()
+    assert (source.location, source.text) == ('tool:table({"year": 1742})', LONG)
+    assert f"[{source.id}]" in seen.text
+
+
+async def test_a_text_of_two_million_characters_is_cut_to_the_same_measure() -> None:
+    @tool
+    def dump() -> str:
+        """All of it."""
+        return LONG * 10
+
+    (passage,) = (await dump.call({})).passages
+    assert SHOWN * 0.9 < count(passage.text) < SHOWN * 1.1
+    assert len(passage.source.text) == len(LONG) * 10 > 2_000_000
+
+
+async def test_a_long_passage_of_an_own_source_is_cut_too_and_its_source_is_not() -> None:
+    @tool
+    def page() -> Observation:
+        """A page."""
+        return Observation("Read.", (Passage(Source("page", "Page", LONG), LONG),))
+
+    seen = await page.call({})
+    assert seen.text == "Read."
+    assert count(seen.passages[0].text) < SHOWN * 1.1
+    assert seen.passages[0].source.text == LONG
+
+
+@pytest.mark.parametrize(("shown", "expected"), [(0, LONG), (100_000, LONG)])
+async def test_a_tool_may_be_given_another_measure(shown: int, expected: str) -> None:
+    @tool(shown=shown)
+    def table() -> str:
+        """A table."""
+        return LONG
+
+    assert (await table.call({})).text == expected
+
+
+async def test_a_short_text_is_shown_as_it_is_and_is_no_source() -> None:
+    assert await counting().call({"number": 1}) == Observation("9: 1 × 3")
+
+
+async def test_a_long_account_of_what_failed_is_cut_and_no_source() -> None:
+    @tool
+    def failing() -> Observation:
+        """Fails."""
+        return Observation(LONG, ok=False)
+
+    seen = await failing.call({})
+    assert count(seen.text) < SHOWN * 1.1
+    assert seen.passages == ()
+
+
+async def test_a_tool_can_be_called_as_the_function_that_it_was_made_of() -> None:
+    @tool(pure=True)
+    def shelf(word: str) -> int:
+        """Where a book stands."""
+        return len(word)
+
+    assert shelf("mill") == shelf(word="mill") == 4
+    assert await counting()(2) == "9: 2 × 3"
+    with pytest.raises(UsageError, match="was not made of a function"):
+        Tool("bare", "", {}, shelf.run)()
+
+
+class Archive:
+    def look_up(self, word: str) -> str:
+        "Looks a word up."
+        return word
+
+
+async def test_a_method_is_a_tool_of_its_object() -> None:
+    assert (await tool(Archive().look_up).call({"word": "mill"})).text == "mill"
+
+
+def bare(number) -> str:  # type: ignore[no-untyped-def]
+    return str(number)
+
+
+def several(*words: str) -> str:
+    return str(words)
+
+
+def named(**words: str) -> str:
+    return str(words)
+
+
+def placed(word: str, /) -> str:
+    return word
+
+
+@pytest.mark.parametrize(
+    ("made_of", "told"),
+    [
+        (bare, "parameter 'number' needs a type\nwrite number: str"),
+        (Archive.look_up, "parameter 'self' needs a type\nmake it of an object's method: tool(it.look_up)"),
+        (several, "a model cannot be told what '*words' takes\nname each parameter"),
+        (named, "a model cannot be told what '**words' takes\nname each parameter"),
+        (placed, "parameter 'word' cannot be given by its name\nleave out the /"),
+        (Archive(), "a tool is made of a function, not of"),
+        (counting(), "a tool is made of a function, not of"),
+    ],
+)
+def test_what_no_model_could_call_is_refused_with_a_way_out(made_of: Any, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        tool(made_of)
+    assert told in str(caught.value)

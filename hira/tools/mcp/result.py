@@ -1,23 +1,19 @@
 """What a server's tool returned, as an observation that can be cited."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hira import tokens
 from hira.errors import ToolError
 from hira.evidence import Source
-from hira.tools.tool import Observation, Passage
+from hira.tools.tool import Observation, Passage, located
 from hira.untrusted import clean
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-# Characters that are kept of a result, and tokens of it that the model is shown.
+# Characters that are kept of a result.
 KEPT = 400_000
-SHOWN = 4_000
-_SPELLED = 160
 _FAULT = 1_000
 
 
@@ -35,20 +31,8 @@ def observed(server: str, tool: str, arguments: Mapping[str, Any], result: "Call
         text = text[:KEPT]
     if not text:
         return Observation("\n".join(told) or "Done. The tool returned nothing.")
-    source = Source(located(server, tool, arguments), f"{server}: {tool}", text)
-    return Observation("\n".join(told), (Passage(source, tokens.clip(text, SHOWN, middle=True)),))
-
-
-def located(server: str, tool: str, arguments: Mapping[str, Any]) -> str:
-    """Where a result comes from; the same call has the same location.
-
-    >>> located("files", "read", {"path": "a.md"})
-    'mcp:files/read({"path": "a.md"})'
-    """
-    spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str) if arguments else ""
-    if len(spelled) > _SPELLED:
-        spelled = f"{spelled[:_SPELLED]}… #{hashlib.sha256(spelled.encode()).hexdigest()[:8]}"
-    return f"mcp:{server}/{tool}({spelled})"
+    source = Source(located(f"mcp:{server}/{tool}", arguments), f"{server}: {tool}", text)
+    return Observation("\n".join(told), (Passage(source, text),))
 
 
 def _parts(result: "CallToolResult") -> tuple[list[str], list[str]]:

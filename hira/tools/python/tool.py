@@ -36,7 +36,8 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
         seen = observed(outcome, code, sandbox)
         return replace(seen, passages=(*seen.passages, *await _yields(outcome, code, sandbox))) if seen.ok else seen
 
-    made: Tool = tool(python, seconds=_QUEUE * (sandbox.limits.seconds + 30))
+    # what is shown has the sandbox's own measure
+    made: Tool = tool(python, seconds=_QUEUE * (sandbox.limits.seconds + 30), shown=0)
     attached = "".join(_listed(path, named.get(path)) for path in sandbox.readable)
     described = DESCRIPTION.fill(
         seconds=f"{sandbox.limits.seconds:g}",
@@ -94,6 +95,7 @@ def open_python(
     folder: Path,
     *,
     readable: tuple[Path | str, ...] = (),
+    closed: tuple[Path, ...] = (),
     named: Mapping[Path, str] = MappingProxyType({}),
     sandbox: Mode = "auto",
     image: str = IMAGE,
@@ -111,7 +113,14 @@ def open_python(
         place = folder / label
         earlier = tuple(path for path in ended if path != place)
         inner = PythonSandbox(
-            place, readable=readable, earlier=earlier, label=label, sandbox=sandbox, image=image, limits=limits
+            place,
+            readable=readable,
+            closed=closed,
+            earlier=earlier,
+            label=label,
+            sandbox=sandbox,
+            image=image,
+            limits=limits,
         )
         try:
             async with inner:
