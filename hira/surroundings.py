@@ -29,9 +29,9 @@ class Surroundings:
         return Surroundings({**attached.shown, **self.shown}, (*self.readable, *attached.readable), self.at)
 
 
-def looked_at(docs: Sequence[Path], files: Sequence[Path] = ()) -> Surroundings:
-    """What lies among the documents, and these files. Blocking."""
-    found = walk(docs)
+def looked_at(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> Surroundings:
+    """What lies among the documents without what is excluded, and these files. Blocking."""
+    found = walk(docs, exclude)
     named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
     shown = {name: path for name, path in named.items() if can_be_sent(name)}
     return Surroundings(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())

@@ -87,7 +87,12 @@ class Workbench:
         named = beginnings(self.settings.docs)
         own = self.settings
         return open_python(
-            folder, readable=readable, named=named, sandbox=own.sandbox, image=own.sandbox_image or IMAGE
+            folder,
+            readable=readable,
+            closed=own.exclude,
+            named=named,
+            sandbox=own.sandbox,
+            image=own.sandbox_image or IMAGE,
         )
 
     async def aclose(self) -> None:
@@ -97,7 +102,7 @@ class Workbench:
         """What lies around a run; what is among the documents is looked up once for runs that begin together."""
         async with self._looking:
             if time.monotonic() - self._around.at >= FRESH:
-                self._around = await asyncio.to_thread(looked_at, self.settings.docs)
+                self._around = await asyncio.to_thread(looked_at, self.settings.docs, (), self.settings.exclude)
             docs = self._around
         return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
 
@@ -139,10 +144,10 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
     check_extractor(settings.extractor)
     index = None
     if settings.docs:
-        found = await asyncio.to_thread(walk, settings.docs)
+        found = await asyncio.to_thread(walk, settings.docs, settings.exclude)
         if not (found.files or (sees and any(map(can_be_sent, found.media)))):
             raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
-        index = Index(settings.docs, settings.cache)
+        index = Index(settings.docs, settings.cache, exclude=settings.exclude)
         stack.callback(index.close)
     documents = (search_documents(index), browse_documents(index)) if index else None
     try:

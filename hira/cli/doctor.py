@@ -161,9 +161,9 @@ async def _documents(report: Report, settings: Settings) -> None:
         report.row("documents", "none")
         report.off.append('documents: --docs PATH, or docs = ["PATH"] in hira.toml')
         return
-    found = walk(settings.docs)
+    found = walk(settings.docs, settings.exclude)
     files, media = len(found.files), sum(map(can_be_sent, found.media))
-    with closing(Index(settings.docs, settings.cache)) as index:
+    with closing(Index(settings.docs, settings.cache, exclude=settings.exclude)) as index:
         await index.refresh()
         read = len(await index.names())
     named = ", ".join(map(str, settings.docs))

@@ -17,7 +17,7 @@ from hira.errors import UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
-from hira.evaluation.run import Evaluation, Plan
+from hira.evaluation.run import Evaluation, Plan, among
 from hira.evaluation.scorers import scorer_of
 from hira.settings import did_you_mean
 from hira.settings import load as load_settings
@@ -33,6 +33,9 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     data = load(args.data, wanted_of(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
+    if data.file and among(data.file, general.docs):
+        general = general.changed({"exclude": (*general.exclude, data.file)}, "the questions")
+        shell.remark(f"{args.data} lies among the documents and is left out of them: it holds the answers")
     cells = tuple(cells_of(args, workflows))
     plan = Plan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
     folder = shell.folder / (args.out or Path("eval") / Path(data.name).stem)

@@ -31,12 +31,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Questions, what they are called, the documents that come with them, and how they are scored by default."""
+    """Questions, what they are called, the documents that come with them, how they are scored by default, and the file
+    or folder that they and their answers were read from, if they have one."""
 
     name: str
     items: tuple[Item, ...]
     docs: tuple[Path, ...] = ()
     metric: str = "match"
+    file: Path | None = None
 
 
 def load(name: str, wanted: Wanted, folder: Path) -> Data:
@@ -52,10 +54,11 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
         if path and not path.exists():
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")
         found = load_public(known, file=path, split=wanted.split, config=wanted.config)
-        return Data(known, chosen(found, wanted, known), metric=SETS[known].metric if known in SETS else "race")
+        metric = SETS[known].metric if known in SETS else "race"
+        return Data(known, chosen(found, wanted, known), metric=metric, file=path)
     path = folder / Path(name).expanduser()
     if path.is_file():
-        return Data(path.name, chosen(items_of(path, wanted.columns), wanted, name))
+        return Data(path.name, chosen(items_of(path, wanted.columns), wanted, name), file=path)
     if path.suffix in KINDS:
         raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
     raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, REPORTS]))

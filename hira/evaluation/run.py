@@ -73,6 +73,11 @@ class Plan:
         }
 
 
+def among(path: Path, docs: Sequence[Path]) -> bool:
+    """Whether a path is one of the documents or lies in one of their folders."""
+    return any(path.resolve().is_relative_to(one.expanduser().resolve()) for one in docs)
+
+
 def digest(items: Sequence[Item]) -> str:
     """Names the questions and all they are scored by: two sets with one digest are the same set."""
     told = json.dumps(
@@ -123,8 +128,8 @@ class Task:
 class Evaluation:
     """An evaluation under way in a folder. Iterating asks what is missing and gives each record as it is written.
 
-    Raises `UsageError` for a folder that holds another evaluation. `failure` is what no other question would get past
-    either, such as a refused key; it ends the evaluation, which can be gone on with.
+    Raises `UsageError` for a folder that holds another evaluation, or the documents. `failure` is what no other
+    question would get past either, such as a refused key; it ends the evaluation, which can be gone on with.
     """
 
     def __init__(self, plan: Plan, folder: Path, score: Scorer, *, ray: str = "") -> None:
@@ -133,6 +138,9 @@ class Evaluation:
         self.score = score
         self.ray = ray
         self.failure: HiraError | None = None
+        if any(among(one, [folder]) for one in plan.settings.docs):
+            what = f"{folder} is or holds the documents, and what is written there would be read with them"
+            raise UsageError(what, fix="name another folder with --out")
         folder.mkdir(parents=True, exist_ok=True)
         shown = json.loads(json.dumps(plan.shown(), default=str))
         known = _known_plan(folder)

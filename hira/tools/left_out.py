@@ -1,10 +1,13 @@
 """What lies in folders of documents and is none: neither indexed nor open to programs, unless it is named itself."""
 
 import re
+from collections.abc import Collection
 from fnmatch import translate
 
 # dependencies and caches
 FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
+# what a folder of `hira eval` holds from its beginning: questions, known answers, and what was said to them
+_EVALUATION = frozenset(["plan.json", "records.jsonl"])
 # by the customs of the programs that write them, in small letters
 _KEY_FILES = (
     *("hira.toml", "credentials", "credentials.*", "application_default_credentials.json", "secrets.*", "*.env"),
@@ -22,3 +25,8 @@ def holds_keys(name: str) -> bool:
     (True, True, False)
     """
     return _KEY_FILE.match(name.lower()) is not None
+
+
+def is_evaluation(names: Collection[str]) -> bool:
+    """Whether a folder that holds these names is that of an evaluation, which would answer from its own answers."""
+    return _EVALUATION.issubset(names)

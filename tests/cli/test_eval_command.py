@@ -73,6 +73,30 @@ def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None
     assert "6 of 6 questions are finished" in again.err
 
 
+def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -> None:
+    (folder / "q.jsonl").rename(folder / "docs" / "q.jsonl")
+    asked = ("--model", "offline", "--docs", "docs")
+    said = hira(folder, "eval", "docs/q.jsonl", *asked, "--out", "docs/eval")
+    assert "docs/q.jsonl lies among the documents and is left out" in said.err
+    records = (folder / "docs/eval/records.jsonl").read_text()
+    assert "31 metres high. [s1]" in records
+    assert "question: How high" not in records
+    later = hira(folder, "ask", "Who painted the tower of Alta?", *asked)
+    assert "docs/eval is left out: it holds an evaluation" in later.err
+    assert "eval/" not in later.out
+    named = hira(folder, "ask", "How high is the tower of Brava?", *asked[:3], "docs/eval/records.jsonl")
+    assert "metres" in named.out
+
+
+@pytest.mark.parametrize("out", ["docs", ".", "docs/Alta.txt"])
+def test_an_evaluation_is_not_written_over_its_documents(folder: Path, out: str) -> None:
+    docs = "docs/Alta.txt" if out.endswith(".txt") else "docs"
+    said = hira(folder, "eval", "q.jsonl", "--model", "offline", "--docs", docs, "--out", out)
+    assert said.code == 2
+    assert "is or holds the documents" in said.err
+    assert not list(folder.rglob("plan.json"))
+
+
 def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) -> None:
     hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct", "--out", "before", "--quiet")
     hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--out", "after", "--quiet")

@@ -13,7 +13,7 @@ from hira.tools.documents.document import NoText
 from hira.tools.documents.passages import cut
 from hira.tools.documents.read import read_file
 from hira.tools.documents.store import Entry, Hit, Stamp, Store, open_store
-from hira.tools.documents.walk import roots_of, walk
+from hira.tools.documents.walk import real_paths, roots_of, walk
 from hira.tools.media import how_to_see
 
 __all__ = ["Hit", "Index", "listed"]
@@ -29,17 +29,25 @@ _LISTED = 5
 
 
 class Index:
-    """The documents below `paths`, searchable.
+    """The documents below `paths` without what `exclude` names, searchable.
 
     `cache` is the folder in which the index is kept between runs, None keeps it in memory. Every set of paths has a
     file of its own there, which several processes may use at once. `warnings` has one line for every file that could
     not be read; reading goes on without it. Work is done in threads, never on the event loop.
     """
 
-    def __init__(self, paths: Sequence[Path], cache: Path | None = None, *, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        cache: Path | None = None,
+        *,
+        exclude: Sequence[Path] = (),
+        store: Store | None = None,
+    ) -> None:
         self.paths = tuple(paths)
-        roots = roots_of(self.paths)
-        identity = hashlib.blake2b("\0".join(map(str, roots)).encode(), digest_size=12).hexdigest()
+        self.exclude = tuple(exclude)
+        named = [*map(str, roots_of(self.paths)), *(f"without {path}" for path in sorted(real_paths(self.exclude)))]
+        identity = hashlib.blake2b("\0".join(named).encode(), digest_size=12).hexdigest()
         file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
         if store is None:
             self._store, self._trouble = open_store(file)
@@ -88,7 +96,7 @@ class Index:
         with self._turn:
             # what is known is asked first: a file that another process adds during the walk must not look removed
             known = self._store.known()
-            found = walk(self.paths)
+            found = walk(self.paths, self.exclude)
             if gone := known.keys() - {str(path) for path in found.files.values()}:
                 self._store.drop(sorted(gone))
             unread = self._read(self._changed(found.files, known), on_progress)

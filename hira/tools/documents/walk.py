@@ -7,10 +7,8 @@ from pathlib import Path
 
 from hira.errors import UsageError
 from hira.tools.documents.read import MEDIA
-from hira.tools.left_out import FOLDERS, holds_keys
+from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 from hira.untrusted import is_text, printable
-
-_SKIPPED = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
 
 
 @dataclass(slots=True)
@@ -40,17 +38,25 @@ def roots_of(paths: Sequence[Path]) -> list[Path]:
     return roots
 
 
-def walk(paths: Sequence[Path]) -> Found:
+def real_paths(paths: Iterable[Path]) -> frozenset[Path]:
+    """The paths without links in them, whether or not anything is there."""
+    return frozenset(Path(os.path.realpath(path.expanduser())) for path in paths)
+
+
+def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
     """Every readable-looking file below the paths. A path that does not exist is a `UsageError`.
 
-    Hidden files and folders, dependencies, virtual environments, and files that usually hold keys are left out,
-    except where they are named themselves. A link is followed only to what lies inside the named paths, so that a
-    folder from elsewhere cannot bring in files that nobody named.
+    Hidden files and folders, dependencies, virtual environments, folders of evaluations, and files that usually hold
+    keys are left out, except where they are named themselves; what `exclude` names is left out in any case. A link is
+    followed only to what lies inside the named paths, so that a folder from elsewhere cannot bring in files that nobody
+    named.
     """
     real = roots_of(paths)
-    found, seen, keys = Found(), set[Path](), list[str]()
+    found, keys = Found(), list[str]()
+    closed = real_paths(exclude)
+    seen = set(closed)
     for root in real:
-        for path in [root] if root.is_file() else _below(root, real, found.warnings, keys):
+        for path in [root] if root.is_file() else _below(root, real, closed, found.warnings, keys):
             if path not in seen:
                 seen.add(path)
                 kind = found.media if path != root and path.suffix.lower() in MEDIA else found.files
@@ -81,9 +87,11 @@ def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
     return {root: "" if _base(root, roots) == root else f"{root.name}/" for root in folders}
 
 
-def _below(root: Path, roots: Sequence[Path], warnings: list[str], keys: list[str]) -> Iterator[Path]:
-    waiting = [root]
-    entered = {root}
+def _below(
+    root: Path, roots: Sequence[Path], closed: frozenset[Path], warnings: list[str], keys: list[str]
+) -> Iterator[Path]:
+    waiting = [root] if root not in closed else []
+    entered = {root, *closed}
     while waiting:
         folder = waiting.pop()
         try:
@@ -92,6 +100,9 @@ def _below(root: Path, roots: Sequence[Path], warnings: list[str], keys: list[st
             warnings.append(f"{folder} may not be listed: permission denied")
             continue
         if folder != root and any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        if folder != root and is_evaluation([entry.name for entry in entries]):
+            warnings.append(f"{printable(str(folder))} is left out: it holds an evaluation; name it to have it read")
             continue
         below: list[Path] = []
         for entry in _without_keys(entries, keys):

@@ -2,12 +2,12 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hira.tools.left_out import FOLDERS, holds_keys
+from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 from hira.tools.python import landlock, seccomp
 from hira.tools.python.container import IMAGE, engine, trouble
 
@@ -64,17 +64,21 @@ def refusal(mode: Mode = "auto", image: str = IMAGE) -> str:
     return f"Python code is not run here, because nothing would hold it back ({wants})"
 
 
-def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """What to open and what only to list, so that these files and folders can be read without what is private in them.
+def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tuple[list[str], list[str]]:
+    """What to open and what only to list, so that these files and folders can be read without what is private in them
+    or among the `closed` ones.
 
-    A folder that holds hidden entries (`.env`, `.git`), files of keys, dependencies or the home folder, however deep,
-    is opened entry by entry, and then no link in it is followed: who made the folder would choose what is opened.
+    A folder that holds hidden entries (`.env`, `.git`), files of keys, dependencies, an evaluation, something closed or
+    the home folder, however deep, is opened entry by entry, and then no link in it is followed: who made the folder
+    would choose what is opened.
     """
     opened: list[str] = []
     listed: list[str] = []
     home = _home()
     for path in paths:
-        divided = _divided(path, home)
+        if path in closed:
+            continue
+        divided = _divided(path, home, closed)
         pending = [path]
         while pending:
             place = pending.pop()
@@ -82,19 +86,19 @@ def readable_paths(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
                 opened.append(str(place))
                 continue
             listed.append(str(place))
-            pending += [place / entry.name for entry in _inside(place) if not _private(entry)]
+            pending += [place / entry.name for entry in _inside(place) if not _private(entry, closed)]
     return opened, listed
 
 
-def _divided(path: Path, home: Path) -> set[Path]:
+def _divided(path: Path, home: Path, closed: Collection[Path]) -> set[Path]:
     """The folders from `path` on down that cannot be opened as a whole."""
     divided: set[Path] = set()
     folders = [path]
     for folder in folders:  # grows while it is walked through: parents come before what is in them
         entries = _inside(folder)
-        if home.is_relative_to(folder) or any(map(_private, entries)):
+        if home.is_relative_to(folder) or any(_private(entry, closed) for entry in entries):
             divided.update(one for one in (folder, *folder.parents) if one.is_relative_to(path))
-        folders += [folder / entry.name for entry in entries if _is_folder(entry) and not _private(entry)]
+        folders += [folder / entry.name for entry in entries if _is_folder(entry) and not _private(entry, closed)]
     return divided
 
 
@@ -105,11 +109,15 @@ def _home() -> Path:
         return Path("/nonexistent")
 
 
-def _private(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry of a folder stays closed: it is hidden, a link, dependencies, or usually holds keys."""
-    if entry.name.startswith(".") or entry.is_symlink():
+def _private(entry: os.DirEntry[str], closed: Collection[Path]) -> bool:
+    """Whether an entry of a folder stays closed: it is hidden, a link, dependencies, an evaluation, one of the closed,
+    or usually holds keys."""
+    path = Path(entry.path)
+    if entry.name.startswith(".") or entry.is_symlink() or path in closed:
         return True
-    return entry.name in FOLDERS if _is_folder(entry) else holds_keys(entry.name)
+    if _is_folder(entry):
+        return entry.name in FOLDERS or is_evaluation([one.name for one in _inside(path)])
+    return holds_keys(entry.name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

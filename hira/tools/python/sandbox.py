@@ -65,16 +65,17 @@ class PythonSandbox:
     ...     outcome = await sandbox.run("6 * 7")
 
     `folder` belongs to the code: it may change everything in it. `readable` files and folders lie open to it besides,
-    and so do the folders of `earlier` sessions; what is hidden in them (`.env`, `.git`), and files of keys, do not. The
-    interpreter starts with the first call, lasts as long as the session, and is started anew after a call that had to
-    be killed. One call runs at a time.
+    and so do the folders of `earlier` sessions; what is `closed` or hidden in them (`.env`, `.git`), and files of keys,
+    do not. The interpreter starts with the first call, lasts as long as the session, and is started anew after a call
+    that had to be killed. One call runs at a time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - three of them say what may be read
         self,
         folder: Path | str,
         *,
         readable: tuple[Path | str, ...] = (),
+        closed: tuple[Path, ...] = (),
         earlier: tuple[Path, ...] = (),
         label: str = "",
         sandbox: Mode = "auto",
@@ -83,6 +84,7 @@ class PythonSandbox:
     ) -> None:
         self.folder = Path(folder).resolve()
         self.readable = tuple(Path(path).resolve() for path in readable)
+        self.closed = frozenset(path.expanduser().resolve() for path in closed)
         self.earlier = tuple(path.resolve() for path in earlier)
         self.label = label
         self.mode: Mode = sandbox
@@ -216,7 +218,7 @@ class PythonSandbox:
         await self._beside(self.workplace.make)
         # a session of a resumed run may have begun before the programs of earlier ones were run again
         earlier = [path for path in self.earlier if path.is_dir()]
-        opened, listed = await self._beside(readable_paths, (*self.readable, *earlier))
+        opened, listed = await self._beside(readable_paths, (*self.readable, *earlier), self.closed)
         if self.mode == "container":
             interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
         else:

@@ -214,6 +214,16 @@ def test_hidden_parts_links_and_the_home_folder_are_not_opened(tmp_path: Path, m
     assert readable_paths([home / "missing"]) == ([str(home / "missing")], [])
 
 
+def test_what_is_closed_and_what_an_evaluation_left_are_not_opened(tmp_path: Path) -> None:
+    for name in ("notes.md", "questions.jsonl", "eval/q/plan.json", "eval/q/records.jsonl", "own/a.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    opened, listed = readable_paths([tmp_path], {tmp_path / "questions.jsonl"})
+    assert sorted(opened) == [str(tmp_path / "notes.md"), str(tmp_path / "own")]
+    assert listed == [str(tmp_path), str(tmp_path / "eval")]
+    assert readable_paths([tmp_path / "own"], {tmp_path / "own"}) == ([], [])
+
+
 async def test_a_program_reads_documents_and_no_keys_that_lie_among_them(tmp_path: Path, able: None) -> None:
     docs = tmp_path / "docs"
     (docs / "a" / "b").mkdir(parents=True)
