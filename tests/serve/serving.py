@@ -6,13 +6,18 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
+import httpx
 import uvicorn
 
 from hira.policy import Completion, Policy, Request, Usage, Watch
 from hira.serve.app import application
 from hira.serve.door import LOCAL
 from hira.settings import Settings
+
+# httpx gives up after five seconds, which a machine that does much else may take
+get, post = (partial(asked, timeout=60.0) for asked in (httpx.get, httpx.post))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from browser import Browser, browser, missing
-from serving import Served, served
+from serving import Served, get, post, served
 
 from hira.settings import KeySettings, Settings
 
@@ -31,7 +31,7 @@ def server(settings: Settings) -> Iterator[Served]:
 
 def begun(server: Served, workflow: str = "hira") -> str:
     asked = {"question": QUESTION, "approve": True, "workflow": workflow}
-    reply = httpx.post(f"{server.url}/api/runs", json=asked)
+    reply = post(f"{server.url}/api/runs", json=asked)
     assert reply.status_code == 201, reply.text
     return str(reply.json()["id"])
 
@@ -40,7 +40,7 @@ def decide(server: Served, run: str, *decisions: dict[str, Any]) -> httpx.Respon
     """The reply to the decision, asked again as long as the run has not come to the subtask."""
     deadline = time.monotonic() + 20
     while True:
-        reply = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": list(decisions)})
+        reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": list(decisions)})
         if reply.status_code != 409 or time.monotonic() > deadline:
             return reply
         time.sleep(0.05)
@@ -48,7 +48,7 @@ def decide(server: Served, run: str, *decisions: dict[str, Any]) -> httpx.Respon
 
 def ended(server: Served, run: str) -> dict[str, Any]:
     deadline = time.monotonic() + 20
-    while (told := httpx.get(f"{server.url}/api/runs/{run}").json())["status"] == "running":
+    while (told := get(f"{server.url}/api/runs/{run}").json())["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return dict(told)
@@ -57,10 +57,10 @@ def ended(server: Served, run: str) -> dict[str, Any]:
 def reject_all(server: Served, run: str) -> None:
     """Reject whatever the run comes to wait for, until it ends."""
     number, deadline = 1, time.monotonic() + 20
-    while httpx.get(f"{server.url}/api/runs/{run}").json()["status"] == "running":
+    while get(f"{server.url}/api/runs/{run}").json()["status"] == "running":
         assert time.monotonic() < deadline
         decision = {"id": str(number), "rejected": "we know it"}
-        reply = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [decision]})
+        reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [decision]})
         number += reply.status_code == 200
         time.sleep(0.02)
 
@@ -101,30 +101,28 @@ def test_a_decision_that_cannot_be_taken_is_refused_and_the_run_still_waits(
     run = begun(server)
     deadline = time.monotonic() + 20
     while True:
-        reply = httpx.post(
-            f"{server.url}/api/runs/{run}/approve", content=body, headers={"content-type": "application/json"}
-        )
+        reply = post(f"{server.url}/api/runs/{run}/approve", content=body, headers={"content-type": "application/json"})
         if says in reply.text or time.monotonic() > deadline:
             break
         time.sleep(0.05)
     assert reply.status_code == status, reply.text
     assert says in reply.json()["error"]["message"]
-    assert httpx.get(f"{server.url}/api/runs/{run}").json()["status"] == "running"
+    assert get(f"{server.url}/api/runs/{run}").json()["status"] == "running"
 
 
 def test_of_two_tabs_the_later_one_is_told_that_it_is_decided(server: Served) -> None:
     run = begun(server)
     reject_all(server, run)
-    late = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
+    late = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
     assert late.status_code == 409
 
 
 def test_a_run_that_nobody_approves_and_a_workflow_without_subtasks_are_refused(server: Served) -> None:
-    run = httpx.post(f"{server.url}/api/runs", json={"question": QUESTION}).json()["id"]
+    run = post(f"{server.url}/api/runs", json={"question": QUESTION}).json()["id"]
     ended(server, run)
-    reply = httpx.post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
+    reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
     assert (reply.status_code, "asks nobody" in reply.text) == (409, True)
-    reply = httpx.post(f"{server.url}/api/runs", json={"question": QUESTION, "approve": True, "workflow": "rag"})
+    reply = post(f"{server.url}/api/runs", json={"question": QUESTION, "approve": True, "workflow": "rag"})
     assert (reply.status_code, "hands out no subtasks" in reply.text) == (400, True)
 
 
@@ -133,17 +131,17 @@ def test_nobody_decides_for_another_key(settings: Settings) -> None:
     with served(settings.changed({"keys": keys}, "test")) as server:
         ada, bob = ({"authorization": f"Bearer key-of-{name}-1"} for name in ("ada", "bob"))
         asked = {"question": QUESTION, "approve": True}
-        run = httpx.post(f"{server.url}/api/runs", json=asked, headers=ada).json()["id"]
+        run = post(f"{server.url}/api/runs", json=asked, headers=ada).json()["id"]
         url = f"{server.url}/api/runs/{run}/approve"
-        assert httpx.post(url, json={"decisions": [{"id": "1"}]}, headers=bob).status_code == 404
+        assert post(url, json={"decisions": [{"id": "1"}]}, headers=bob).status_code == 404
 
 
 def test_a_run_that_was_stopped_while_it_waited_goes_on_waiting_when_it_is_resumed(server: Served) -> None:
     run = begun(server)
     assert decide(server, run, {"id": "1"}).status_code == 200
-    httpx.post(f"{server.url}/api/runs/{run}/stop", json={})
+    post(f"{server.url}/api/runs/{run}/stop", json={})
     assert ended(server, run)["status"] == "interrupted"
-    assert httpx.post(f"{server.url}/api/runs/{run}/resume", json={}).status_code == 201
+    assert post(f"{server.url}/api/runs/{run}/resume", json={}).status_code == 201
     assert decide(server, run, {"id": "2"}).status_code == 200
     assert "Lund" in ended(server, run)["answer"]["answer"]
 
@@ -206,7 +204,7 @@ def test_in_the_page_those_that_are_left_are_handed_out_at_once(driven: Browser,
             "approve": True,
             "workflow": "plan-and-solve",
         }
-        run = httpx.post(f"{server.url}/api/runs", json=asked).json()["id"]
+        run = post(f"{server.url}/api/runs", json=asked).json()["id"]
         driven.send("POST", "/url", {"url": f"{server.url}/#/{run}"})
         until(driven, "return document.querySelectorAll('.decide').length === 2")
         driven.run("document.querySelector('.decide .reject').click()")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from serving import Served, Slow, served
+from serving import Served, Slow, get, post, served
 from starlette.requests import Request
 
 from hira.serve.door import body_of
@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     docs = (folder / "alta.txt",)
     with served(Settings(model="offline", docs=docs, journal=folder / "journal.sqlite")) as one:
         yield one
-        assert httpx.post(f"{one.url}{CHAT}", json=ASKED).status_code == 200, "it went down meanwhile"
+        assert post(f"{one.url}{CHAT}", json=ASKED).status_code == 200, "it went down meanwhile"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changed", "says"), WRONG, ids=[json.dumps(one)[:60] for one, _ in WRONG])
 def test_a_field_that_cannot_be_read_is_named(server: Served, changed: dict[str, Any], says: str) -> None:
-    refused(httpx.post(f"{server.url}{CHAT}", json={**ASKED, **changed}), 400, says)
+    refused(post(f"{server.url}{CHAT}", json={**ASKED, **changed}), 400, says)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_field_that_cannot_be_read_is_named(server: Served, changed: dict[str,
 )
 @pytest.mark.parametrize("path", [CHAT, "/api/runs"])
 def test_a_body_that_is_no_request_is_refused(server: Served, path: str, body: bytes) -> None:
-    reply = httpx.post(f"{server.url}{path}", content=body, headers={"content-type": "application/json"})
+    reply = post(f"{server.url}{path}", content=body, headers={"content-type": "application/json"})
     refused(reply, 400, "")
 
 
@@ -103,7 +103,7 @@ def test_a_body_that_is_no_request_is_refused(server: Served, path: str, body: b
     ids=["not read", "begun answer", "developer", "calls", "picture", "10,000 messages", "left open"],
 )
 def test_what_is_unusual_and_harmless_is_answered(server: Served, more: dict[str, Any]) -> None:
-    reply = httpx.post(f"{server.url}{CHAT}", json={**ASKED, **more}, timeout=60)
+    reply = post(f"{server.url}{CHAT}", json={**ASKED, **more}, timeout=60)
     assert reply.status_code == 200, reply.text
     assert reply.json()["choices"][0]["message"]["content"]
 
@@ -127,7 +127,7 @@ def test_only_who_calls_the_server_by_its_name_and_sends_json_may_ask(
     server: Served, headers: dict[str, str], status: int
 ) -> None:
     sent = {"content-type": "application/json", **headers}
-    reply = httpx.post(f"{server.url}{CHAT}", content=json.dumps(ASKED).encode(), headers=sent)
+    reply = post(f"{server.url}{CHAT}", content=json.dumps(ASKED).encode(), headers=sent)
     assert reply.status_code == status
     assert ("error" in reply.json()) == (status != 200)
 
@@ -135,7 +135,7 @@ def test_only_who_calls_the_server_by_its_name_and_sends_json_may_ask(
 def test_a_page_of_another_site_is_allowed_nothing(server: Served) -> None:
     asks = {"origin": "https://evil.example", "access-control-request-method": "POST"}
     before = httpx.options(f"{server.url}{CHAT}", headers=asks)
-    seen = httpx.get(f"{server.url}/api/runs", headers={"origin": "https://evil.example"})
+    seen = get(f"{server.url}/api/runs", headers={"origin": "https://evil.example"})
     assert before.status_code == 405
     assert not [name for reply in (before, seen) for name in reply.headers if name.startswith("access-control")]
 
@@ -149,7 +149,7 @@ def test_a_page_of_another_site_is_allowed_nothing(server: Served) -> None:
     ids=lambda path: path[:30],
 )  # fmt: skip
 def test_a_path_leads_nowhere_but_to_what_is_served(server: Served, path: str) -> None:
-    reply = httpx.get(f"{server.url}{path}")
+    reply = get(f"{server.url}{path}")
     refused(reply, 404, "")
     assert len(reply.text) < 500
 
@@ -162,7 +162,7 @@ def test_a_path_leads_nowhere_but_to_what_is_served(server: Served, path: str) -
     ids=lambda body: json.dumps(body)[:40],
 )  # fmt: skip
 def test_the_page_is_told_what_it_asked_wrongly(server: Served, body: Any) -> None:
-    refused(httpx.post(f"{server.url}/api/runs", json=body), 400, "")
+    refused(post(f"{server.url}/api/runs", json=body), 400, "")
 
 
 def connected(server: Served, sent: bytes) -> socket.socket:
@@ -210,7 +210,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
 
 
 def states(server: Served) -> list[str]:
-    return [run["status"] for run in httpx.get(f"{server.url}/api/runs").json()["runs"]]
+    return [run["status"] for run in get(f"{server.url}/api/runs").json()["runs"]]
 
 
 @pytest.mark.parametrize("streamed", [True, False])
@@ -239,24 +239,24 @@ def until_running(server: Served, many: int) -> None:
 
 
 def test_a_button_that_is_pressed_twice_or_too_late_does_no_harm(server: Served) -> None:
-    run = httpx.post(f"{server.url}/api/runs", json={"question": QUESTION["content"], "approve": True}).json()["id"]
+    run = post(f"{server.url}/api/runs", json={"question": QUESTION["content"], "approve": True}).json()["id"]
     place, decided = f"{server.url}/api/runs/{run}", {"decisions": [{"id": "1"}]}
     deadline = time.monotonic() + 20
-    while (first := httpx.post(f"{place}/approve", json=decided)).status_code == 409:  # it has not come to it
+    while (first := post(f"{place}/approve", json=decided)).status_code == 409:  # it has not come to it
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert first.status_code == 200
-    refused(httpx.post(f"{place}/approve", json=decided), 409, "waits for a decision")
-    assert [httpx.post(f"{place}/stop", json={}).status_code for _ in range(2)] == [200, 200]
-    while (status := httpx.get(place).json()["status"]) == "running":
+    refused(post(f"{place}/approve", json=decided), 409, "waits for a decision")
+    assert [post(f"{place}/stop", json={}).status_code for _ in range(2)] == [200, 200]
+    while (status := get(place).json()["status"]) == "running":
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert httpx.post(f"{place}/stop", json={}).json()["status"] == status
-    refused(httpx.post(f"{place}/approve", json=decided), 409, "waits for a decision")
+    assert post(f"{place}/stop", json={}).json()["status"] == status
+    refused(post(f"{place}/approve", json=decided), 409, "waits for a decision")
 
 
 def test_a_run_that_has_its_answer_is_not_gone_on_with(server: Served) -> None:
-    reply = httpx.post(f"{server.url}{CHAT}", json={**ASKED, "model": "rag"}).json()
+    reply = post(f"{server.url}{CHAT}", json={**ASKED, "model": "rag"}).json()
     place = f"{server.url}/api/runs/{reply['hira']['run_id']}"
-    refused(httpx.post(f"{place}/resume", json={}), 409, "has its answer")
-    assert httpx.get(place).json()["answer"]["answer"] == reply["choices"][0]["message"]["content"]
+    refused(post(f"{place}/resume", json={}), 409, "has its answer")
+    assert get(place).json()["answer"]["answer"] == reply["choices"][0]["message"]["content"]

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from serving import Served, served
+from serving import Served, get, post, served
 
 from hira.journal import Journal
 from hira.settings import KeySettings, Settings
@@ -125,9 +125,7 @@ def test_what_nothing_supports_is_an_answer_without_annotations(open_server: Ser
 def test_what_is_wrong_with_a_request_is_told_in_the_apis_shape(
     open_server: Served, body: bytes, status: int, says: str
 ) -> None:
-    reply = httpx.post(
-        f"{open_server.url}/v1/chat/completions", content=body, headers={"content-type": "application/json"}
-    )
+    reply = post(f"{open_server.url}/v1/chat/completions", content=body, headers={"content-type": "application/json"})
     assert reply.status_code == status
     error = reply.json()["error"]
     assert says in error["message"]
@@ -152,16 +150,16 @@ def test_a_body_of_100_mb_is_refused_and_the_server_stays_up(open_server: Served
 
 def test_paths_that_are_not_served_and_other_types_get_the_same_shape(open_server: Served) -> None:
     for reply in (
-        httpx.get(f"{open_server.url}/v1/embeddings"),
-        httpx.get(f"{open_server.url}/v1/chat/completions"),
-        httpx.post(f"{open_server.url}/v1/chat/completions", content=b"x", headers={"content-type": "text/plain"}),
+        get(f"{open_server.url}/v1/embeddings"),
+        get(f"{open_server.url}/v1/chat/completions"),
+        post(f"{open_server.url}/v1/chat/completions", content=b"x", headers={"content-type": "text/plain"}),
     ):
         assert reply.status_code in (404, 405, 415)
         assert reply.json()["error"]["message"]
 
 
 def test_a_page_of_another_site_cannot_ask_even_where_no_key_is_needed(open_server: Served) -> None:
-    reply = httpx.get(f"{open_server.url}/v1/models", headers={"host": "evil.example"})
+    reply = get(f"{open_server.url}/v1/models", headers={"host": "evil.example"})
     assert reply.status_code == 403
 
 
@@ -206,7 +204,7 @@ def test_when_the_client_goes_away_its_run_ends_and_can_be_gone_on_with(docs: Pa
                         pass
             deadline = time.monotonic() + 10
             while True:
-                listed = httpx.get(f"{server.url}/api/runs").json()
+                listed = get(f"{server.url}/api/runs").json()
                 assert "runs" in listed, listed
                 runs = listed["runs"]
                 if all(run["status"] != "running" for run in runs) or time.monotonic() > deadline:
@@ -236,14 +234,14 @@ def test_a_wrong_key_is_refused_everywhere(keyed_server: Served, key: str) -> No
     with pytest.raises(openai.AuthenticationError):
         asked(client_of(keyed_server, key))
     for path in ("/v1/models", "/api/runs", "/api/runs/any"):
-        assert httpx.get(keyed_server.url + path, headers={"authorization": f"Bearer {key}"}).status_code == 401
+        assert get(keyed_server.url + path, headers={"authorization": f"Bearer {key}"}).status_code == 401
 
 
 def test_nobody_sees_what_another_key_has_asked(keyed_server: Served) -> None:
     run = asked(client_of(keyed_server, "key-of-ada-1")).model_extra["hira"]["run_id"]
 
     def seen(key: str, path: str) -> httpx.Response:
-        return httpx.get(keyed_server.url + path, headers={"authorization": f"Bearer {key}"})
+        return get(keyed_server.url + path, headers={"authorization": f"Bearer {key}"})
 
     assert run in [one["id"] for one in seen("key-of-ada-1", "/api/runs").json()["runs"]]
     assert run not in [one["id"] for one in seen("key-of-bob-2", "/api/runs").json()["runs"]]
@@ -282,7 +280,7 @@ def test_an_endpoint_that_refuses_its_key_is_no_fault_of_the_client(docs: Path) 
 def test_what_a_client_leaves_open_may_be_null(open_server: Served) -> None:
     left_open = dict.fromkeys(("n", "stream", "stream_options", "tools", "tool_choice", "response_format", "stop"))
     body = {"model": "direct", "messages": [{"role": "user", "content": QUESTION}], **left_open}
-    assert httpx.post(f"{open_server.url}/v1/chat/completions", json=body).status_code == 200
+    assert post(f"{open_server.url}/v1/chat/completions", json=body).status_code == 200
 
 
 def test_another_part_of_the_api_is_refused_with_what_there_is(open_server: Served) -> None:

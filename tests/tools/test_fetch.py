@@ -87,8 +87,8 @@ async def dripping_body(writer: asyncio.StreamWriter, reader: asyncio.StreamRead
 
 async def endless_headers(writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\n")
-    for at in range(100_000):
-        writer.write(b"X-%d: y\r\n" % at)
+    for _ in range(1000):
+        writer.write(b"X: y\r\n" * 1000)
         await writer.drain()
 
 
