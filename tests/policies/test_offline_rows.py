@@ -74,6 +74,7 @@ PRICES = Passage(
         ("Which articles are made of silk?", set()),
         ("Which articles are red?", set()),
         ("How much does the Marl cost?", {"Marl"}),
+        ("Of which material does the Dune come?", {"Dune"}),
     ],
 )
 def test_all_rows_that_are_asked_for_are_told(question: str, articles: set[str]) -> None:
