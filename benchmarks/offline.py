@@ -45,6 +45,10 @@ anything was changed for them, were right:
 | seventh set, 60: tables, asked as people do, a third of it without an answer; before its rules were read | 37 | 11 |
 | eighth set, 30, of that sort, written with the seventh, seen once in the middle of the changes for it | 27 | 0 |
 | ninth set, 30, of that sort, by the same author, after the changes for the seventh and eighth | 22 | 0 |
+| tenth set, 60: a newcomer's notes, prices, register, a German page; before the rules were read | 31 | 5 |
+| eleventh set, 30, of that sort, by the same author, after the changes for the tenth | 27 | 2 |
+
+Of the eleventh set the rules before the changes for the tenth had 25 right and 2 wrong: it was the easier one.
 
 Over tables alone, on 2,000 questions of WikiTableQuestions whose tables were never looked at, which are not shipped, a
 figure was given to 101, 92 of them as expected. On 2,831 others, looked at while the rules were changed for the seventh
@@ -65,6 +69,8 @@ SETS = {
     "district.jsonl": "district",
     "shop.jsonl": "shop",
     "post.jsonl": "post",
+    "newcomer.jsonl": "newcomer",
+    "brookside.jsonl": "brookside",
 }
 RESULTS = HERE / "results" / "offline.md"
 
