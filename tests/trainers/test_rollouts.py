@@ -144,6 +144,22 @@ async def test_every_call_has_a_seed_of_its_own_that_comes_back_when_the_update_
     assert len(set(seeds[0])) == len(seeds[0]) == 12
 
 
+async def test_each_turn_of_a_conversation_has_a_seed_of_its_own() -> None:
+    @tool(pure=True)
+    def search(query: str) -> str:
+        """Search."""
+        return f"found {query}"
+
+    def say(request: Request) -> str:
+        last = request.messages[-1].text
+        return "yes" if "found" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
+
+    policy = Letters(say)
+    await rollouts(policy, {"tools": Toolbox(search=search)}, questions=1, attempts=1).collect(0)
+    assert [one.conversation for one in policy.requests] == ["planner", "planner", "1/worker"]
+    assert len({one.sampling.seed for one in policy.requests}) == 3
+
+
 def test_a_seed_does_not_hang_on_the_process() -> None:
     assert seed_of("a", 1, "b") == 165_211_665_240_465
 
