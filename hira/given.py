@@ -87,6 +87,9 @@ def _check_tools(tools: Any) -> None:
     for one in _several(tools, "tools", _TOOL):
         if not isinstance(one, Tool):
             raise UsageError(f"tools holds what is no tool: {one!r}", fix=_TOOL)
+        if not one.description:
+            what = f"tools holds one named {one.name!r} that does not say what it does"
+            raise UsageError(what, fix="write a docstring below its def: the model reads it")
         if one.name in TAKEN:
             fix = 'give it another: @tool(name="…")'
             raise UsageError(f"tools holds one named {one.name!r}, which is the name of a tool of hira's own", fix=fix)

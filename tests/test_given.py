@@ -27,6 +27,11 @@ def search(query: str) -> str:
     return query
 
 
+@tool
+def silent(harbour: str) -> str:
+    return harbour
+
+
 class Harbour:
     name: Any = "harbour"
     description: Any = "knows the harbours"
@@ -67,6 +72,7 @@ def nameless() -> Echo:
         ({"tools": [print]}, "tools holds what is no tool", "@tool"),
         ({"tools": tide}, "tools is no list", "tools=[…]"),
         ({"tools": [tide, tide]}, "tools hold two of the name 'tide'", "another name"),
+        ({"tools": [silent]}, "tools holds one named 'silent' that does not say what it does", "docstring"),
         ({"tools": [search]}, "a tool of hira's own", "@tool(name="),
         ({"experts": [object()]}, "the expert 'object' has no name", "docs/experts.md"),
         ({"experts": [Harbour]}, "experts: Harbour is a class", "Harbour()"),

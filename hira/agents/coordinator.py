@@ -11,7 +11,8 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from hira.agents.distiller import Distillate, distil, taken_as_it_is
-from hira.agents.expert import Account, Expert, Task, attached
+from hira.agents.expert import Account, Expert, Task, accounted, attached
+from hira.agents.faults import log as faults
 from hira.agents.record import record
 from hira.errors import DialectError, EndpointError, HiraError, RoleSpent, Stop
 from hira.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
@@ -93,7 +94,8 @@ class Coordinator:
         recall = await self.recall(subtask, memory) if self.remember else Recall()
         self.team.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
-            account = await expert.work(Task(subtask.id, subtask.text, recall, self.team.files), self.team)
+            task = Task(subtask.id, subtask.text, recall, self.team.files)
+            account = accounted(await expert.work(task, self.team))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
             return self._done(self._failed(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
@@ -109,6 +111,7 @@ class Coordinator:
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
         if not isinstance(fault, HiraError):
+            faults.error("a fault in the expert %r", expert.name, exc_info=error)
             self.team.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hira.agents.faults import log as faults
 from hira.errors import HiraError, ToolDown, ToolError
 from hira.events import Notice
 from hira.evidence import Source
@@ -16,8 +17,12 @@ from hira.journal.digest import digest_of_tool
 from hira.policy import Request
 from hira.redaction import redacted
 from hira.team import Conversation, Team
+from hira.tokens import clip
 from hira.tools import Observation, Passage, Tool
 from hira.trajectory import Trajectory, Turn
+
+_FAULT = 500
+"""Tokens of a fault's text that are told: it may hold all that a service answered."""
 
 
 async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
@@ -92,7 +97,8 @@ async def _made(tool: Tool, arguments: Mapping[str, Any], team: Team) -> Observa
     except (HiraError, AssertionError):  # the run's own, and checks that failed
         raise
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: it is told
-        why = f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": ")
+        faults.error("a fault in the tool %r", tool.name, exc_info=error)
+        why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
         observation = Observation(f"{tool.name} failed: {why}", ok=False)
         team.note(redacted(f"{tool.name} failed: {why}", team.secrets), important=True)
     passages = tuple(_masked(passage, team.secrets) for passage in observation.passages)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -138,7 +138,9 @@ class Failing(Told):
     "error",
     [KeyError("height"), ExceptionGroup("tasks", [ExceptionGroup("inner", [KeyError("height")]), OSError("x")])],
 )
-async def test_a_fault_in_somebodys_expert_is_a_finding_and_is_told_by_its_type(error: Exception) -> None:
+async def test_a_fault_in_somebodys_expert_is_a_finding_and_is_told_by_its_type(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     policy = ScriptedPolicy({"coordinator": [distilled()]})
     team, heard = team_of(policy), list[Any]()
     team.events.readers.append(heard.append)
@@ -148,6 +150,38 @@ async def test_a_fault_in_somebodys_expert_is_a_finding_and_is_told_by_its_type(
     assert "KeyError: 'height'" in findings[0].conclusion
     assert ["KeyError" in one.text for one in heard if isinstance(one, Notice)] == [True]
     assert [one.ok for one in heard if isinstance(one, SubtaskDone)].count(False) == 1
+    assert [one.message for one in caplog.records] == ["a fault in the expert 'eye'"]
+    assert "raise self.error" in caplog.text  # the line of the traceback
+
+
+class Returning(Told):
+    """An expert whose work returns anything."""
+
+    def __init__(self, returned: Any) -> None:
+        super().__init__("eye", "looks at pictures", 1)
+        self.returned = returned
+
+    async def work(self, task: Task, team: Team) -> Account:
+        returned: Account = self.returned
+        return returned
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("It is 31 m high.", "its work returned no Account(reasoning, conclusion): 'It is 31 m high.'"),
+        (None, "its work returned no Account(reasoning, conclusion): None"),
+        (Account("Measured.", cast("str", 31)), "its Account holds what is no text: conclusion"),
+    ],
+)
+async def test_work_that_returns_no_account_is_told_as_the_experts_fault(returned: object, told: str) -> None:
+    team, heard = team_of(ScriptedPolicy({"coordinator": [distilled()]})), list[Any]()
+    team.events.readers.append(heard.append)
+    coord = Coordinator(team, [Returning(returned), Told("quick", "looks a fact up", 1)], transfer=False)
+    findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], team.rollout.memory)
+    assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
+    assert told in findings[0].conclusion
+    assert [told in one.text for one in heard if isinstance(one, Notice)] == [True]
 
 
 @pytest.mark.parametrize(

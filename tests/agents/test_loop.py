@@ -481,7 +481,9 @@ async def test_a_workflow_may_make_the_calls_itself(dialect: str) -> None:
     assert "by the workflow" in policy.requests[-1].messages[-1].text
 
 
-async def test_a_fault_in_a_tool_is_told_to_the_model_and_to_the_person_and_ends_no_run() -> None:
+async def test_a_fault_in_a_tool_is_told_to_the_model_and_to_the_person_and_ends_no_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     @tool
     def tide(harbour: str) -> str:
         "When the tide comes in."
@@ -494,3 +496,16 @@ async def test_a_fault_in_a_tool_is_told_to_the_model_and_to_the_person_and_ends
     assert not seen.ok
     assert str(seen.text) == "tide failed: a fault in the tool, RuntimeError: no table for Alta"
     assert [one.important for one in told if isinstance(one, Notice) and "no table for Alta" in one.text] == [True]
+    assert [(one.name, one.message) for one in caplog.records] == [("hira.agents", "a fault in the tool 'tide'")]
+    assert 'raise RuntimeError(f"no table for {harbour}")' in caplog.text  # the line of the traceback
+
+
+async def test_a_fault_that_holds_a_whole_page_is_told_in_few_words() -> None:
+    @tool
+    def tide(harbour: str) -> str:
+        "When the tide comes in."
+        raise RuntimeError(f"{harbour} sent: " + "a line of the page " * 20_000)
+
+    seen = await use(team_of([]).conversation("planner"), tide, {"harbour": "Alta"})
+    assert "RuntimeError: Alta sent: a line of the page" in seen.text
+    assert len(seen.text) < 5_000
