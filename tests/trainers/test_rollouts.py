@@ -204,6 +204,18 @@ async def test_a_failure_that_the_workflow_made_something_of_is_still_the_infras
     assert collected.samples[0]["error"] == "down"
 
 
+async def test_a_team_that_cannot_be_opened_is_the_infrastructures_fault() -> None:
+    def gone(*_: Any) -> Any:
+        raise HiraError("the server of the tools is gone")
+
+    made = rollouts(Letters(lambda _: "yes"), trust=1.0)
+    made.team = gone
+    collected = await made.collect(0)
+    attempts = [one for group in collected.groups for one in group.attempts]
+    assert {(one.status, one.reward) for one in attempts} == {("infra_failed", None)}
+    assert collected.samples[0]["error"] == "the server of the tools is gone"
+
+
 async def test_a_fault_of_the_workflow_in_one_rollout_is_data() -> None:
     class Faulty(Asking):
         async def run(self, question: str, team: Team) -> str:
