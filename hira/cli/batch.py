@@ -13,7 +13,7 @@ from hira.batch import CONCURRENCY, Batch, Question
 from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.answers import Answers
 from hira.cli.ask import CODES, announced, interruptible
-from hira.cli.batch_progress import Bar, Lines, Progress
+from hira.cli.batch_progress import Bar, Lines, Progress, kept
 from hira.cli.pauses import short_pauses
 from hira.cli.questions import questions_of
 from hira.cli.shell import Shell
@@ -76,9 +76,10 @@ async def _asked(
                     if line := announced(await hira.opened()):
                         progress.say(line)
                 with interruptible(many, working, progress.say), short_pauses():
-                    async for done in many.each():
-                        answers.keep(done)
-                        progress.done(done)
+                    async with kept(progress):
+                        async for done in many.each():
+                            answers.keep(done)
+                            progress.done(done)
         except asyncio.CancelledError:
             shell.remark(_again(args))
             return INTERRUPTED

@@ -1,14 +1,45 @@
 """How far a batch is: how many are done, how fast, at what cost, and how long it will take."""
 
+import asyncio
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Protocol, Self, TextIO
 
 from hira.batch import Done
-from hira.cli.progress import Tell
+from hira.cli.progress import HEARTBEAT, Tell
 from hira.cli.shell import visible
 
 EVERY = 5.0
+
+
+class Keeps(Protocol):
+    """What shows the progress, and goes on to do so while nothing comes."""
+
+    async def keep(self) -> None: ...
+
+
+@asynccontextmanager
+async def kept(progress: Keeps) -> AsyncIterator[None]:
+    """Keep the progress shown for as long as the context lasts."""
+    keeping = asyncio.create_task(progress.keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
+
+
+async def pulse(due: Callable[[], float], tell: Callable[[], None]) -> None:
+    """Call `tell`, which moves the moment that is `due`, whenever that has come."""
+    while True:
+        left = due() - time.monotonic()
+        if left > 0:
+            await asyncio.sleep(left)
+        else:
+            tell()
 
 
 class Progress:
@@ -28,6 +59,9 @@ class Progress:
 
     def say(self, text: str) -> None:
         self.tell(f"hira: {text}")
+
+    async def keep(self) -> None:
+        """Go on showing that it goes on; cancelled in the end."""
 
     @property
     def state(self) -> str:
@@ -49,19 +83,25 @@ def spell(seconds: float) -> str:
 
 
 class Lines(Progress):
-    """Tells how far it is in a line every few seconds."""
+    """Tells how far it is in a line every few seconds, and when `heartbeat` seconds brought none."""
 
-    def __init__(self, tell: Tell, total: int, every: float = EVERY) -> None:
+    def __init__(self, tell: Tell, total: int, every: float = EVERY, heartbeat: float = HEARTBEAT) -> None:
         super().__init__(tell, total)
         self.every = every
+        self.heartbeat = heartbeat
         self._told = self.began
 
     def done(self, one: Done) -> None:
         super().done(one)
-        now = time.monotonic()
-        if now - self._told >= self.every or self.finished == self.total:
-            self._told = now
-            self.tell(f"{now - self.began:6.1f} s  {self.state}")
+        if time.monotonic() - self._told >= self.every or self.finished == self.total:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        self.tell(f"{self._told - self.began:6.1f} s  {self.state}")
+
+    async def keep(self) -> None:
+        await pulse(lambda: self._told + self.heartbeat, self._tell)
 
 
 class Bar(Progress):

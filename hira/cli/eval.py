@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.ask import interruptible
+from hira.cli.batch_progress import kept
 from hira.cli.eval_progress import Lines, Table, Tally
 from hira.cli.parser import flags
 from hira.cli.pauses import short_pauses
@@ -97,8 +98,9 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
                 progress.say(f"{tally.before} of {plan.total} questions are finished in {folder} already")
             try:
                 with interruptible(evaluation, working, progress.say), short_pauses():
-                    async for record in evaluation.each():
-                        progress.done(record)
+                    async with kept(progress):
+                        async for record in evaluation.each():
+                            progress.done(record)
             except asyncio.CancelledError:
                 shell.remark(f"the same command goes on with what is missing in {folder}")
                 return INTERRUPTED

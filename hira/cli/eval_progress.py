@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from hira.cli.batch_progress import EVERY, spell
-from hira.cli.progress import Tell
+from hira.cli.batch_progress import EVERY, pulse, spell
+from hira.cli.progress import HEARTBEAT, Tell
 from hira.cli.shell import visible
 from hira.evaluation.cells import Cell
 from hira.evaluation.record import Record
@@ -80,20 +80,30 @@ def right(*counts: Count) -> str:
 
 
 class Lines:
-    """Tells how far it is in a line every few seconds; with `every` None nothing but what has to be said."""
+    """Tells how far it is in a line every few seconds, and when `heartbeat` seconds brought none; with `every` None
+    nothing but what has to be said."""
 
-    def __init__(self, tell: Tell, tally: Tally, every: float | None = EVERY) -> None:
+    def __init__(self, tell: Tell, tally: Tally, every: float | None = EVERY, *, heartbeat: float = HEARTBEAT) -> None:
         self.tell = tell
         self.tally = tally
         self.every = every
+        self.heartbeat = heartbeat
         self._told = tally.began
 
     def done(self, record: Record) -> None:
         self.tally.done(record)
-        now = time.monotonic()
-        if self.every is not None and (now - self._told >= self.every or self.tally.finished == self.tally.total):
-            self._told = now
-            self.tell(f"{now - self.tally.began:6.1f} s  {self.tally.state}")
+        due = self.every is not None and time.monotonic() - self._told >= self.every
+        if due or (self.every is not None and self.tally.finished == self.tally.total):
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = time.monotonic()
+        self.tell(f"{self._told - self.tally.began:6.1f} s  {self.tally.state}")
+
+    async def keep(self) -> None:
+        """Go on showing that it goes on; cancelled in the end."""
+        if self.every is not None:
+            await pulse(lambda: self._told + self.heartbeat, self._tell)
 
     def say(self, text: str) -> None:
         self.tell(f"hira: {text}")

@@ -5,8 +5,10 @@ import io
 import json
 from pathlib import Path
 
+from hira.cli import batch_progress, eval_progress
 from hira.cli.progress import JsonLines, Lines, brief
 from hira.cli.shell import Shell
+from hira.evaluation.cells import Cell
 from hira.events import (
     Event,
     Notice,
@@ -81,6 +83,31 @@ async def test_a_silence_is_told_with_what_is_waited_for() -> None:
     await asyncio.wait_for(heard.wait(), 10)
     keeping.cancel()
     assert told[0] == "          … waiting for planner (0 s)"
+
+
+async def test_many_questions_are_told_on_while_none_of_them_ends() -> None:
+    told: list[str] = []
+    heard = asyncio.Event()
+
+    def tell(text: str) -> None:
+        told.append(text)
+        if len(told) == 2:
+            heard.set()
+
+    cells = [Cell("hira", "m")]
+    for lines in (
+        batch_progress.Lines(tell, 8, heartbeat=0.02),
+        eval_progress.Lines(tell, eval_progress.Tally(cells, 8, ()), heartbeat=0.02),
+    ):
+        async with batch_progress.kept(lines):
+            await asyncio.wait_for(heard.wait(), 10)
+        assert all(" s  0 of 8" in line for line in told)
+        told.clear()
+        heard.clear()
+    quiet = eval_progress.Lines(tell, eval_progress.Tally(cells, 8, ()), None, heartbeat=0.02)
+    async with batch_progress.kept(quiet):
+        await asyncio.sleep(0.1)
+    assert not told
 
 
 def test_events_as_json_are_one_object_a_line_with_their_kind_first() -> None:
