@@ -120,8 +120,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the documentation in it, entered, in an environment that knows no model but `offline`."""
+    """A folder with documentation and examples in it, entered, in an environment that knows no model but `offline`."""
     shutil.copytree(DOCS, tmp_path / "docs")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in [name for name in os.environ if name.startswith(("HIRA_", "OPENAI_")) or name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     for name, value in {"HOME": tmp_path, "XDG_CONFIG_HOME": tmp_path, "XDG_CACHE_HOME": cache}.items():
