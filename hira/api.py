@@ -10,7 +10,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,7 @@ from hira.policy import Policy, Usage
 from hira.settings import Settings, load
 from hira.team import Approve, Team
 from hira.tools import Tool
+from hira.trajectory import Rollout
 from hira.workflows import Workflow, rollout
 
 if TYPE_CHECKING:
@@ -40,11 +41,14 @@ Paths = str | Path | Sequence[str | Path]
 
 class Run:
     """A question under way. Iterating asks it and gives its events as they happen, `RunEnded` last; `answer` is there
-    from then on. Leaving the iteration early ends the run at once, `stop` ends it with what is known.
+    from then on. Leaving the iteration early ends the run at once, with the status `interrupted` and no text; `stop`
+    ends it with what is known.
 
     >>> run = hira.stream("…")
     >>> async for event in run: ...
     >>> run.answer.text
+
+    Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
     """
 
     def __init__(
@@ -73,7 +77,8 @@ class Run:
     def answer(self) -> Answer:
         """The answer of a run that has ended; `failure` says what made it fail, if it did."""
         if self._answer is None:
-            raise RuntimeError("the run has not ended yet: iterate over it first")
+            how = "iterate over it to its end, or leave it early inside of contextlib.aclosing(aiter(run))"
+            raise RuntimeError(f"the run has not ended yet: {how}")
         return self._answer
 
     @property
@@ -87,7 +92,7 @@ class Run:
         if self._team:
             self._team.stop(Interrupted("interrupted; answering from what is known"))
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncGenerator[Event]:
         crew = await self._hira.opened()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
@@ -147,6 +152,9 @@ class Run:
             if log and not self._begun:
                 log.describe(self.question, crew.workflow.name)
             self.give_up()
+            record = self._team.rollout if self._team else Rollout(self.id, self.question, crew.workflow.name)
+            record.status, record.failure = "interrupted", record.failure or Interrupted("cancelled")
+            self._answer = answer_of(record, crew.model)
             raise
         except Exception as error:
             self._begun = True
@@ -166,8 +174,9 @@ class Hira:
     `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
     the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
     is a name or an object of one's own, `approve` is asked about subtasks before they are handed out.
-    One object serves many questions at once and any number of event loops; close it when done, with `aclose` in each
-    loop, or `close` for good. What is closed raises `UsageError` when it is asked again.
+    One object serves many questions at once and any number of event loops; `async with` opens and closes it, else the
+    first question does. Close it when done, with `aclose` in each loop, or `close` for good. What is closed raises
+    `UsageError` when it is asked again.
     """
 
     model: str = ""
@@ -298,6 +307,12 @@ class Hira:
             thread.close()
 
     async def __aenter__(self) -> Self:
+        """Opens what runs share, so that what is wrong with the settings is told here and not to the first question."""
+        try:
+            await self.opened()
+        except asyncio.CancelledError:
+            await self.aclose()
+            raise
         return self
 
     async def __aexit__(

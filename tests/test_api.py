@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ async def test_the_answer_is_there_when_the_last_event_is(hira: Hira) -> None:
 
 
 async def test_the_answer_of_a_run_that_has_not_ended_is_a_mistake(hira: Hira) -> None:
-    with pytest.raises(RuntimeError, match="iterate over it first"):
+    with pytest.raises(RuntimeError, match="iterate over it to its end"):
         _ = hira.stream(QUESTION).answer
 
 
@@ -144,6 +145,30 @@ async def test_a_stream_that_is_left_early_drops_the_call_in_flight(docs: Path) 
             break
         await asyncio.wait_for(stuck.let_go.wait(), 5)
     assert not stuck.closed
+
+
+async def test_a_stream_that_is_left_early_has_an_interrupted_answer_once_it_is_closed(docs: Path) -> None:
+    stuck = Stuck()
+    async with Hira(docs=docs, policies={"*": stuck}, settings=OFFLINE) as hira:
+        run = hira.stream(QUESTION)
+        async with aclosing(aiter(run)) as events:
+            async for _ in events:
+                await stuck.asked.wait()
+                break
+        assert stuck.let_go.is_set()
+        assert (run.answer.status, run.answer.text) == ("interrupted", "")
+        assert run.answer.json()["question"] == QUESTION
+
+
+async def test_entering_opens_so_that_wrong_settings_are_told_there_and_can_be_mended(docs: Path) -> None:
+    late = docs / "late.txt"
+    hira = Hira(docs=late, policies={"*": script()}, settings=OFFLINE)
+    with pytest.raises(UsageError, match=r"no such file or folder: .*late\.txt"):
+        async with hira:
+            raise AssertionError
+    late.write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    async with hira:
+        assert (await hira.ask(QUESTION)).status == "answered"
 
 
 async def test_a_run_that_is_stopped_answers_from_what_is_known(docs: Path) -> None:

@@ -117,9 +117,10 @@ async def test_a_refused_key_ends_the_batch_and_not_every_question_one_by_one() 
 async def test_wrong_settings_are_told_before_any_question_is_asked() -> None:
     with pytest.raises(UsageError, match="none"):
         Batch(Hira(settings=Settings(model="offline")), ["a"], concurrency=0)
-    async with Hira(settings=Settings(model="offline", docs=(Path("nowhere"),))) as hira:
-        with pytest.raises(UsageError, match="nowhere"):
-            _ = [answer async for answer in hira.batch(["a"])]
+    hira = Hira(settings=Settings(model="offline", docs=(Path("nowhere"),)))
+    with pytest.raises(UsageError, match="nowhere"):
+        _ = [answer async for answer in hira.batch(["a"])]
+    await hira.aclose()
 
 
 async def test_a_stopped_batch_answers_what_is_in_flight_and_begins_nothing_else() -> None:
