@@ -44,7 +44,7 @@ def test_a_command_without_open_files_to_spare_says_so(tmp_path: Path) -> None:
         asked,
         cwd=tmp_path,
         env={**os.environ, "HIRA_MODEL": "offline", "HIRA_CACHE": str(tmp_path / "cache")},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6)),
         capture_output=True,
         text=True,
         check=False,

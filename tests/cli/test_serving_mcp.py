@@ -180,7 +180,7 @@ def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, nu
         process.stdin.flush()
         assert '"id":1' in process.stdout.readline()
         process.send_signal(number)
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=120)
         assert (process.returncode, out) == (130, "")
     finally:
         process.kill()
@@ -189,7 +189,7 @@ def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, nu
 
 def test_what_is_wrong_with_the_settings_is_told_before_anything_is_served(place: Path):
     process = running(place, "--workflow", "hero")
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")
     assert err.startswith("hira: unknown workflow 'hero'")
 
