@@ -41,6 +41,14 @@ def test_a_prompt_that_breaks_the_prefix_begins_a_new_row_and_is_counted() -> No
     assert cut.breaks == 1
 
 
+@pytest.mark.parametrize("changed", range(4))
+def test_one_id_that_is_another_breaks_the_prefix_however_long_the_prompt_is(changed: int) -> None:
+    prompt = [9 if at == changed else one for at, one in enumerate([1, 2, 3, 4])]
+    cut = rows_of(rollout(planner=[turn([1, 2], [3, 4]), turn([*prompt, 6, 7], [5])]))
+    assert cut.breaks == 1
+    assert [(row.prompt, row.completion) for row in cut.rows] == [((1, 2), (3, 4)), ((*prompt, 6, 7), (5,))]
+
+
 def test_a_prompt_that_is_shorter_than_what_was_said_breaks_the_prefix() -> None:
     assert rows_of(rollout(planner=[turn([1, 2], [3, 4]), turn([1, 2, 3], [5])])).breaks == 1
 
