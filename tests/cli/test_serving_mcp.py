@@ -189,7 +189,11 @@ def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, nu
 
 def test_what_is_wrong_with_the_settings_is_told_before_anything_is_served(place: Path):
     process = running(place, "--workflow", "hero")
-    out, err = process.communicate(timeout=120)
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.communicate()
     assert (process.returncode, out) == (2, "")
     assert err.startswith("hira: unknown workflow 'hero'")
 
