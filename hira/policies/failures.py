@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited
 from hira.policies.refused import no_tools, tools_refused
@@ -66,6 +67,8 @@ _PHRASES = {
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAUSE = 366 * 86400.0
+_TRIES_HERE = 2
+"""On this machine nobody is in between: where nothing listens, a server was not started, or is just being started."""
 
 
 def gist(text: str, limit: int = 200) -> str:
@@ -233,6 +236,8 @@ def _status_of(codes: str, said: str) -> int:
 
 def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
     """The error for a request that never got a response."""
+    from hira.policies.transport import is_loopback
+
     causes = _causes(error)
     said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
     if "<class" in said or "h11" in said:  # what h11 says of its own states is for nobody
@@ -249,7 +254,11 @@ def no_connection(error: BaseException, *, where: str, base_url: str) -> Endpoin
         return EndpointError(f"the endpoint's host is not known: {said}", where=where, fix=fix, retryable=True)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "onnect call failed" in texts:
         fix = "is the server running, and is this its port?"
-        return EndpointError("nothing listens there: the connection was refused", where=where, fix=fix, retryable=True)
+        refused = EndpointError(
+            "nothing listens there: the connection was refused", where=where, fix=fix, retryable=True
+        )
+        refused.tries = _TRIES_HERE if is_loopback(urlsplit(base_url).hostname or "") else 0
+        return refused
     fix = "is the server running, and is this its port?" if isinstance(causes[-1], TimeoutError) else ""
     return EndpointError(f"the connection failed: {said}", where=where, fix=fix, retryable=True)
 

@@ -52,7 +52,8 @@ class Retrying:
                     return empty
                 request = roomier(request, empty, left)
             except EndpointError as error:
-                limit = min(BAD_REPLIES, self.attempts) if isinstance(error, BadReply) else self.attempts
+                usual = BAD_REPLIES if isinstance(error, BadReply) else self.attempts
+                limit = min(error.tries or usual, self.attempts)
                 if not error.retryable:
                     raise
                 if attempt >= limit:
@@ -98,7 +99,8 @@ def retrying(
     """The policy, with retryable failures of its endpoint tried again, `attempts` times in all.
 
     Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and
-    says until when. Replies that are no completion are asked for three times at most. A reply that says nothing is
+    says until when. Replies that are no completion are asked for three times at most, and a port of this machine where
+    nothing listens twice. A reply that says nothing is
     asked for once more, and allowed more tokens if it was nothing but thought; after that it is handed on as it is. A
     streamed reply that breaks off is asked for anew: the watcher is then told the new reply from its beginning.
 

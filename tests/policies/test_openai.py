@@ -15,6 +15,7 @@ from hira.errors import (
     UsageError,
 )
 from hira.messages import Media, Message, ToolCall, assistant, system, user
+from hira.policies.failures import no_connection
 from hira.policies.openai import OpenAIPolicy, Timeout
 from hira.policies.reply import EmptyReply
 from hira.policies.retrying import retrying
@@ -528,6 +529,13 @@ async def test_a_refused_connection_names_the_place():
     policy = retrying(OpenAIPolicy("m", "http://127.0.0.1:9/v1"), sleep=Sleeps())
     with pytest.raises(EndpointError, match=r"(?s)connection was refused.*127\.0\.0\.1:9/v1.*server running"):
         await policy.complete(ASKED)
+
+
+async def test_a_port_of_this_machine_where_nothing_listens_is_asked_twice_and_not_for_ten_seconds():
+    with pytest.raises(EndpointError, match="connection was refused; asked 2 times"):
+        await retrying(OpenAIPolicy("m", "http://localhost:9/v1"), sleep=Sleeps()).complete(ASKED)
+    elsewhere = no_connection(ConnectionRefusedError(), where="at x", base_url="http://models.example/v1")
+    assert (elsewhere.retryable, elsewhere.tries) == (True, 0)
 
 
 async def test_a_host_that_does_not_exist_is_named():
