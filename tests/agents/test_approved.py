@@ -193,9 +193,8 @@ async def test_nothing_is_handed_out_when_everything_is_rejected(workflow: str, 
 
 
 async def test_a_workflow_that_hands_out_no_subtasks_says_so(settings: Settings) -> None:
-    async with Hira(settings=settings, workflow="rag", approve=Person()) as hira:
-        with pytest.raises(UsageError, match="hands out no subtasks"):
-            await hira.ask(QUESTION)
+    with pytest.raises(UsageError, match="hands out no subtasks"):
+        await Hira(settings=settings, workflow="rag", approve=Person()).ask(QUESTION)
 
 
 async def test_a_run_that_goes_on_asks_only_about_what_was_not_decided(settings: Settings) -> None:

@@ -347,9 +347,9 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all():
 @pytest.mark.parametrize("role", ["simple_search", "planner", "coordinator", "look", "system1"])
 async def test_a_role_that_no_workflow_gives_tools_to_is_an_error_before_any_work(role):
     settings = mcp_settings(args=[str(ROUGH), "plain"], roles=["code", role])
-    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        with pytest.raises(UsageError, match=f"role '{role}' is given no tools") as error:
-            await hira.ask("?")
+    hira = Hira(policies={"*": ScriptedPolicy([])}, settings=settings)
+    with pytest.raises(UsageError, match=f"role '{role}' is given no tools") as error:
+        await hira.ask("?")
     assert error.value.where == "roles of [mcp.shelf]"
 
 
@@ -382,10 +382,10 @@ async def test_an_expert_of_another_program_is_told_of_and_no_error():
 async def test_one_server_that_cannot_be_used_ends_the_others_too():
     settings = mcp_settings(args=[str(ROUGH), "plain"])
     settings = settings.changed({"mcp": {**settings.mcp, "gone": {"command": "/no/such/program"}}}, "a test")
-    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        with pytest.raises(UsageError, match="the MCP server 'gone' cannot be started"):
-            await hira.opened()
-        assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
+    hira = Hira(policies={"*": ScriptedPolicy([])}, settings=settings)
+    with pytest.raises(UsageError, match="the MCP server 'gone' cannot be started"):
+        await hira.opened()
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
 
 
 async def test_without_the_package_one_line_says_how_to_install_it(monkeypatch):
