@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from hira import Answer, Hira, Settings, tool
+from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Account, Task
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.events import RunEnded, RunStarted, SourceRead, TurnText
 from hira.policy import Completion, Request, Watch
 from hira.team import Team
 from hira.testing import ScriptedPolicy, calling
+from hira.trajectory import Subtask
 
 QUESTION = "When was ASEAN founded?"
 OFFLINE = Settings(model="offline")
@@ -273,6 +275,27 @@ async def test_ones_own_expert_is_given_subtasks(docs: Path) -> None:
     async with Hira(docs=docs, experts=[Oracle()], policies={"*": policy}, settings=OFFLINE) as hira:
         answer = await hira.ask(QUESTION)
     assert [finding.expert for finding in answer.rollout.findings] == ["oracle"]
+
+
+async def test_that_an_expert_came_to_no_conclusion_is_no_answer() -> None:
+    class Lost:
+        name, description, ability, cost, needs = "lost", "finds nothing", "finding", 1, frozenset[str]()
+
+        async def work(self, task: Task, team: Team) -> Account:
+            return Account(f"Looked for {task.text} in run {team.rollout.run}.", "")
+
+    class Delegating:
+        name = "delegating"
+
+        async def run(self, question: str, team: Team) -> str:
+            await Coordinator(team, [Lost()], distils=False).delegate([Subtask("1", question)], team.rollout.memory)
+            return ""
+
+    async with Hira(policies={"*": script()}, workflow=Delegating(), settings=OFFLINE) as hira:
+        run = hira.stream(QUESTION)
+        await run.work()
+    assert [one.conclusion for one in run.answer.rollout.findings] == ["The expert came to no conclusion."]
+    assert (run.answer.text, run.answer.status) == ("", "failed")
 
 
 async def test_ones_own_workflow_takes_the_place_of_the_named_one(docs: Path) -> None:

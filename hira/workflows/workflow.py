@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
+from hira.agents.distiller import NO_CONCLUSION
 from hira.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
 from hira.events import Notice, RunEnded, RunStarted
 from hira.evidence import accepted, doubts, drop_unknown, shortened, uncited, verify
@@ -102,8 +103,10 @@ async def settle(record: Rollout, team: Team) -> None:
 
 
 def known(record: Rollout) -> str:
-    """What the findings say so far, for a run that ended without an answer of its own."""
-    return "\n".join(f"- {finding.conclusion}" for finding in record.findings if finding.ok)
+    """What the findings say so far, for a run that ended without an answer of its own. That an expert came to no
+    conclusion is no answer."""
+    found = [finding.conclusion for finding in record.findings if finding.ok]
+    return "\n".join(f"- {conclusion}" for conclusion in found if conclusion != NO_CONCLUSION.fill())
 
 
 def _ended(failure: HiraError) -> Status:
