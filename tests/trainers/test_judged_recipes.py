@@ -61,6 +61,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
     queries = [{"question": f"Write of river {at}."} for at in range(3)]
     (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (tmp_path / "exam.jsonl").write_text(json.dumps(queries[0]))
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nRiver 1 rises in the hills.\n")
     return tmp_path
@@ -162,6 +163,7 @@ def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path,
             "settings.dialect": "tags",
             "rollouts.questions": 1,
             "rollouts.attempts": 2,  # each writes as much as the window holds
+            "data.held_out": "exam.jsonl",
         },
     }[recipe]
     if recipe == "rubric":
