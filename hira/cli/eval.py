@@ -132,10 +132,15 @@ def _shown(args: argparse.Namespace, shell: Shell, tally: Tally) -> Iterator[Lin
 
 
 def _diff(args: argparse.Namespace, shell: Shell) -> int:
-    from hira.evaluation.difference import compared, told
+    from hira.evaluation.difference import compared, compared_within, told
 
-    first, second = (shell.folder / name for name in args.folders)
-    found = compared(first, second)
+    first, *others = args.folders
+    if len(others) > 2:
+        raise UsageError(f"{len(others)} ways of asking are named", fix="compare two: hira eval diff FOLDER WAY WAY")
+    if len(others) == 1:
+        found = compared(shell.folder / first, shell.folder / others[0])
+    else:
+        found = compared_within(shell.folder / first, others)
     shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else told(found))
     return OK
 

@@ -60,10 +60,16 @@ def add(commands: Any, model: Any, limits: Any) -> None:
     )
     diff = what.add_parser(
         "diff",
-        help="two evaluations of the same questions, question by question",
-        description="Compare two evaluations of the same questions, question by question.",
+        help="two evaluations of the same questions, or two ways in one, question by question",
+        description="Compare two evaluations of the same questions, or two ways of asking in one, question by "
+        "question.",
     )
-    diff.add_argument("folders", nargs=2, metavar="FOLDER", help="two folders of evaluations")
+    diff.add_argument(
+        "folders",
+        nargs="+",
+        metavar="FOLDER",
+        help="two folders of evaluations, or one and two of its ways of asking, such as hira rag",
+    )
     diff.add_argument("--json", action="store_true", help="one JSON object on stdout")
     judge = what.add_parser(
         "judge",

@@ -1,4 +1,5 @@
-"""Two evaluations of the same questions, question by question: what flipped, and whether it may be chance."""
+"""Two evaluations of the same questions, or two ways of asking in one, question by question: what flipped, and whether
+it may be chance."""
 
 import json
 import math
@@ -13,6 +14,9 @@ from hira.evaluation.cells import Cell
 from hira.evaluation.record import Record, read
 from hira.evaluation.run import PLAN, RECORDS
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, mean, paired
+from hira.settings import did_you_mean
+
+_BETWEEN = " · "
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +86,46 @@ def compared(before: Path, after: Path) -> Difference:
     )
 
 
+def compared_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
+    """Compare two ways of asking in one evaluation: those that are named, by workflow or model, or its only two.
+
+    Raises `UsageError` for a name that fits none or several, and where two would have to be chosen.
+    """
+    groups = _groups(folder)
+    known = ", ".join(groups)
+    if not ways and len(groups) != 2:
+        fix = "name two of them behind the folder" if len(groups) > 2 else "name another folder to compare it with"
+        raise UsageError(f"{folder} does not hold two ways of asking", where=f"it holds {known}", fix=fix)
+    before, after = (_way(name, groups) for name in ways) if ways else groups
+    if before == after:
+        raise UsageError(f"{before!r} is one way of asking, not two", where=f"{folder} holds {known}", fix="name two")
+    return Difference((_pair(before, after, groups[before], groups[after]),), (), ())
+
+
+def _way(name: str, groups: Mapping[str, Sequence[Record]]) -> str:
+    """The one way of asking that has these parts, of which a workflow or a model alone may be enough."""
+    told = {part.strip() for part in name.split("·")}
+    fitting = [group for group in groups if told.issubset(group.split(_BETWEEN))]
+    if not fitting:
+        parts = dict.fromkeys(part for group in groups for part in group.split(_BETWEEN))
+        raise UsageError(f"nothing was asked with {name!r}", fix=did_you_mean(name, parts))
+    if len(fitting) > 1:
+        raise UsageError(f"{name!r} fits several ways of asking", fix=f"name one of {', '.join(map(repr, fitting))}")
+    return fitting[0]
+
+
 def _groups(folder: Path) -> dict[str, list[Record]]:
     """The records of each way of asking, all seeds together."""
     path = folder / PLAN
     if not path.is_file():
         raise UsageError(f"{folder} holds no evaluation", fix="name a folder that `hira eval` has made")
     cells = {cell.name: cell for cell in (Cell(**one) for one in json.loads(path.read_text("utf-8"))["cells"])}
-    found: dict[str, list[Record]] = defaultdict(list)
+    groups = {name: _BETWEEN.join(part for part in cell.group if part) for name, cell in cells.items()}
+    records: dict[str, list[Record]] = {group: [] for group in groups.values()}  # in the order of the plan
     for record in read(folder / RECORDS):
-        if record.cell in cells:
-            found[" · ".join(part for part in cells[record.cell].group if part)].append(record)
+        if record.cell in groups:
+            records[groups[record.cell]].append(record)
+    found = {group: own for group, own in records.items() if own}
     if not found:
         raise UsageError(f"{folder} holds no finished question", fix="let the evaluation go on first")
     return found

@@ -28,6 +28,7 @@ BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": 
 """Scorers that need no model."""
 REPORTS: Mapping[str, Callable[[Team], Scorer]] = {"race": race_of, "rubric": rubric_of}
 REFUSED = 401
+ALSO_CALLED = {"exact": "em", "exact_match": "em", "contains": "match", "f1": "match"}
 METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
 
 
@@ -39,7 +40,8 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
     `EndpointError` for a judge that cannot be asked, before there is anything to judge.
     """
     if metric not in METRICS:
-        raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(metric, METRICS))
+        near = ALSO_CALLED.get(metric, metric)
+        raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(near, METRICS))
     if metric in BY_WORDS:
         if judge:
             what = f"the metric {metric!r} asks no model"

@@ -108,12 +108,30 @@ def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) 
     assert found["pairs"][0]["p"] == 1.0
 
 
+def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct,rag,react", "--out", "one", "--quiet")
+    said = hira(folder, "eval", "diff", "one", "direct", "rag")
+    assert "direct · offline → rag · offline: 33.3 → 66.7 over 3 questions" in said.out
+    for words, says in {
+        (): "name two of them behind the folder",
+        ("direct", "rug"): "did you mean 'rag'?",
+        ("direct", "offline"): "fits several ways of asking",
+        ("rag", "rag"): "one way of asking, not two",
+        ("rag", "react", "direct"): "compare two: hira eval diff FOLDER WAY WAY",
+    }.items():
+        refused = hira(folder, "eval", "diff", "one", *words)
+        assert (refused.code, says in refused.err) == (2, True), refused.err
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag,direct", "--out", "two", "--quiet")
+    assert "rag · offline → direct · offline: 66.7 → 33.3" in hira(folder, "eval", "diff", "two").out
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["eval", "q.jsonl", "--workflow", "mras"], "did you mean 'mars'?"),
         (["eval", "none.jsonl"], "there is no file 'none.jsonl'"),
         (["eval", "minni"], "did you mean 'mini'?"),
+        (["eval", "q.jsonl", "--metric", "exact"], "did you mean 'em'?"),
         (["eval", "q.jsonl", "--metric", "hira"], "`offline` judges no answers"),
         (["eval", "q.jsonl", "--judge", "gpt-4o"], "asks no model"),
         (["eval", "q.jsonl", "--seeds", "0"], "0 seeds are none"),
