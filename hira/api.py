@@ -253,7 +253,8 @@ class Hira:
             raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
         entry = await asyncio.to_thread(journal.entry, run)
         if entry.alive:
-            raise StillGoing(f"run {entry.id} is still going on", where=f"in process {entry.pid}")
+            fix = "wait until it ends, or end that process"
+            raise StillGoing(f"run {entry.id} is still going on", where=f"in process {entry.pid}", fix=fix)
         if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
             raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
                              fix="give the same tools, experts, policies and workflow as then")  # fmt: skip

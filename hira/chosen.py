@@ -80,7 +80,8 @@ def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> A
         read = TypeAdapter(has[option]).validate_python(value)
     except ValidationError as error:
         says = error.errors(include_input=False)[0]["msg"].lower()
-        raise UsageError(f"option {option!r} of workflow {workflow!r}: {says}", fix=f"it was {value!r}") from None
+        what = f"option {option!r} of workflow {workflow!r}: {says}, it was {value!r}"
+        raise UsageError(what, fix="correct it, or leave the option out") from None
     least = 0 if option in MAY_BE_ZERO else 1
     if isinstance(read, int) and not isinstance(read, bool) and read < least:
         what = f"option {option!r} of workflow {workflow!r}: {read} is too few"

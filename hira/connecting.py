@@ -11,12 +11,13 @@ from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
 from hira.policy import Policy
 from hira.redaction import without_userinfo
-from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings
+from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings, nearest
 
 OFFLINE = "offline"
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
 _ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
+_KEYED = "set OPENAI_API_KEY, or name another endpoint with --base-url"
 _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
 
@@ -67,7 +68,7 @@ def _check_keys(settings: Settings) -> None:
             if not (place.base_url or place.secret or _elsewhere(place.model)):
                 what = f"there is no key for model {name!r} of role {role!r}"
                 where = f"at {OPENAI_URL}, no key, and no local server was found"
-                raise AccessDenied(what, where=where, fix="set OPENAI_API_KEY, or name an endpoint with --base-url")
+                raise AccessDenied(what, where=where, fix=_meant(name))
 
 
 def _elsewhere(model: str) -> bool:
@@ -89,7 +90,7 @@ async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
     if settings.model:
         served = next((one for one in found if first in one.models), None)
         if served is None:
-            raise _no_key(settings)
+            raise _no_key(settings, [name for one in found for name in one.models])
         return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
     if not found:
         chosen = settings.changed({"model": OFFLINE}, "no endpoint, key or local server was found")
@@ -124,12 +125,19 @@ async def _only_model(settings: Settings, key: str) -> Settings:
     )
 
 
-def _no_key(settings: Settings) -> AccessDenied:
+def _no_key(settings: Settings, served: Sequence[str]) -> AccessDenied:
+    """The error for a model that nobody here has; `served` are those that servers of this machine have."""
     return AccessDenied(
         f"there is no key for model {settings.model!r}",
         where=f"at {OPENAI_URL}, model from {settings.origin('model')}, no key, and no local server has it",
-        fix="set OPENAI_API_KEY, or name another endpoint with --base-url",
+        fix=_meant(settings.model, served),
     )
+
+
+def _meant(name: str, served: Sequence[str] = ()) -> str:
+    """What to do about a model that has no place: its name may be misspelt."""
+    near = nearest(name, [OFFLINE, *served])
+    return f"did you mean {near!r}? Else {_KEYED}" if near else _KEYED
 
 
 def _key_told(settings: Settings) -> str:

@@ -8,6 +8,7 @@ import pytest
 from hira.connecting import connected
 from hira.errors import AccessDenied, UsageError
 from hira.settings import Settings
+from hira.testing import Endpoint
 
 
 def given(**values: Any) -> Settings:
@@ -25,6 +26,18 @@ async def test_a_role_whose_model_would_be_asked_without_a_key_is_refused_before
     assert (await connected(given(roles=at_home), ports=())).model == "offline"
     keyed = given(model="offline", roles={"planner": {"model": "gpt-5", "api_key": "sk-of-the-role"}})
     assert await connected(keyed, ports=()) == keyed
+
+
+async def test_a_misspelt_model_gets_the_nearest_name_that_needs_no_key() -> None:
+    for settings in (given(model="ofline"), given(model="offline", roles={"planner": {"model": "ofline"}})):
+        with pytest.raises(AccessDenied, match=r"did you mean 'offline'\? Else set OPENAI_API_KEY"):
+            await connected(settings, ports=())
+    with Endpoint(model="qwen3-8b") as endpoint:
+        port = int(endpoint.base_url.rsplit(":", 1)[1].partition("/")[0])
+        with pytest.raises(AccessDenied, match=r"did you mean 'qwen3-8b'\?"):
+            await connected(given(model="qwen-8b"), ports=(port,))
+    with pytest.raises(AccessDenied, match=r"\nset OPENAI_API_KEY"):
+        await connected(given(model="gpt-5"), ports=())
 
 
 async def test_a_server_on_a_usual_port_that_wants_a_key_is_told() -> None:
