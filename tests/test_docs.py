@@ -444,6 +444,7 @@ LIMITS = {
         f"200 MB a file, {WRITTEN // 2**20} MB of what a program wrote",
         f"{McpSettings(command='x').seconds:g} s a call, or `seconds`",
         f"about {SHOWN:,} tokens are shown, {KEPT:,} characters kept",
+        f"about {SHOWN:,} tokens of each text are shown",
     ],
     "security.md": ["the ports {}, {}, {} and {}".format(*sorted(PORTS))],
     "policies.md": ["the ports {}, {}, {}, {} and {}, for".format(*LOCAL_PORTS), f"for {LOCAL_SECONDS * 1000:.0f} ms"],
