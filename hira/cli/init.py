@@ -9,23 +9,25 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from hira.answer import Answer
 from hira.api import Hira
 from hira.cli import OK, code_of, explain
 from hira.cli.shell import Shell
 from hira.connecting import OFFLINE
-from hira.errors import HiraError, UsageError
+from hira.errors import HiraError, ToolError, UsageError
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import Probe, find_local
 from hira.settings import FILE, SEARCH_KEYS, Settings, load
 from hira.settings.trust import check_harmless
+from hira.tools.documents.read import read_file
 from hira.tools.documents.walk import walk
 
 FOLDERS = ("docs", "documents", "papers", "notes", "data")
 KEYS = ("HIRA_API_KEY", "OPENAI_API_KEY")
 SOME = 5
 READ = 20_000
-TRIED = 200
-"""Documents that are looked at for a question."""
+TRIED, LARGEST = 50, 1_000_000
+"""Documents that are looked at for a question, and the bytes that they may have."""
 NO_SUBJECT = """At In On For From To Of With Without By After Before Since If When While Where What Who Which How There
 It They He She This That These Those Each Every Some All No Not As Your Our My"""
 _SUBJECT = r"(?:(?:The|An?) )?[A-Za-z][\w'-]+(?: (?!(?:that|which|who|it|they|he|she|this|there)\b)[\w'-]+){0,3}?"
@@ -33,6 +35,7 @@ SENTENCE = re.compile(
     rf"^(?!(?:{'|'.join(NO_SUBJECT.split())})\b)(?=[A-Z])({_SUBJECT}) (is|was|are|were) ([^.?!\n]{{12,}}[.])",
     re.MULTILINE,
 )
+DEED = re.compile(r"^(?:[-*] )?[A-Z][\w'-]+ [A-Z][\w'-]+ ([a-z]+(?:s|ed)) ([^.?!,;\n]{8,60})[.]", re.MULTILINE)
 ARTICLES = ("The", "A", "An")
 KIND = re.compile(r"(?:an?|the) [a-z]")
 FENCED = re.compile(r"^(```+|~~~+).*?^\1`*$", re.DOTALL | re.MULTILINE)
@@ -141,33 +144,49 @@ def _write(path: Path, text: str, *, force: bool) -> None:
 
 
 def _tried(settings: Settings, found: Found, shell: Shell) -> int:
-    """Ask one question, where there is something to answer from, and tell how it went."""
-    question = question_for(settings, documents=bool(found.docs))
-    if not question:
-        shell.remark("nothing to try it with yet: name documents (docs) or a model in it")
+    """Ask a question, where there is something to answer from, and tell how it went. `offline` takes whole sentences,
+    so it is asked until one of the questions is answered; a model is asked once, because that may cost."""
+    questions = questions_for(settings, documents=bool(found.docs))
+    if not questions:
+        no_question = "not tried: no sentence of the documents makes a plain question; ask one of yours with hira ask"
+        shell.remark(
+            no_question if found.docs else "nothing to try it with yet: name documents (docs) or a model in it"
+        )
         return OK
-    shell.remark(f"trying it: hira ask {question!r}")
     try:
         with Hira(settings=settings) as hira:
-            answer = hira.ask_sync(question)
+            for question in questions:
+                shell.remark(f"trying it: hira ask {question!r}")
+                answer = hira.ask_sync(question)
+                if answer.status == "answered" or OFFLINE not in _models(answer):
+                    break
     except HiraError as error:
         explain(error, shell)
         return code_of(error)
-    seconds = answer.rollout.usage.seconds
-    by = next((turn.completion.model for one in answer.rollout.trajectories.values() for turn in one.turns), "")
-    shell.remark(f"{answer.status.replace('_', ' ')}, by {by or 'nobody'}, {seconds:.1f} s of model calls")
+    seconds, by = answer.rollout.usage.seconds, ", ".join(_models(answer)) or "nobody"
+    shell.remark(f"{answer.status.replace('_', ' ')}, by {by}, {seconds:.1f} s of model calls")
     shell.say(answer.text)
+    if answer.status != "answered" and OFFLINE in _models(answer):
+        shell.remark("no question was found that is answered by a whole sentence; ask one of yours with hira ask")
     return OK
 
 
-def question_for(settings: Settings, *, documents: bool) -> str:
-    """A question that the set-up should be able to answer, empty if there is nothing to answer from."""
-    if documents:
-        files = walk(settings.docs).files
-        found = [one for path in islice(files.values(), TRIED) for one in _told_of(path)]
-        best = max(found, key=lambda one: one.worth, default=None)  # the first of those that are worth the same
-        return (best.question if best else "What are the documents about?") if files else ""
-    return "What is 17 * 23?" if settings.model and settings.model != OFFLINE else ""
+def _models(answer: Answer) -> list[str]:
+    turns = (turn for one in answer.rollout.trajectories.values() for turn in one.turns)
+    return list(dict.fromkeys(turn.completion.model for turn in turns))
+
+
+def questions_for(settings: Settings, *, documents: bool) -> list[str]:
+    """Questions that the set-up should be able to answer, the likeliest first; none if there is nothing to answer
+    from."""
+    model = settings.model not in ("", OFFLINE)
+    if not documents:
+        return ["What is 17 * 23?"] if model else []
+    files = walk(settings.docs, settings.exclude).files
+    told = [one for path in islice(files.values(), TRIED) for one in _told_of(path)]
+    told.sort(key=lambda one: -one.worth)  # the first of those that are worth the same
+    questions = list(dict.fromkeys(one.question for one in told))[:SOME]
+    return questions or (["What are the documents about?"] if model and files else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +198,16 @@ class Told:
 
 
 def _told_of(path: Path) -> Iterator[Told]:
-    """What the sentences of a plain text with a subject and a verb answer; code blocks are none of its own words."""
-    if path.suffix.lower() not in (".txt", ".md"):
+    """What the sentences of a document say of a subject, and who does what; code blocks are none of its own words."""
+    try:
+        text = FENCED.sub("", read_file(path, limit=LARGEST).text[:READ])
+    except ToolError:  # it is told when the documents are searched
         return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        text = FENCED.sub("", file.read(READ))
     for found in SENTENCE.finditer(text):
         article, _, rest = found[1].partition(" ")
         named = article not in ARTICLES or rest != rest.lower()
         subject = f"{article.lower()} {rest}" if article in ARTICLES else found[1]
         kind = bool(KIND.match(found[3]))
         yield Told(f"What {found[2]} {subject}?", named + 2 * kind + (kind and article in ("A", "An")))
+    for deed in DEED.finditer(text):
+        yield Told(f"Who {deed[1]} {deed[2]}?", -1)

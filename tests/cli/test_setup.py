@@ -17,7 +17,7 @@ import pytest
 import hira
 from hira.cli import main
 from hira.cli.completion import NAMES
-from hira.cli.init import Found, question_for, written
+from hira.cli.init import Found, questions_for, written
 from hira.cli.parser import parser
 from hira.cli.shell import Shell
 from hira.policies.probe import Probe
@@ -122,7 +122,8 @@ def test_init_refuses_documents_that_its_file_may_not_name_before_it_writes(plac
         ("The body is told by everyone in time.", "Ostra is the largest island of all.", "What is Ostra?"),
         ("From outside it is the value of a field.", "The graph is a file of facts.", "What is the graph?"),
         ("```\nEdda is the oldest of the three.\n```", "The harvest was 31 tons in 2020.", "What was the harvest?"),
-        ("Nothing here says what anything might be.", "", "What are the documents about?"),
+        ("Nothing here says what anything might be.", "- Ines Okafor leads the project.", "Who leads the project?"),
+        ("Nothing here says what anything might be.", "", ""),
     ],
 )
 def test_init_asks_what_a_document_says_of_its_subject(place: Place, first: str, second: str, question: str) -> None:
@@ -130,7 +131,29 @@ def test_init_asks_what_a_document_says_of_its_subject(place: Place, first: str,
     docs.mkdir()
     (docs / "a.md").write_text(f"{first}\n", encoding="utf-8")
     (docs / "b.md").write_text(f"{second}\n", encoding="utf-8")
-    assert question_for(Settings(docs=(docs,)), documents=True) == question
+    assert questions_for(Settings(docs=(docs,)), documents=True)[:1] == ([question] if question else [])
+
+
+def test_init_reads_any_document_for_a_question_and_asks_offline_until_one_is_answered(place: Place) -> None:
+    docs = place.folder / "documents"
+    docs.mkdir()
+    (docs / "a.txt").write_text("Priya Nair visits the plant.\n", encoding="utf-8")
+    page = "<p>The Halden S is a centrifugal pump.</p>"
+    (docs / "b.html").write_text(f"<html><body><h1>Pumps</h1>{page}</body></html>", encoding="utf-8")
+    (docs / "c.docx").write_bytes(b"no document")
+    said = place.hira("init", HIRA_MODEL="offline")
+    assert (said.code, "trying it: hira ask 'What is the Halden S?'" in said.err) == (0, True)
+    assert "hira: answered, by offline" in said.err
+    assert "centrifugal pump" in said.out
+
+
+def test_init_says_so_where_no_document_makes_a_question(place: Place) -> None:
+    docs = place.folder / "documents"
+    docs.mkdir()
+    (docs / "a.csv").write_text("pump,flow\nA2,120\n", encoding="utf-8")
+    said = place.hira("init", HIRA_MODEL="offline")
+    assert (said.code, said.out) == (0, "")
+    assert "not tried: no sentence of the documents makes a plain question" in said.err
 
 
 def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
