@@ -20,6 +20,7 @@ import shlex
 import shutil
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -354,6 +355,16 @@ def test_cli_names_every_event() -> None:
 
     known = {name for name, kind in vars(events).items() if inspect.isclass(kind) and issubclass(kind, events.Event)}
     assert {row[0].strip("`") for row in rows("cli.md", "## --events")} == known - {"Event"}
+
+
+def test_the_imports_of_the_python_interface_bring_the_names_that_stand_beside_them() -> None:
+    table = re.findall(
+        r"^\| (.+?) \| `from ([\w.]+) import …` \|", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(table) > 8
+    for names, module in table:
+        for name in re.findall(r"`(\w+)`", names):
+            assert hasattr(import_module(module), name), (module, name)
 
 
 def test_tools_names_every_search_service_and_its_key() -> None:
