@@ -37,6 +37,8 @@ ENOUGH_REST = 0.55
 """The same without its names: what is asked about them."""
 BESIDE = 0.5
 """What a word is worth that stands beside a sentence and not in it."""
+PATH = " › "
+"""Stands between the headings above a text."""
 _SUBJECT = re.compile(r"(?:(?:The|An?) (?:[a-z-]+ ){1,2})?((?:The |An? )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*)")
 _VERSION = frozenset(words("version release"))
 _STARTS = frozenset(words("However Both First Then Two Three Today Here Finally Additionally"))
@@ -86,7 +88,7 @@ class Query:
         """Whether the sentence says anything: no question, no code, and not only what the question says itself."""
         if ASKS.search(one.text) or plain.is_code(one.raw) or not one.own - self.words:
             return False
-        if " › " in one.text:
+        if PATH in one.text:
             return False
         return self._superlative(one) and self._in_form(one) and (denies(one.text) or not denies(self.text))
 
@@ -167,7 +169,9 @@ class Query:
 
 def subject(one: Sentence) -> set[str]:
     """The stems of the name that a sentence begins with, or the paragraph of one that points back or names nothing."""
-    for text in (one.text, one.paragraph):
+    first, _, below = one.paragraph.partition("\n")
+    headed = below and (PATH in first or first == one.passage.title)  # a search shows the heading above the text
+    for text in (one.text, below if headed else one.paragraph):
         begins = _SUBJECT.match(text)
         if begins and not points_back(text) and (own := set(keywords(begins[1])) - _STARTS):
             return own
