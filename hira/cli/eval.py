@@ -34,12 +34,13 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     data = load(args.data, wanted_of(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
+    folder = shell.folder / (args.out or Path("eval") / Path(data.name).stem)
     if data.file and among(data.file, general.docs):
         general = general.changed({"exclude": (*general.exclude, data.file)}, "the questions")
-        shell.remark(f"{args.data} lies among the documents and is left out of them: it holds the answers")
+    if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
+        shell.remark(f"left out of the documents, because known answers stand in it: {' and '.join(within)}")
     cells = tuple(cells_of(args, workflows))
     plan = Plan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
-    folder = shell.folder / (args.out or Path("eval") / Path(data.name).stem)
     return asyncio.run(_evaluated(plan, folder, args, shell))
 
 

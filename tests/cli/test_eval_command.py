@@ -77,7 +77,8 @@ def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -
     (folder / "q.jsonl").rename(folder / "docs" / "q.jsonl")
     asked = ("--model", "offline", "--docs", "docs")
     said = hira(folder, "eval", "docs/q.jsonl", *asked, "--out", "docs/eval")
-    assert "docs/q.jsonl lies among the documents and is left out" in said.err
+    q, out = folder / "docs/q.jsonl", folder / "docs/eval"
+    assert f"left out of the documents, because known answers stand in it: {q} and {out}" in said.err
     records = (folder / "docs/eval/records.jsonl").read_text()
     assert "31 metres high. [s1]" in records
     assert "question: How high" not in records
