@@ -1,13 +1,14 @@
 """How often the policy is right on questions that it was not trained on, at any temperature."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
 from hira.evaluation.statistics import cohens_d
 from hira.rewards.reward import Reward, Score
 from hira.team import Team, together
+from hira.trainers.heartbeat import beating
 from hira.trainers.measures import Means
 from hira.trainers.rollouts import OpenTeam, Problem, status_of
 from hira.trainers.seeding import Seeded, Underway, seed_of
@@ -19,7 +20,9 @@ ACCURACY = "accuracy"
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """Asks every problem `attempts` times at a `temperature`. `day`, in seconds since the epoch, is taken for today."""
+    """Asks every problem `attempts` times at a `temperature`. `day`, in seconds since the epoch, is taken for today.
+
+    Every `heartbeat` seconds is told how far it is."""
 
     team: OpenTeam
     workflow: Workflow
@@ -31,6 +34,8 @@ class Exam:
     seconds: float = 600.0
     concurrency: int = 256
     day: float | None = None
+    tell: Callable[[str], None] = lambda _: None
+    heartbeat: float = 30.0
 
     async def taken(self, number: int = 0) -> list[float]:
         """How right each answer was: the reward's accuracy where it tells one, else the reward itself."""
@@ -43,7 +48,15 @@ class Exam:
         """
         gate = asyncio.Semaphore(self.concurrency)
         asked = [(one, at) for one in self.problems for at in range(self.attempts)]
-        scores = await together([self._one(problem, at, number, gate) for problem, at in asked])
+        done: list[Score | None] = []
+
+        async def counted(problem: Problem, at: int) -> Score | None:
+            done.append(await self._one(problem, at, number, gate))
+            return done[-1]
+
+        said = f"of {len(asked)} answers of the exam at temperature {self.temperature:g}"
+        with beating(self.heartbeat, self.tell, lambda: f"{len(done)} {said}"):
+            scores = await together([counted(problem, at) for problem, at in asked])
         return [score for score in scores if score is not None]
 
     async def _one(self, problem: Problem, attempt: int, number: int, gate: asyncio.Semaphore) -> Score | None:

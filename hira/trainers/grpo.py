@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from hira.trainers.checkpoints import COMPLETE, last_checkpoint, step_of
 from hira.trainers.credit import Credit
 from hira.trainers.gradients import averaged, check_finite
 from hira.trainers.group import Credited, Group
+from hira.trainers.heartbeat import beating
 from hira.trainers.measures import Means, measures
 from hira.trainers.memory import in_gib, peak, too_little
 from hira.trainers.packing import Micro, canary, in_step, packed, shared
@@ -64,6 +66,7 @@ class RoleTrainer(GRPOTrainer):
         self.credit = credit
         self.folder = folder
         self.updated = updated
+        self.beating = partial(beating, 30.0, lambda _: None)
         self._held: list[tuple[Micro, Batch]] | None = None
         self._told: dict[str, float] = {}
         self._scored: torch.Tensor | None = None
@@ -91,6 +94,9 @@ class RoleTrainer(GRPOTrainer):
 
     def _send_telemetry(self) -> None:
         """Nothing is sent anywhere."""
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None: TRL's tells of its own method and of a base without a name."""
 
     # --- rollouts, credit, packing
 
@@ -199,14 +205,17 @@ class RoleTrainer(GRPOTrainer):
         model.train()
         means = Means()
         total = torch.zeros((), device=self.accelerator.device)
-        for at, (micro, batch) in enumerate(batches):
-            with self._alone(model, last=at == len(batches) - 1), too_little(micro, self.updates.budget):
-                activate(self._bare, micro.adapter or self._first_adapter)
-                with self.compute_loss_context_manager():
-                    loss = self.compute_loss(model, batch)
-                self.accelerator.backward(loss)
-            total += loss.detach()
-            self._measure(micro, batch, means)
+        done: list[Micro] = []
+        with self.beating(lambda: f"{len(done)} of {len(batches)} micro-batches of the update done"):
+            for micro, batch in batches:
+                with self._alone(model, last=len(done) == len(batches) - 1), too_little(micro, self.updates.budget):
+                    activate(self._bare, micro.adapter or self._first_adapter)
+                    with self.compute_loss_context_manager():
+                        loss = self.compute_loss(model, batch)
+                    self.accelerator.backward(loss)
+                total += loss.detach()
+                self._measure(micro, batch, means)
+                done.append(micro)
         if self.accelerator.num_processes > 1 and not self._shares_itself:
             averaged(self._bare, self.accelerator.num_processes, self.accelerator.device)
         check_finite(self._bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})

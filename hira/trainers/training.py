@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from hira.trainers.exam import Exam
 from hira.trainers.exam import told as exam_told
 from hira.trainers.gate import Gate
 from hira.trainers.grpo import RoleTrainer
+from hira.trainers.heartbeat import beating
 from hira.trainers.live import LivePolicy
 from hira.trainers.pipelined import PipelinedCollector
 from hira.trainers.recording import Recording
@@ -166,6 +168,7 @@ class Training:
             self.folder,
             updated=updated,
         )
+        trainer.beating = partial(beating, making.deadlines.heartbeat, self.tell)
         trainer.add_callback(Telling(self.stepped))
         if since:
             engine.updated(since)
@@ -195,6 +198,8 @@ class Training:
                 self.making.deadlines.call,
                 self.making.concurrency,
                 self.making.day,
+                self.tell,
+                self.making.deadlines.heartbeat,
             )
             told |= exam_told([one for part in gather_object([runner.run(exam.scored())]) for one in part], name)
         if own.is_main_process:
