@@ -64,6 +64,7 @@ from hira.tools.search.line import LIMIT as SEARCH_LIMIT
 from hira.tools.search.line import SECONDS as SEARCH_SECONDS
 from hira.tools.search.tool import LONGEST as QUERY
 from hira.tools.tool import SHOWN
+from hira.trainers.configuration import Configuration
 from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL
 from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker
 
@@ -273,6 +274,28 @@ def test_configuration_names_every_setting_with_its_default_and_nothing_else(
     assert told == {
         name: spelled(field.get_default(call_default_factory=True)) for name, field in model.model_fields.items()
     }
+
+
+SECTIONS = [name for name, field in Configuration.model_fields.items() if isinstance(field.default, BaseModel)]
+
+
+@pytest.mark.parametrize("section", ["", *SECTIONS])
+def test_training_names_every_key_of_a_training_file_with_its_default_and_nothing_else(section: str) -> None:
+    part = Configuration.model_fields[section].default if section else Configuration()
+    table = rows("training.md", f"### [{section}]" if section else "### At the top")
+    open_ended = (*SECTIONS, "credit", "settings", "workflow")
+    assert {name.strip("`"): default.strip("`") for name, default, _ in table} == {
+        name: in_toml(getattr(part, name)) for name in type(part).model_fields if section or name not in open_ended
+    }
+    assert all(meaning for *_, meaning in table)
+
+
+def in_toml(default: object) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, Mapping) and default:
+        return "{ " + ", ".join(f'"{name}" = "{value}"' for name, value in default.items()) + " }"
+    return spelled(default)
 
 
 def spelled(default: object) -> str:

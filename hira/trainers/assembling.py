@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -39,7 +39,8 @@ MATCHES: Mapping[str, Callable[[str, str], float]] = {"contains": contains, "exa
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a configuration comes to, before any weights are loaded. `began` is the day that all prompts tell."""
+    """What a configuration comes to, before any weights are loaded. `began` is the day that all prompts tell,
+    `unasked` how many questions of the training file are left out because nothing is known of their answer."""
 
     configuration: Configuration
     recipe: Recipe
@@ -49,6 +50,13 @@ class Plan:
     held_out: tuple[Problem, ...]
     folder: Path
     began: float
+    unasked: int = 0
+
+    @property
+    def shared(self) -> int:
+        """How many held-out questions are trained on, too."""
+        known = {_plain(one.question) for one in self.problems}
+        return sum(_plain(one.question) in known for one in self.held_out)
 
     @property
     def trained(self) -> dict[str, str]:
@@ -63,6 +71,15 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
 
     Paths are those of `folder`, in which the command was given.
     """
+    plan = drafted(configuration, folder, environ, home)
+    part, kind = plan.configuration.data, plan.recipe.data
+    (train, unasked), (held_out, _) = (_asked_of(part, folder, name, kind) for name in ("train", "held_out"))
+    return replace(plan, problems=train, held_out=held_out, unasked=unasked)
+
+
+def drafted(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> Plan:
+    """A configuration whose names are checked, those of recipe, settings, workflow, roles and credit; nothing is read
+    that it names, so there are no questions. Raises `UsageError` with the nearest name."""
     recipe = RECIPES.get(configuration.recipe)
     if recipe is None:
         fix = did_you_mean(configuration.recipe, RECIPES)
@@ -78,8 +95,7 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
         )
     _check_credit(configuration, recipe)
     out = folder / configuration.out
-    train, held_out = (problems_of(configuration.data, folder, name, recipe.data) for name in ("train", "held_out"))
-    plan = Plan(configuration, recipe, settings, workflow, train, held_out, out, began_at(out))
+    plan = Plan(configuration, recipe, settings, workflow, (), (), out, began_at(out))
     if strange := [role for role in configuration.model.adapters if role != "*" and role not in workflow.roles]:
         fix = did_you_mean(strange[0], sorted(workflow.roles))
         raise UsageError(f"model.adapters: workflow {workflow.name!r} has no role {strange[0]!r}", fix=fix)
@@ -87,6 +103,11 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
         fix = 'name one for all others: adapters = {"*" = "default"}'
         raise UsageError(f"model.adapters: the role {missing[0]!r} has no adapter", fix=fix)
     return plan
+
+
+def _plain(question: str) -> str:
+    """A question whatever its letters' case and its spaces are."""
+    return " ".join(question.casefold().split())
 
 
 def _check_model(configuration: Configuration) -> None:
@@ -136,16 +157,21 @@ def settings_of(
 
 
 def problems_of(part: DataPart, folder: Path, which: str, kind: Data = "answers") -> tuple[Problem, ...]:
+    return _asked_of(part, folder, which, kind)[0]
+
+
+def _asked_of(part: DataPart, folder: Path, which: str, kind: Data) -> tuple[tuple[Problem, ...], int]:
+    """The problems of a file, and how many of its questions are none because nothing is known of their answer."""
     name = getattr(part, which)
     if not name:
-        return ()
+        return (), 0
     limit = part.limit if which == "train" else None
     if kind == "pairs":
         pairs = pairs_of(folder / Path(name).expanduser())[:limit]
-        return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs)
+        return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs), 0
     items = data.load(name, Wanted(limit=limit, columns=part.columns), folder).items
     if kind == "queries":
-        return tuple(Problem(item.id, item.question, (), item.files) for item in items)
+        return tuple(Problem(item.id, item.question, (), item.files) for item in items), 0
     if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
         fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
         raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
@@ -154,7 +180,7 @@ def problems_of(part: DataPart, folder: Path, which: str, kind: Data = "answers"
     )
     if not found:
         raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
-    return found
+    return found, len(items) - len(found)
 
 
 def reward_of(plan: Plan) -> Reward:

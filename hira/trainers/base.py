@@ -8,6 +8,7 @@ from typing import Any, Literal
 from hira.errors import UsageError
 from hira.policies.local.renamed import untold
 from hira.trainers.installed import check_bits
+from hira.trainers.preflight import check_starts
 from hira.trainers.weights import all_trainable
 
 
@@ -62,6 +63,7 @@ def adapted(base: Any, adapters: Sequence[str], lora: Lora = Lora()) -> Any:
     from peft import LoraConfig, PeftModel, get_peft_model
 
     untold()
+    check_starts(lora.start)
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     config = LoraConfig(
         r=lora.rank, lora_alpha=lora.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
@@ -69,8 +71,6 @@ def adapted(base: Any, adapters: Sequence[str], lora: Lora = Lora()) -> Any:
     model: Any = None
     for name in dict.fromkeys(adapters):
         place = lora.start.get(name)
-        if place is not None and not (place / "adapter_config.json").is_file():
-            raise UsageError(f"there is no adapter in {place}", where=f"adapter {name!r}", fix="name its folder")
         if place is None:
             model = model or get_peft_model(base, config, adapter_name=name)
             if name not in model.peft_config:

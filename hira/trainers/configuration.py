@@ -17,7 +17,7 @@ steps = 200
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -192,15 +192,17 @@ class Configuration(_Checked):
         return shown
 
 
-def load(file: Path | None, overrides: Iterable[str] = ()) -> Configuration:
+def load(file: Path | None, overrides: Sequence[str] = ()) -> Configuration:
     """The configuration of a file with dotted overrides. `UsageError` names what is unknown or wrong, and where."""
     values = _read(file) if file else {}
     for text in overrides:
         _override(values, text)
-    return checked(values, str(file) if file else "the command line")
+    given = {text.partition("=")[0] for text in overrides}
+    return checked(values, str(file) if file else "the command line", given)
 
 
-def checked(values: Mapping[str, Any], where: str) -> Configuration:
+def checked(values: Mapping[str, Any], where: str, given: Collection[str] = ()) -> Configuration:
+    """`where` the values stand, but for those that the command line gave, by dotted names."""
     try:
         return Configuration(**values)
     except UsageError as error:
@@ -209,6 +211,8 @@ def checked(values: Mapping[str, Any], where: str) -> Configuration:
         first = error.errors(include_input=True)[0]
         key = ".".join(map(str, first["loc"]))
         said = first["msg"].lower().removeprefix("value error, ")
+        if key in given:
+            where = "the command line"
         raise UsageError(f"{key}: {said}", where=f"in {where}", fix=f"it was {first['input']!r}") from None
 
 
@@ -246,12 +250,24 @@ def _check_path(parts: Sequence[str]) -> None:
         if part not in fields:
             before = ".".join(parts[:at])
             near = did_you_mean(part, fields)
+            if not before and (inner := _sections_with(part)):
+                near = f"did you mean {' or '.join(inner)}?"
             where = f"in {before}" if before else ""
             raise UsageError(f"unknown key {'.'.join(parts)!r}", where=where, fix=near)
         kind = fields[part].annotation
         if not (isinstance(kind, type) and issubclass(kind, _Checked)):
             return
         fields = kind.model_fields
+
+
+def _sections_with(key: str) -> list[str]:
+    """The dotted names of a key that stands in a section."""
+    kinds = {name: field.annotation for name, field in Configuration.model_fields.items()}
+    return [
+        f"{name}.{key}"
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and issubclass(kind, _Checked) and key in kind.model_fields
+    ]
 
 
 def _value(text: str) -> Any:

@@ -45,17 +45,21 @@ def reinforced(
     plan: Plan,
     *,
     resume: bool = False,
+    begun: Callable[[], None] = lambda: None,
     tell: Callable[[str], None] = lambda _: None,
     stepped: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> None:
-    """Train to the last step and save the adapters. With `resume`, as if the run had never stopped."""
+    """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `begun` is called
+    when all is open and nothing is written yet."""
     import torch
     from accelerate import PartialState  # type: ignore[import-untyped]
 
     _check_whole()
     own = PartialState(cpu=not torch.cuda.is_available())  # first of all: on a CPU it sees no other process unasked
     weights = loaded(plan)
-    _training(plan, weights, tell, stepped).run(resume=resume)
+    training = _training(plan, weights, tell, stepped)
+    begun()
+    training.run(resume=resume)
     if own.is_main_process:
         save_adapters(plan, weights.model, weights.tokenizer)
     own.wait_for_everyone()

@@ -256,6 +256,7 @@ class Rollouts:
 
 def _broken(some: Sequence[Played], played: Sequence[Played], how: str, fix: str) -> HiraError:
     why, often = Counter(one.error or one.score.why for one in some).most_common(1)[0]
+    why = "; ".join(why.splitlines())
     return HiraError(f"{len(some)} of {len(played)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
 
 

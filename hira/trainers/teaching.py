@@ -28,11 +28,25 @@ LESSONS = "lessons.jsonl"
 
 
 def learned(
-    plan: Plan, folder: Path, *, resume: bool, tell: Tell, stepped: Callable[[Mapping[str, Any]], None]
+    plan: Plan,
+    folder: Path,
+    *,
+    resume: bool,
+    begun: Callable[[], None] = lambda: None,
+    tell: Tell,
+    stepped: Callable[[Mapping[str, Any]], None],
 ) -> None:
-    """Teach each adapter the conversations of its roles, and save it. `folder` is where files are named from."""
+    """Teach each adapter the conversations of its roles, and save it. `folder` is where files are named from; `begun`
+    is called before anything is written."""
+    if not (plan.configuration.sft.conversations or plan.problems):
+        fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
+        raise UsageError("there is nothing to learn from", fix=fix)
     weights = loaded(plan)
-    rows = _rows(plan, weights, folder, tell, resume=resume)
+    part = plan.configuration.sft
+    rows = _told(plan, weights, folder / part.conversations, tell) if part.conversations else None
+    begun()
+    if rows is None:
+        rows = _fitting(plan, _own(plan, weights, tell, resume=resume), tell)
     adapters = plan.configuration.model.adapters
     for name in dict.fromkeys(adapters.values()):
         own = [row for row in rows if adapter_of(row.role, adapters) == name]
@@ -86,16 +100,17 @@ def _telling(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callabl
     return lambda step, loss: stepped({"adapter": name, "step": step, "loss": loss})
 
 
-def _rows(plan: Plan, weights: Weights, folder: Path, tell: Tell, *, resume: bool) -> Sequence[Row]:
-    part = plan.configuration.sft
-    if part.conversations:
-        template = Template(weights.tokenizer, where=f"model {plan.configuration.model.name!r}")
-        read = read_lessons(folder / part.conversations, template, list(plan.trained), plan.workflow.name)
-        for why, many in read.left.items():
-            tell(f"{many} conversations {why} are left out")
-        rows: Sequence[Row] = read.rows
-    else:
-        rows = _own(plan, weights, tell, resume=resume)
+def _told(plan: Plan, weights: Weights, file: Path, tell: Tell) -> Sequence[Row]:
+    """The conversations of a file."""
+    template = Template(weights.tokenizer, where=f"model {plan.configuration.model.name!r}")
+    read = read_lessons(file, template, list(plan.trained), plan.workflow.name)
+    for why, many in read.left.items():
+        tell(f"{many} conversations {why} are left out")
+    return _fitting(plan, read.rows, tell)
+
+
+def _fitting(plan: Plan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
+    """Those that are no longer than the window. Raises `UsageError` if there are none."""
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]
     if len(short) < len(rows):
@@ -126,9 +141,6 @@ def kept_row(one: Mapping[str, Any]) -> Row:
 
 async def own_best(plan: Plan, weights: Weights, tell: Tell) -> list[Row]:
     """Rejection sampling: rollouts of the model as it is, of which those with reward enough are kept."""
-    if not plan.problems:
-        fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
-        raise UsageError("there is nothing to learn from", fix=fix)
     configuration, making = plan.configuration, making_of(plan)
     engine = BatchingEngine(weights.model, Template(weights.tokenizer))
     live = LivePolicy(configuration.model.name, weights.tokenizer, engine, dict(configuration.model.adapters))

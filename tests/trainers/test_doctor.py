@@ -75,6 +75,7 @@ HEALTHY = Seen(
     [{"step": 0, "greedy": 0.4}, {"step": 30, "greedy": 0.6}],
     {10: "abc", 20: "abc"},
     problems=500,
+    window=32_768,
     notices=(),
     quiet=20.0,
 )
@@ -112,6 +113,8 @@ BROKEN: list[tuple[str, str, Seen]] = [
     ("questions", "warning", replace(HEALTHY, problems=20)),
     ("held-out questions", "warning", with_run("data.held_out=")),
     ("held-out questions", "fault", with_run("data.held_out=a.jsonl")),
+    ("held-out questions", "warning", replace(HEALTHY, shared=3)),
+    ("window", "fault", replace(HEALTHY, window=4096)),
     ("masks", "fault", talk(tokens=300)),
     ("prefixes", "warning", with_step(**{"planner/broken": 0.2})),
     ("prefixes", "fault", with_step(**{"planner/broken": 0.9})),

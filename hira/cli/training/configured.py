@@ -40,6 +40,15 @@ class Going:
     plan: assembling.Plan
     begun: bool
 
+    def told(self, saved: Path | None, every: int) -> str:
+        """Whether it begins or goes on, and where; `saved` is the checkpoint that there is, one comes `every` steps."""
+        if not self.begun:
+            return f"begun in {self.plan.folder}"
+        if saved is None:
+            why = f"there is no checkpoint yet; one is written every {every} steps (save_every)"
+            return f"going on in {self.plan.folder} from the beginning: {why}"
+        return f"going on in {self.plan.folder} from {saved.name}"
+
 
 def going(args: argparse.Namespace, shell: Shell) -> Going:
     """The run that the command line describes, ready to begin or to go on."""

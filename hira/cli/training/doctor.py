@@ -12,6 +12,7 @@ from hira.trainers import assembling
 from hira.trainers.doctor import examined, worst
 from hira.trainers.doctor.seen import Finding, Seen, as_json, read
 from hira.trainers.doctor.template import notices
+from hira.trainers.preflight import check_there, own_window
 from hira.trainers.recipes import RECIPES
 
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "–      "}
@@ -46,7 +47,9 @@ def seen_by(args: argparse.Namespace, shell: Shell) -> Seen:
         return with_data(read(first, found), shell)
     configuration = configured(args, shell)
     plan = assembling.planned(configuration, shell.folder, shell.environ, Path(shell.home))
-    return replace(Seen(configuration, problems=len(plan.problems)), notices=notices(configuration, shell.folder))
+    check_there(plan, shell.folder)
+    seen = Seen(configuration, problems=len(plan.problems), shared=plan.shared, unasked=plan.unasked)
+    return with_model(seen, shell)
 
 
 def with_data(seen: Seen, shell: Shell) -> Seen:
@@ -57,4 +60,10 @@ def with_data(seen: Seen, shell: Shell) -> Seen:
         problems = len(found)
     except HiraError:
         problems = None
-    return replace(seen, problems=problems, notices=notices(configuration, shell.folder))
+    return with_model(replace(seen, problems=problems), shell)
+
+
+def with_model(seen: Seen, shell: Shell) -> Seen:
+    """With what the model's own files tell: its chat template and its window."""
+    own = own_window(seen.configuration.model.name, shell.folder)
+    return replace(seen, notices=notices(seen.configuration, shell.folder), window=own)

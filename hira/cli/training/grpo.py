@@ -12,8 +12,10 @@ from hira.cli.shell import Shell
 from hira.cli.training.configured import going
 from hira.errors import HiraError, UsageError
 from hira.trainers import assembling, profile
+from hira.trainers.checkpoints import last_checkpoint
 from hira.trainers.configurations import path_of
 from hira.trainers.installed import check_installed, check_wanted, gpus
+from hira.trainers.preflight import check_there, own_window, too_wide
 
 SHOWN = ("reward", "dead_groups", "grad_norm", "rollout_seconds", "update_seconds")
 RECENT = 10
@@ -28,19 +30,33 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
     own = plan.configuration
     check_wanted(own.model.bits, own.train.report_to, args.across if args.processes else "")
+    first = shell.environ.get("RANK", "0") == "0"  # what is told and written, the first process tells and writes
+    if first:
+        check_there(plan, shell.folder)
     if args.processes:
         return _launched(args, shell, plan)
     from hira.trainers.page.writing import written
     from hira.trainers.reinforcing import reinforced
 
-    if shell.environ.get("RANK", "0") != "0":  # what is told and written, the first process tells and writes
+    if not first:
         reinforced(plan, resume=found.begun)
         return OK
-    assembling.keep(plan)
-    shell.tell(f"hira-train: {'going on' if found.begun else 'begun'} in {plan.folder}")
+    saved = last_checkpoint(plan.folder)
+
+    def begun() -> None:
+        assembling.keep(plan)
+        shell.tell(f"hira-train: {found.told(saved, own.train.save_every)}")
+        if wrong := too_wide(own.rollouts.window, own_window(own.model.name, shell.folder)):
+            shell.tell(f"hira-train: {wrong}")
+        if plan.unasked:
+            shell.tell(f"hira-train: questions left out, because nothing is known of their answer: {plan.unasked}")
+        if plan.shared:
+            shell.tell(f"hira-train: held-out questions that are trained on, too: {plan.shared}")
+
     reinforced(
         plan,
         resume=found.begun,
+        begun=begun,
         tell=lambda line: shell.tell(f"hira-train: {line}"),
         stepped=Steps(shell, plan.folder, own.train.steps),
     )

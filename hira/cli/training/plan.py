@@ -10,8 +10,10 @@ from hira.cli.shell import Shell
 from hira.cli.training.configured import configured
 from hira.errors import UsageError
 from hira.settings import did_you_mean
+from hira.trainers import assembling
 from hira.trainers.configuration import Configuration
 from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Times, Work, at_once, sheet, times
+from hira.trainers.preflight import located, own_window, too_wide
 
 HALF = 16
 TURNS = 8
@@ -22,7 +24,12 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     if args.gpu and args.gpu not in DEVICES:
         raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
     configuration = configured(args, shell)
+    if configuration.model.name:
+        assembling.drafted(configuration, shell.folder, shell.environ, Path(shell.home))
     shape = shape_of(configuration.model.name, shell.folder)
+    window = configuration.rollouts.window
+    if wrong := too_wide(window, own_window(configuration.model.name, shell.folder)):
+        shell.tell(f"hira-train: {wrong}; the figures are those of {window:,}")
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
@@ -87,20 +94,6 @@ def times_of(shape: Shape, work: Work, configuration: Configuration, device: str
 
 def shape_of(name: str, folder: Path) -> Shape:
     """From the model's folder, or from what the Hub's cache holds of it already: nothing is loaded."""
-    place = folder / Path(name).expanduser()
-    if place.is_dir():
+    if (place := located(name, folder)) is not None:
         return Shape.read(place)
-    try:
-        from huggingface_hub import try_to_load_from_cache
-        from huggingface_hub.errors import HFValidationError
-    except ImportError:
-        found = None
-    else:
-        try:
-            found = try_to_load_from_cache(name, "config.json")
-        except HFValidationError:
-            fix = "name a folder with config.json, or a model of the Hub: model.name=OWNER/NAME"
-            raise UsageError(f"there is no folder {name!r}", fix=fix) from None
-    if isinstance(found, str):
-        return Shape.read(Path(found).parent)
     raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")

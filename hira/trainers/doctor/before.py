@@ -1,6 +1,7 @@
 """Rules over a configuration, its data and its template: before anything is trained."""
 
 from hira.trainers.doctor.seen import Finding, Rule, Seen, ok, unseen
+from hira.trainers.preflight import too_wide
 
 LEAST, MOST = 1e-6, 5e-4
 """Learning rates of LoRA between which large models learn and stay whole; 1e-5 to 5e-5 is usual."""
@@ -85,6 +86,8 @@ def data(seen: Seen) -> Finding:
     if seen.problems is None:
         return unseen(rule, "the questions were not read")
     told = f"{seen.problems} questions, {asked} an update"
+    if seen.unasked:
+        told += f"; left out, because nothing is known of their answer: {seen.unasked}"
     if seen.problems < asked:
         return Finding(rule, "fault", told, "give more questions, or ask fewer an update: rollouts.questions")
     laps = seen.configuration.train.steps * asked / seen.problems
@@ -101,7 +104,20 @@ def held_out(seen: Seen) -> Finding:
         return Finding(rule, "warning", "there are none", fix)
     if part.held_out == part.train:
         return Finding(rule, "fault", "they are those that are trained on", "keep some apart, or curate two files")
+    if seen.shared:
+        told = f"questions of {part.held_out} that are trained on, too: {seen.shared}"
+        return Finding(rule, "warning", told, f"take them out of {part.train}, or out of {part.held_out}")
     return ok(rule, part.held_out)
 
 
-BEFORE: tuple[Rule, ...] = (rate, schedule, deadlines, sampling, budget, off_policy, template, data, held_out)
+def window(seen: Seen) -> Finding:
+    """A conversation ends where the model's own window does, whatever the run allows: its rollouts fail."""
+    rule, asked = "window", seen.configuration.rollouts.window
+    if seen.window is None:
+        return unseen(rule, "the model's own is not known on this machine")
+    if wrong := too_wide(asked, seen.window):
+        return Finding(rule, "fault", wrong, f"set rollouts.window={seen.window}, or take a model with a longer one")
+    return ok(rule, f"{asked:,} tokens, the model itself takes {seen.window:,}")
+
+
+BEFORE: tuple[Rule, ...] = (rate, schedule, deadlines, sampling, budget, off_policy, template, data, held_out, window)

@@ -32,7 +32,9 @@ class Seen:
 
     `notices` are what the chat template does to conversations, None where it was not loaded; `quiet` is how many
     seconds ago the run wrote something, None if it has ended or not begun; `bases` are the base's fingerprints by
-    checkpoint."""
+    checkpoint. `shared` are the held-out questions that are trained on, too; `unasked` those of the training file that
+    are left out because nothing is known of their answer; `window` are the tokens that the model itself takes, None
+    where that is not known."""
 
     configuration: Configuration
     steps: Sequence[Metrics] = ()
@@ -40,6 +42,9 @@ class Seen:
     exams: Sequence[Mapping[str, Any]] = ()
     bases: Mapping[int, str] = field(default_factory=dict)
     problems: int | None = None
+    shared: int = 0
+    unasked: int = 0
+    window: int | None = None
     notices: tuple[str, ...] | None = None
     quiet: float | None = None
 

@@ -2,12 +2,17 @@
 
 import json
 from pathlib import Path
+from threading import Event
+from time import sleep
 
 import pytest
 
+from hira.cli.training.configured import Going
 from hira.errors import HiraError, UsageError
 from hira.trainers.assembling import goes_on, keep, planned
 from hira.trainers.configuration import Configuration, load
+from hira.trainers.heartbeat import beating
+from hira.trainers.preflight import check_there, own_window, too_wide
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "training").glob("*.toml"))
 
@@ -52,6 +57,7 @@ def test_an_override_wins_over_the_file(tmp_path: Path) -> None:
     [
         ("train.learning_rte=1", "unknown key 'train.learning_rte'", "known are: steps, lr"),
         ("train.step=1", "unknown key 'train.step'", "did you mean 'steps'?"),
+        ("lr=1", "unknown key 'lr'", "did you mean train.lr or sft.lr?"),
         ("trian.steps=1", "unknown key 'trian.steps'", "did you mean 'train'?"),
         ("train.steps=0", "train.steps: input should be greater than or equal to 1", "it was 0"),
         ("train.steps=many", "train.steps: input should be a valid integer", "it was 'many'"),
@@ -153,6 +159,81 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
     with pytest.raises(HiraError, match=r"configuration\.json cannot be written") as raised:
         keep(planned(run("out=here"), folder, {}, folder))
     assert raised.value.where == str(folder / "here")
+
+
+def test_a_wrong_value_is_blamed_on_who_gave_it(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("[train]\nsteps = 3\n")
+    with pytest.raises(UsageError, match=r"train\.lr") as raised:
+        load(tmp_path / "run.toml", ["train.lr=abc"])
+    assert raised.value.where == "in the command line"
+
+
+@pytest.mark.parametrize(
+    ("override", "what"),
+    [
+        ('settings.docs=["nodocs"]', "no such file or folder"),
+        ("model.start.default=docs", "there is no adapter in"),
+        ("model.name=docs/none", "there is no folder 'docs/none'"),
+        ("rollouts.recording=replay", "there is no recording to replay"),
+        ("sft.conversations=none.jsonl", "there is no file 'none.jsonl'"),
+        ("settings.search=nobody", "nobody"),
+        ("settings.sandbox=off", None),
+    ],
+)
+def test_what_is_not_there_is_told_before_the_folder_is_written(override: str, what: str | None, folder: Path) -> None:
+    plan = planned(run("settings.sandbox=off", override), folder, {}, folder)
+    if what is None:
+        check_there(plan, folder, conversations=True)
+        return
+    with pytest.raises(UsageError, match=what) as raised:
+        check_there(plan, folder, conversations=True)
+    assert raised.value.fix
+
+
+def test_questions_that_are_left_out_or_held_out_in_vain_are_counted(folder: Path) -> None:
+    rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Why?", "answer": []}]
+    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "held.jsonl").write_text(json.dumps({"question": " WHO? ", "answer": "Ada"}) + "\n")
+    plan = planned(run("data.held_out=held.jsonl"), folder, {}, folder)
+    assert (len(plan.problems), plan.unasked, plan.shared) == (1, 1, 1)
+
+
+def test_the_window_is_that_of_the_models_own_files(folder: Path) -> None:
+    model = folder / "model"
+    model.mkdir()
+    assert own_window("model", folder) is None
+    (model / "config.json").write_text(json.dumps({"text_config": {"max_position_embeddings": 256}}))
+    (model / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 1e30}))
+    assert own_window("model", folder) == 256
+    assert too_wide(2048, 256)
+    assert not too_wide(256, 256)
+    assert not too_wide(2048, own_window("some/model", folder))
+
+
+def test_a_run_says_whether_it_begins_or_from_where_it_goes_on(folder: Path) -> None:
+    plan = planned(run("out=here"), folder, {}, folder)
+    assert Going(plan, begun=False).told(None, 10) == f"begun in {plan.folder}"
+    assert "from the beginning: there is no checkpoint yet; one is written every 10" in Going(plan, begun=True).told(
+        None, 10
+    )
+    assert Going(plan, begun=True).told(plan.folder / "checkpoint-20", 10).endswith("from checkpoint-20")
+
+
+def test_something_long_tells_how_far_it_is_also_while_nothing_else_can_run() -> None:
+    lines: list[str] = []
+    enough = Event()
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 2:
+            enough.set()
+
+    with beating(0.01, tell, lambda: "3 of 4"):
+        assert enough.wait(60)
+    count = len(lines)
+    assert lines[:2] == ["3 of 4", "3 of 4"]
+    sleep(0.05)
+    assert len(lines) == count, "nothing is told afterwards"
 
 
 def test_a_question_whose_answer_stands_under_another_name_is_told(folder: Path) -> None:

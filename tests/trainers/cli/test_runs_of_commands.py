@@ -94,6 +94,7 @@ def test_grpo_leaves_adapters_profile_and_page_and_goes_on_exactly(first_place: 
         assert all(value.any() for key, value in own.items() if "lora_B" in key), f"{name} was trained"
     assert [one["step"] for one in records.read(run / "metrics.jsonl")] == [1, 2]
     assert (run / "dashboard.html").is_file()
+    assert not (run / "README.md").exists(), "no model card of TRL's"
     shutil.rmtree(run / "checkpoint-2")
     shutil.rmtree(run / "adapters")
     assert place.train(*given) == 0, place.err
@@ -109,7 +110,7 @@ def test_a_run_whose_prompts_never_fit_is_stopped_and_says_so(place: Place) -> N
     code, _, err = place("grpo", "data.train=questions.jsonl", "rollouts.window=256", "out=run")
     assert code == 1
     assert "rollouts ended before the model said a word" in err
-    assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256", err)
+    assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256; ", err)
     assert "rollouts.window" in err
 
 

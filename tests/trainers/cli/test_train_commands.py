@@ -74,6 +74,9 @@ def model(tmp_path: Path) -> Path:
         (("grpo", "--processes", "2", "train.step=3"), ["unknown key 'train.step'", "did you mean 'steps'?"]),
         (("grpo", "model.name=x"), ["there is no question to train on"]),
         (("plan", "model.name=nobody/nothing"), ["is not on this machine", "hf download"]),
+        (("plan", "model.name=x", "recipe=matpoo"), ["unknown recipe 'matpoo'", "did you mean 'matpo'?"]),
+        (("plan", "model.name=x", "workflow.max_subtask=3"), ["no option 'max_subtask'", "'max_subtasks'?"]),
+        (("plan", "model.name=x", "settings.modle=x"), ["settings.modle is unknown", "did you mean 'model'?"]),
         (("plan", "--gpu", "rtx-4091", "model.name=x"), ["unknown GPU 'rtx-4091'", "did you mean 'rtx-4090'?"]),
         (("serve", "nowhere"), ["there are no adapters", "nowhere"]),
         (("eval", "nowhere", "mini"), ["there is no profile", "nowhere"]),
@@ -170,6 +173,12 @@ def test_a_plan_in_32_or_64_bits_tells_memory_and_no_times(terminal: Terminal, m
     assert terminal("plan", f"model.name={model}", "model.bits=64") == 0
     assert "h200" in terminal.out
     assert "known for 4 and 16 bits alone" in terminal.err
+
+
+def test_plan_tells_of_rows_that_the_model_does_not_take(terminal: Terminal, model: Path) -> None:
+    (model / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 256}))
+    assert terminal("plan", f"model.name={model}", "rollouts.window=2048") == 0
+    assert "rollouts.window is 2,048 tokens, and the model itself takes 256" in terminal.err
 
 
 def test_plan_wants_no_torch(model: Path) -> None:

@@ -1,0 +1,103 @@
+"""What a run needs besides its questions, looked for before its folder is written or any weights are loaded."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hira.casting import crew
+from hira.errors import UsageError
+from hira.policies.offline import OfflinePolicy
+from hira.settings import did_you_mean
+from hira.tools.documents.walk import roots_of
+
+if TYPE_CHECKING:
+    from hira.trainers.assembling import Plan
+
+UNLIMITED = 1_000_000
+"""From so many tokens on, a window that is written down means that there is none."""
+
+
+def check_there(plan: "Plan", folder: Path, *, conversations: bool = False) -> None:
+    """Raise `UsageError` for documents, attached files, adapters, a model's folder, recorded tools or settings that are
+    not there or cannot be used; with `conversations` for those of a cold start, too. Paths are those of `folder`.
+    """
+    configuration = plan.configuration
+    located(configuration.model.name, folder)
+    roots_of([*plan.settings.docs, *(file for one in (*plan.problems, *plan.held_out) for file in one.files)])
+    check_starts(configuration.model.start)
+    rollouts = configuration.rollouts
+    if rollouts.recording == "replay" and not (plan.folder / rollouts.recorded).is_file():
+        fix = 'make one with rollouts.recording = "record", or name it: rollouts.recorded'
+        raise UsageError("there is no recording to replay", where=str(plan.folder / rollouts.recorded), fix=fix)
+    told = configuration.sft.conversations
+    if conversations and told and not (folder / told).is_file():
+        fix = "write it with: hira runs export -o FILE"
+        raise UsageError(f"there is no file {told!r}: sft.conversations", where=str(folder / told), fix=fix)
+    asyncio.run(_opened(plan))
+
+
+async def _opened(plan: "Plan") -> None:
+    """Open the tools of the rollouts once, and close them."""
+    await (await crew(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
+
+
+def check_starts(start: Mapping[str, Path]) -> None:
+    """Raise `UsageError` for a folder that holds no adapter to go on with."""
+    for name, place in start.items():
+        if not (place / "adapter_config.json").is_file():
+            raise UsageError(f"there is no adapter in {place}", where=f"adapter {name!r}", fix="name its folder")
+
+
+def located(name: str, folder: Path) -> Path | None:
+    """The folder on this machine with what is known of a model: its own, or that of the Hub's cache; None if it is the
+    name of one that is not here yet. Raises `UsageError` for what can only be a folder, and is none."""
+    place = folder / Path(name).expanduser()
+    if place.is_dir():
+        return place
+    fix = "name a folder with config.json, or a model of the Hub: model.name=OWNER/NAME"
+    if name.startswith(("/", ".", "~")):
+        raise UsageError(f"there is no folder {name!r}", fix=fix)
+    try:
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+    except ImportError:
+        found = None
+    else:
+        try:
+            found = try_to_load_from_cache(name, "config.json")
+        except HFValidationError:
+            raise UsageError(f"there is no folder {name!r}", fix=fix) from None
+    if isinstance(found, str):
+        return Path(found).parent
+    if "/" in name and place.parent.is_dir():
+        there = sorted(one.name for one in place.parent.iterdir() if one.is_dir())
+        raise UsageError(f"there is no folder {name!r}", fix=did_you_mean(place.name, there) if there else fix)
+    return None
+
+
+def own_window(name: str, folder: Path) -> int | None:
+    """How many tokens the model takes by its own files, prompt and reply together; None where they do not tell."""
+    place = located(name, folder)
+    if place is None:
+        return None
+    config, tokenizer = _values(place / "config.json"), _values(place / "tokenizer_config.json")
+    text = {**config, **(config.get("text_config") or {})}
+    told = [text.get("max_position_embeddings"), tokenizer.get("model_max_length")]
+    return min((int(one) for one in told if isinstance(one, int | float) and 0 < one < UNLIMITED), default=None)
+
+
+def too_wide(window: int, own: int | None) -> str:
+    """What is wrong with rows of that many tokens, "" if nothing is."""
+    if own is None or window <= own:
+        return ""
+    return f"rollouts.window is {window:,} tokens, and the model itself takes {own:,}: no conversation gets longer"
+
+
+def _values(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
