@@ -4,6 +4,8 @@ import asyncio
 import io
 import json
 import random
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,11 +39,12 @@ def lessons(faults: Faults, most: int = 12) -> list[Rollout]:
     return by_teacher(Path(), world.problems(0, held_out=False)[:most], 1, 0, faults)
 
 
-def examined(policy: Policy, asked: list[Problem]) -> list[Score]:
+def examined(policy: Policy, asked: list[Problem], tell: Callable[[str], None] = lambda _: None) -> list[Score]:
     async def taken() -> list[Score]:
         team = await crew(settings_of(Path()), policies={"*": policy}, workflow=WORKFLOW)
         try:
-            return await Exam(teams_of(team), Alone(WORKFLOW), asked, by_role, 1, 1.0).scored()
+            exam = Exam(teams_of(team), Alone(WORKFLOW), asked, by_role, 1, 1.0, tell=tell, heartbeat=0.01)
+            return await exam.scored()
         finally:
             await team.aclose()
 
@@ -114,6 +117,33 @@ def test_the_exam_finds_each_role_right_that_is_right() -> None:
 def test_the_exam_tells_a_verifier_that_believes_everything() -> None:
     scores = examined(Believing(), world.problems(0, held_out=True)[:8])
     assert {(score.parts["found"], score.parts["accepted"], score.parts["repaired"]) for score in scores} == {(0, 1, 1)}
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The faultless teacher, who says nothing before the exam has told how far it is."""
+
+    heard: threading.Event
+    model: str = "waiting"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        assert await asyncio.to_thread(self.heard.wait, 60), "nothing was told"
+        return await Teacher(random.Random(0), FAULTLESS).complete(request, watch)
+
+    async def aclose(self) -> None:
+        pass
+
+
+def test_an_exam_tells_how_far_it_is_while_its_answers_are_waited_for() -> None:
+    lines: list[str] = []
+    heard = threading.Event()
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        heard.set()
+
+    assert len(examined(Waiting(heard), world.problems(0, held_out=True)[:2], tell)) == 2
+    assert lines[0] == "0 of 2 answers of the exam at temperature 1"
 
 
 def test_each_fault_spoils_the_part_of_its_role_alone() -> None:
