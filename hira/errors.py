@@ -57,7 +57,7 @@ class PromptError(HiraError):
 
 class EndpointError(HiraError):
     """`status` is the HTTP status, 0 if there was none; `retryable` if the same request may succeed later. `tries` is
-    how often it is worth to ask at most, 0 if nothing speaks against the usual."""
+    how often it is worth to ask who has never answered, 0 if nothing speaks against the usual."""
 
     tries = 0
 

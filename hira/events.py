@@ -203,7 +203,7 @@ def events_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
         if kind is None:
             continue
         values = _known(kind, one)
-        with suppress(TypeError):  # a field is missing
+        with suppress(TypeError, AttributeError):  # a field is missing, or another thing than today
             if "usage" in values:
                 values["usage"] = Usage(**_known(Usage, values["usage"]))
             yield kind(**values)

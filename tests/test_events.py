@@ -17,6 +17,6 @@ def test_what_another_version_recorded_is_passed_over_where_it_is_not_known() ->
     known = record(Notice("the end"))
     usage = {"calls": 1, "prompt_tokens": 2, "completion_tokens": 3, "colours": 4}
     ended = {"event": "RunEnded", "at": 3.0, "run": "run", "status": "answered", "answer": "A", "usage": usage}
-    foreign = [{"event": "Dreamt", "text": "of bees"}, {"event": "Notice"}, {"text": "no kind"}]
+    foreign = [{"event": "Dreamt", "text": "of bees"}, {"event": "Notice"}, {"text": "no kind"}, {**ended, "usage": 5}]
     told = [*events_of([*foreign, {**known, "colour": "red"}, ended])]
     assert told == [Notice("the end"), RunEnded("run", "answered", "A", Usage(1, 2, 3), at=3.0)]

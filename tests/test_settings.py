@@ -98,6 +98,10 @@ def test_settings_made_by_hand_know_their_keys_too() -> None:
         ({"api_key": 12345678}, "api_key: input should be a valid string\n"),
         ({"search_keys": {"serper": 12345678}}, "search_keys.serper: input should be a valid string\n"),
         ({"docs": ""}, "docs: input should be a valid tuple"),
+        (
+            {"max_calls": "x" * 50_000},
+            f"max_calls: input should be a valid integer, unable to parse string as an integer, it was '{'x' * 99}…\n",
+        ),
     ],
 )
 def test_a_wrong_value_of_settings_made_by_hand_is_told_without_what_may_be_a_key(

@@ -22,14 +22,15 @@ TOLD_WAIT = 1.0
 """Seconds from which on a first wait is told to the person who waits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Retrying:
-    """A policy that asks again; see `retrying`."""
+    """A policy that asks again; see `retrying`. `answered` once it has."""
 
     policy: Policy
     attempts: int
     sleep: Callable[[float], Awaitable[None]]
     jitter: Callable[[], float]
+    answered: bool = False
 
     @property
     def model(self) -> str:
@@ -42,6 +43,7 @@ class Retrying:
             attempt += 1
             try:
                 completion = await self.policy.complete(request, watch)
+                self.answered = True
                 return again(empty, completion) if empty else completion
             except EmptyReply as reply:
                 if empty:
@@ -53,7 +55,7 @@ class Retrying:
                 request = roomier(request, empty, left)
             except EndpointError as error:
                 usual = BAD_REPLIES if isinstance(error, BadReply) else self.attempts
-                limit = min(error.tries or usual, self.attempts)
+                limit = min(error.tries if error.tries and not self.answered else usual, self.attempts)
                 if not error.retryable:
                     raise
                 if attempt >= limit:
@@ -100,9 +102,9 @@ def retrying(
 
     Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and
     says until when. Replies that are no completion are asked for three times at most, and a port of this machine where
-    nothing listens twice. A reply that says nothing is
-    asked for once more, and allowed more tokens if it was nothing but thought; after that it is handed on as it is. A
-    streamed reply that breaks off is asked for anew: the watcher is then told the new reply from its beginning.
+    nothing has ever answered twice. A reply that says nothing is asked for once more, and allowed more tokens if it was
+    nothing but thought; after that it is handed on as it is. A streamed reply that breaks off is asked for anew: the
+    watcher is then told the new reply from its beginning.
 
     `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test can do without waiting.
     """

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from hira.errors import UsageError
 
+LONGEST_SHOWN = 100
 _SECRETS = ("api_key", "search_keys", "mcp", "keys")
 _ALLOWED = re.compile(r"'([^']*)'")
 
@@ -32,7 +33,8 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
     says = first["msg"].lower().removeprefix("value error, ")
     if first["type"] != "value_error" and _shown(path, first["input"]):
-        says += f", it was {first['input']!r}"
+        said = repr(first["input"])
+        says += f", it was {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
     fix = "correct it, or leave it out"
     if first["type"] == "literal_error":
         fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))
@@ -40,4 +42,4 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
 
 
 def _shown(path: list[str], value: Any) -> bool:
-    return isinstance(value, str | int | float) and path[0] not in _SECRETS and path[-1] != "api_key"
+    return isinstance(value, str | int | float) and bool(path) and path[0] not in _SECRETS and path[-1] != "api_key"

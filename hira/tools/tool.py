@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Tokens that the model is shown of one text, and the characters for each that are counted: no prose has so many.
 SHOWN = 4_000
-_COUNTED = 100
+_COUNTED = 20
 _SPELLED = 160
 
 

@@ -538,6 +538,15 @@ async def test_a_port_of_this_machine_where_nothing_listens_is_asked_twice_and_n
     assert (elsewhere.retryable, elsewhere.tries) == (True, 0)
 
 
+async def test_a_server_of_this_machine_that_has_answered_is_waited_for_when_it_starts_anew():
+    with Endpoint(["Hello.", "Hello again."]) as endpoint:
+        policy = retrying(OpenAIPolicy(endpoint.model, endpoint.base_url), sleep=Sleeps())
+        assert (await policy.complete(ASKED)).text == "Hello."
+    with pytest.raises(EndpointError, match="connection was refused; asked 5 times"):
+        await policy.complete(ASKED)
+    await policy.aclose()
+
+
 async def test_a_host_that_does_not_exist_is_named():
     policy = OpenAIPolicy("m", "http://no-such-host.invalid/v1")
     with pytest.raises(EndpointError, match=r"(?s)host is not known.*no-such-host\.invalid"):

@@ -19,6 +19,7 @@ from hira.tools.documents import Document, Index, Part, browse_documents, search
 from hira.tools.documents.passages import MOST, cut, words_in
 from hira.tools.documents.store import PlainStore, SqliteStore, Store
 from hira.tools.documents.terms import beside, query_of
+from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
@@ -295,6 +296,15 @@ async def test_hidden_folders_dependencies_and_loops_of_links_are_left_out(folde
     index = Index([folder])
     assert await found(index, "walrus") == []
     assert len(await index.names()) == 7
+
+
+def test_what_is_excluded_is_left_out_also_where_something_in_it_is_named(folder):
+    (folder / "private").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / "private" / name).write_text("walrus")
+    named = [folder / "bread.md", folder / "private", folder / "private" / "a.txt"]
+    assert [*walk(named, [folder / "private"]).files] == ["bread.md"]
+    assert [*walk(named, [folder / "private" / "a.txt"]).files] == ["bread.md", "private/b.txt"]
 
 
 async def test_files_that_usually_hold_keys_are_left_out_and_told_unless_they_are_named_themselves(folder):

@@ -56,6 +56,8 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
     closed = real_paths(exclude)
     seen = set(closed)
     for root in real:
+        if not closed.isdisjoint((root, *root.parents)):
+            continue
         for path in [root] if root.is_file() else _below(root, real, closed, found.warnings, keys):
             if path not in seen:
                 seen.add(path)
@@ -90,7 +92,7 @@ def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
 def _below(
     root: Path, roots: Sequence[Path], closed: frozenset[Path], warnings: list[str], keys: list[str]
 ) -> Iterator[Path]:
-    waiting = [root] if root not in closed else []
+    waiting = [root]
     entered = {root, *closed}
     while waiting:
         folder = waiting.pop()

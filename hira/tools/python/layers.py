@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 from hira.tools.python import landlock, seccomp
 from hira.tools.python.container import IMAGE, engine, trouble
 
+_Listing = Callable[[Path], list[os.DirEntry[str]]]
 Mode = Literal["auto", "container", "process", "off"]
 """`auto` wants every layer; `container` wants docker or podman in their place; `process` is content with a separate
 process and limits; `off` lifts the limits too."""
@@ -74,11 +76,11 @@ def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tupl
     """
     opened: list[str] = []
     listed: list[str] = []
-    home = _home()
+    home, shut, inside = _home(), frozenset(closed), cache(_inside)
     for path in paths:
-        if path in closed:
+        if not shut.isdisjoint((path, *path.parents)):
             continue
-        divided = _divided(path, home, closed)
+        divided = _divided(path, home, shut, inside)
         pending = [path]
         while pending:
             place = pending.pop()
@@ -86,19 +88,21 @@ def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tupl
                 opened.append(str(place))
                 continue
             listed.append(str(place))
-            pending += [place / entry.name for entry in _inside(place) if not _private(entry, closed)]
+            pending += [place / entry.name for entry in inside(place) if not _private(entry, shut, inside)]
     return opened, listed
 
 
-def _divided(path: Path, home: Path, closed: Collection[Path]) -> set[Path]:
+def _divided(path: Path, home: Path, closed: frozenset[Path], inside: _Listing) -> set[Path]:
     """The folders from `path` on down that cannot be opened as a whole."""
     divided: set[Path] = set()
     folders = [path]
     for folder in folders:  # grows while it is walked through: parents come before what is in them
-        entries = _inside(folder)
-        if home.is_relative_to(folder) or any(_private(entry, closed) for entry in entries):
+        entries = inside(folder)
+        if home.is_relative_to(folder) or any(_private(entry, closed, inside) for entry in entries):
             divided.update(one for one in (folder, *folder.parents) if one.is_relative_to(path))
-        folders += [folder / entry.name for entry in entries if _is_folder(entry) and not _private(entry, closed)]
+        folders += [
+            folder / entry.name for entry in entries if _is_folder(entry) and not _private(entry, closed, inside)
+        ]
     return divided
 
 
@@ -109,14 +113,14 @@ def _home() -> Path:
         return Path("/nonexistent")
 
 
-def _private(entry: os.DirEntry[str], closed: Collection[Path]) -> bool:
+def _private(entry: os.DirEntry[str], closed: frozenset[Path], inside: _Listing) -> bool:
     """Whether an entry of a folder stays closed: it is hidden, a link, dependencies, an evaluation, one of the closed,
     or usually holds keys."""
     path = Path(entry.path)
     if entry.name.startswith(".") or entry.is_symlink() or path in closed:
         return True
     if _is_folder(entry):
-        return entry.name in FOLDERS or is_evaluation([one.name for one in _inside(path)])
+        return entry.name in FOLDERS or is_evaluation([one.name for one in inside(path)])
     return holds_keys(entry.name)
 
 

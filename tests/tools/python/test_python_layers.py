@@ -222,6 +222,7 @@ def test_what_is_closed_and_what_an_evaluation_left_are_not_opened(tmp_path: Pat
     assert sorted(opened) == [str(tmp_path / "notes.md"), str(tmp_path / "own")]
     assert listed == [str(tmp_path), str(tmp_path / "eval")]
     assert readable_paths([tmp_path / "own"], {tmp_path / "own"}) == ([], [])
+    assert readable_paths([tmp_path / "own" / "a.md"], {tmp_path / "own"}) == ([], []), "what lies in it is closed, too"
 
 
 async def test_a_program_reads_documents_and_no_keys_that_lie_among_them(tmp_path: Path, able: None) -> None:
