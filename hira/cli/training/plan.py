@@ -30,6 +30,8 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     window = configuration.rollouts.window
     if wrong := too_wide(window, own_window(configuration.model.name, shell.folder)):
         shell.tell(f"hira-train: {wrong}; the figures are those of {window:,}")
+    if configuration.rollouts.vllm:
+        shell.tell("hira-train: a vLLM server samples, with memory and time of its own: here is what the update takes")
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}

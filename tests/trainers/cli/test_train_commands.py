@@ -173,6 +173,8 @@ def test_a_plan_in_32_or_64_bits_tells_memory_and_no_times(terminal: Terminal, m
     assert terminal("plan", f"model.name={model}", "model.bits=64") == 0
     assert "h200" in terminal.out
     assert "known for 4 and 16 bits alone" in terminal.err
+    assert terminal("plan", f"model.name={model}", "rollouts.vllm=http://127.0.0.1:8000/v1") == 0
+    assert "a vLLM server samples, with memory and time of its own" in terminal.err
 
 
 def test_plan_tells_of_rows_that_the_model_does_not_take(terminal: Terminal, model: Path) -> None:
