@@ -10,15 +10,16 @@ from dataclasses import replace
 
 from pydantic import BaseModel
 
+from hira.agents import faults
 from hira.agents.distiller import Distillate, distil, taken_as_it_is
 from hira.agents.expert import Account, Expert, Task, accounted, attached
-from hira.agents.faults import log as faults
 from hira.agents.record import record
 from hira.errors import DialectError, EndpointError, HiraError, RoleSpent, Stop
 from hira.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
 from hira.memory import DualMemory, Recall
 from hira.messages import Filled, user
 from hira.prompts import Prompt
+from hira.redaction import redacted
 from hira.relevance import BM25
 from hira.team import Team, together
 from hira.trajectory import Finding, Subtask
@@ -110,8 +111,9 @@ class Coordinator:
         if isinstance(fault, AssertionError):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
+        why = redacted(why, self.team.secrets)
         if not isinstance(fault, HiraError):
-            faults.error("a fault in the expert %r", expert.name, exc_info=error)
+            faults.logged("expert", expert.name, error, self.team.secrets)
             self.team.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hira.agents.faults import log as faults
+from hira.agents import faults
 from hira.errors import HiraError, ToolDown, ToolError
 from hira.events import Notice
 from hira.evidence import Source
@@ -97,7 +97,7 @@ async def _made(tool: Tool, arguments: Mapping[str, Any], team: Team) -> Observa
     except (HiraError, AssertionError):  # the run's own, and checks that failed
         raise
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: it is told
-        faults.error("a fault in the tool %r", tool.name, exc_info=error)
+        faults.logged("tool", tool.name, error, team.secrets)
         why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
         observation = Observation(f"{tool.name} failed: {why}", ok=False)
         team.note(redacted(f"{tool.name} failed: {why}", team.secrets), important=True)

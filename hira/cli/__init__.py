@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 
@@ -44,8 +45,16 @@ def _run(arguments: Sequence[str], shell: Shell) -> int:
     args = parser(hira.__version__).parse_args(spelled_out(arguments))
     name = args.command.replace("-", "_")
     command = import_module(f"hira.cli.{name}")  # loads what this command needs, and no other
-    code: int = getattr(command, name)(args, shell)
+    with _faults_told(shell) if name == "serve" or "--debug" in arguments else nullcontext():
+        code: int = getattr(command, name)(args, shell)
     return code
+
+
+def _faults_told(shell: Shell) -> AbstractContextManager[None]:
+    """While it lasts, tracebacks of faults in tools and experts are told, as those of hira's own are."""
+    from hira.agents.faults import told_to
+
+    return told_to(shell.remark if shell.events else shell.tell)
 
 
 def code_of(error: HiraError) -> int:

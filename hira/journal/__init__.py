@@ -187,6 +187,10 @@ class Journal:
             raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists them")
         return _entry(exact[0])
 
+    def holds(self, run: str) -> bool:
+        """Whether the database holds the run now. What waits to be written is neither waited for nor taken in."""
+        return bool(self._read("select 1 from runs where id = ?", (run,)))
+
     def calls(self, run: str) -> list[Call]:
         """All calls of the run in the order in which they began."""
         return [_call(row) for row in self._rows("select * from calls where run = ? order by began, position", (run,))]
@@ -228,7 +232,7 @@ class Journal:
         self._writer.put(deleted)
         self._writer.settle()
         self._check()
-        if any(self._there(run) for run in runs):
+        if any(self.holds(run) for run in runs):
             raise NoJournal(
                 "the runs are not deleted yet: another process holds the journal",
                 where=f"at {self.path}",
@@ -262,12 +266,8 @@ class Journal:
                 raise NoJournal(what, where=f"at {self.path}", fix="try again") from None
             self._writer.write([("claim unchanged", values), ("no events", (entry.id,))])
             return
-        if not claimed and self._there(entry.id):
+        if not claimed and self.holds(entry.id):
             raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
-
-    def _there(self, run: str) -> bool:
-        """Whether the database holds the run."""
-        return bool(self._read("select 1 from runs where id = ?", (run,)))
 
     def _check(self) -> None:
         if self._writer.trouble:

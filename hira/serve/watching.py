@@ -2,9 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
@@ -25,6 +27,10 @@ from hira.serve.outside import without_folders
 from hira.serve.runs import AT_ONCE, GOES_ON, Watched, missing, shown
 
 LISTED = 200
+WRITTEN = 2.0
+"""Seconds in which the journal has written what it was given, unless somebody else holds it."""
+_READERS = ThreadPoolExecutor(8, "hira-serve-reads")
+T = TypeVar("T")
 
 
 class _Begun(BaseModel):
@@ -68,17 +74,19 @@ async def _entries(door: Door, client: Client) -> Sequence[Entry]:
     journal = _common(door).journal
     if journal is None:
         return ()
-    entries = await asyncio.to_thread(journal.runs, LISTED, client.mark)
-    if _deleted(door, client, entries):
-        await journal.settled()  # or it is not written yet
-        entries = await asyncio.to_thread(journal.runs, LISTED, client.mark)
-        for name in _deleted(door, client, entries):
-            door.runs.forget(name)
+    entries = await _read(journal.runs, LISTED, client.mark)
+    missed = _missed(door, client, entries)
+    there = await asyncio.gather(*(_there(door, name) for name in missed))
+    for name in (name for name, still in zip(missed, there, strict=True) if not still):
+        door.runs.forget(name)
     return entries
 
 
-def _deleted(door: Door, client: Client, entries: Sequence[Entry]) -> list[str]:
-    """What was recorded and is not among the newest `entries`, though it began in their time."""
+def _missed(door: Door, client: Client, entries: Sequence[Entry]) -> list[str]:
+    """What was recorded and is not among the newest `entries`, though it began in their time, or was gone on with.
+
+    It was deleted, or is not written yet, or 200 newer ones came before it was gone on with.
+    """
     there, since = {entry.id for entry in entries}, entries[-1].began if len(entries) == LISTED else 0.0
     known = door.runs.known.items()
     return [
@@ -98,19 +106,26 @@ async def _kept(door: Door, client: Client, name: str) -> Watched | None:
 
 
 async def _there(door: Door, name: str) -> bool:
-    """Whether the journal has the run, once all is written."""
+    """Whether the journal has the run. What it may not have written yet is waited for, but not for long."""
     journal = _common(door).journal
     if journal is None:
         return True
-    for last in (False, True):
-        try:
-            return (await asyncio.to_thread(journal.entry, name)).id == name
-        except NoRun:
-            if not last:
-                await journal.settled()
-        except NoJournal:
-            return True  # what cannot be read now was not deleted
-    return False
+    try:
+        async with asyncio.timeout(WRITTEN):
+            if await _read(journal.holds, name):
+                return True
+            await journal.settled()
+            return (await _read(journal.entry, name)).id == name
+    except NoRun:
+        return False
+    except (NoJournal, TimeoutError):
+        return True  # what cannot be read now was not deleted
+
+
+async def _read(reading: Callable[..., T], *about: Any) -> T:
+    """What is read of the journal, by threads for nothing else: one that waits for a journal that somebody holds must
+    not be missed by the runs."""
+    return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
 
 
 def _common(door: Door) -> Crew:
@@ -150,7 +165,7 @@ async def events(door: Door, request: Request) -> Response:
         stream = _live(door, watched, start)
     else:
         entry, journal = await _recorded(door, client, name)
-        stream = _past(door, await asyncio.to_thread(journal.events, entry.id), start, _line(door, entry))
+        stream = _past(door, await _read(journal.events, entry.id), start, _line(door, entry))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
 
 
@@ -239,7 +254,7 @@ async def _recorded(door: Door, client: Client, run: str) -> tuple[Entry, Journa
     if journal is None or not client.owns(run):
         raise missing(run)
     try:
-        entry = await asyncio.to_thread(journal.entry, run)
+        entry = await _read(journal.entry, run)
     except NoRun:
         raise missing(run) from None
     if entry.id != run:

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hira.errors import UsageError
 from hira.events import Event, Notice
 from hira.journal import Journal
 from hira.serve.app import application
+from hira.serve.watching import LISTED
 from hira.settings import Settings
 
 QUESTION = "Where did the builder of the tower of Alta study?"
@@ -123,15 +125,55 @@ async def test_what_another_version_recorded_does_not_end_the_stream(settings: S
     journal = Journal(settings.journal)
     log = journal.begin("20260101-000000-000000", settings={"model": "offline"}, files=(), versions={})
     log.describe(QUESTION, "hira")
-    for event in (Dreamt("of bees"), Written("1", f"in {tmp_path}", reasoning=False), Notice("the end")):
+    cut = f"in {tmp_path}/towers.txt"
+    written = [Written("1", one, reasoning=False) for one in (cut[:8], cut[8:])]
+    for event in (Dreamt("of bees"), *written, Notice("the end")):
         log.event(event)
     log.end("answered", "", "")
     journal.close()
     async with asking(settings) as client:
-        first, second, *rest = await told(client, "20260101-000000-000000")
+        first, *pieces, last, ended = await told(client, "20260101-000000-000000")
     assert (first["event"], first["text"]) == ("Dreamt", "of bees")
-    assert second["event"] == "TurnText"
-    assert [one["event"] for one in rest] == ["Notice", "Ended"]
+    assert {one["event"] for one in pieces} == {"TurnText"}
+    assert "".join(one["text"] for one in pieces) == "in towers.txt"  # of the folder, cut in two, nothing is told
+    assert (last["event"], ended["event"]) == ("Notice", "Ended")
+
+
+async def test_a_run_is_told_while_another_process_holds_the_journal_and_others_go_on(settings: Settings) -> None:
+    assert settings.journal is not None
+    async with asking(settings) as client:
+        before = await ran(client)
+        await client.get("/api/runs")  # reads what is written, and so waits for it
+        with closing(sqlite3.connect(settings.journal, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            async with asyncio.timeout(20):
+                unwritten = await ran(client)
+                asked = [f"/api/runs/{run}{part}" for run in (before, unwritten) for part in ("", "/events")] * 20
+                replies = await asyncio.gather(*map(client.get, asked), ran(client))
+            other.execute("rollback")
+        assert {reply.status_code for reply in replies if isinstance(reply, httpx.Response)} == {200}
+
+
+async def test_a_run_that_is_gone_on_with_stays_in_the_list_however_many_are_newer(settings: Settings) -> None:
+    assert settings.journal is not None
+    async with asking(settings) as client:
+        run = (await client.post("/api/runs", json={"question": QUESTION, "approve": True})).json()["id"]
+        await client.post(f"/api/runs/{run}/stop", json={})
+        await client.get(f"/api/runs/{run}/events")
+    journal = Journal(settings.journal)
+    for number in range(LISTED):
+        journal.begin(f"29990101-000000-{number:06}", settings={}, files=(), versions={}).describe(QUESTION, "hira")
+    journal.close()
+    async with asking(settings) as client:
+        assert (await client.post(f"/api/runs/{run}/resume", json={})).status_code == 201
+        await client.post(f"/api/runs/{run}/stop", json={})
+        await client.get(f"/api/runs/{run}/events")
+        for _ in range(2):
+            assert run in [one["id"] for one in (await client.get("/api/runs")).json()["runs"]]
+        journal = Journal(settings.journal)
+        journal.delete([run])
+        journal.close()
+        assert run not in [one["id"] for one in (await client.get("/api/runs")).json()["runs"]]
 
 
 @tool
