@@ -49,22 +49,58 @@ if a < b: **no**
 """
 
 
+LONG = {
+    "quotes": "> " * 5000 + "end",
+    "numbers": "1. " * 2000 + "end",
+    "points": "- " * 1500 + "end",
+    "strong": "**a " * 3000 + "end" + "**" * 3000,
+    "soft": "*a _b " * 3000 + "end" + "_ *" * 3000,
+    "nested links": "[" * 5000 + "end" + "](https://a.example)" * 5000,
+    "brackets": "[" * 100_000 + "end",
+    "never closed": " *a _b **c`" * 15_000 + "end",
+    "heading": "# " + "#" * 150_000 + "end",
+    "many words": "`a`" * 60_000 + "end",
+    "many paragraphs": "a\n\n" * 60_000 + "end",
+    "too long": "*a* " * 60_000 + "end",
+}
+SHOWN = """
+    const { RunView } = await import('/run.js'), before = performance.now();
+    const view = new RunView('one');
+    view.take({ event: 'SourceRead', source: 's1', location: 'https://towers.example/alta', title: 'Alta' });
+    view.ended({ status: 'answered', answer: { answer: arguments[0], citations: [], sources: [] } });
+    const took = performance.now() - before;
+    let deepest = 0;
+    for (let level = [view.answer]; level.length && deepest < 100; deepest += 1) level = level.flatMap(one => [...one.children]);
+    const links = [...view.answer.querySelectorAll('a')].map(one => [one.textContent, one.href]);
+    return { text: view.answer.textContent, took, deepest, links };
+"""
+LINKS = (
+    "[The tower](https://towers.example/alta), [my *bank*](https://thief.example/x?y=1), "
+    "[https://towers.example/bo](https://towers.example/bo)"
+)
+
+
 class Writes:
-    """Answers in Markdown."""
+    """Answers with what it was given."""
 
     model = "writes"
 
+    def __init__(self, text: str) -> None:
+        self.text = text
+
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         del request, watch
-        return Completion(MARKDOWN)
+        return Completion(self.text)
 
     async def aclose(self) -> None:
         pass
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_an_answer_in_markdown_is_shown_as_it_is_meant(driven: Browser, settings: Settings, width: int) -> None:
-    with served(settings, {"*": Writes()}) as server:
+@pytest.mark.parametrize(("width", "ends"), [(390, "\n"), (1280, "\r\n")])
+def test_an_answer_in_markdown_is_shown_as_it_is_meant_and_any_other_is_shown_too(
+    driven: Browser, settings: Settings, width: int, ends: str
+) -> None:
+    with served(settings, {"*": Writes(MARKDOWN.replace("\n", ends))}) as server:
         driven.size(width, 800)
         go(driven, f"{server.url}/")
         driven.run(
@@ -90,6 +126,31 @@ def test_an_answer_in_markdown_is_shown_as_it_is_meant(driven: Browser, settings
         assert texts(".answer blockquote") == ["said by <b>many</b>"]
         assert texts(".answer pre") == ["if a < b: **no**"]
         assert driven.run("return document.documentElement.scrollWidth") <= width
+        if width > 1000:
+            any_text_is_shown_at_once_and_whole(driven)
+            only_what_was_read_can_be_clicked(driven)
+            what_cannot_be_laid_out_is_shown_as_it_is_written(driven)
+
+
+def any_text_is_shown_at_once_and_whole(driven: Browser) -> None:
+    for name, text in LONG.items():
+        shown = driven.run(SHOWN, text)
+        assert "end" in shown["text"], name
+        assert shown["took"] < 2000, (name, shown["took"])
+        assert shown["deepest"] < 50, name
+
+
+def only_what_was_read_can_be_clicked(driven: Browser) -> None:
+    shown = driven.run(SHOWN, LINKS)
+    assert shown["links"] == [["The tower", "https://towers.example/alta"]]
+    assert shown["text"] == "The tower, my bank (https://thief.example/x?y=1), https://towers.example/bo"
+
+
+def what_cannot_be_laid_out_is_shown_as_it_is_written(driven: Browser) -> None:
+    early = (
+        "const { RunView } = await import('/run.js'); return new RunView('one').answered('*so* [s1]')[0].textContent"
+    )
+    assert driven.run(early) == "*so* [s1]"  # what its citation is like is not known yet
 
 
 def test_the_keyboard_alone_is_enough(driven: Browser, settings: Settings) -> None:

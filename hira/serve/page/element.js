@@ -7,7 +7,7 @@ export function element(name, { text, ...attributes } = {}, children = []) {
     else if (value !== false && value != null) made.setAttribute(key, value);
   }
   if (text != null) made.textContent = text;
-  made.append(...children);
+  for (const child of children) made.append(child);  // one by one: as arguments of one call they can be too many
   return made;
 }
 

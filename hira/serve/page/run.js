@@ -3,7 +3,7 @@
 import { call, watch } from "./server.js";
 import { element, figure, money, seconds } from "./element.js";
 import { open as openSource } from "./source.js";
-import { written } from "./written.js";
+import { plain, written } from "./written.js";
 
 const TOOLS_SHOWN = 6;
 
@@ -16,6 +16,7 @@ export class RunView {
     this.running = new Map();
     this.spent = { calls: 0, tokens: 0, cost: null };
     this.facts = this.resources = this.sources = 0;
+    this.places = new Set();  // where it read: only there do links of the answer lead
     this.state = "running";
     this.abort = new AbortController();
     this.make();
@@ -264,6 +265,7 @@ export class RunView {
   }
 
   onSourceRead(event) {
+    this.places.add(event.location);
     this.sourceList.append(element("li", { value: ++this.sources, "data-source": event.source }, [
       element("button", { type: "button", title: event.location, disabled: true }, [
         element("u", { text: event.source.slice(1) }), event.title || event.location,
@@ -332,7 +334,11 @@ export class RunView {
     if (!told.answer) return;
     this.told = told;
     this.answer.hidden = false;
-    this.answer.replaceChildren(...written(told.answer.answer, id => this.citation(id)));
+    const laid = new DocumentFragment();
+    for (const part of this.answered(told.answer.answer)) laid.append(part);
+    this.answer.dir = "";  // as long as it is "auto", each part that is added is compared with all the others
+    this.answer.replaceChildren(laid);
+    this.answer.dir = "auto";
     this.copy.hidden = !navigator.clipboard || !told.answer.answer;
     if (told.answer.error) this.answer.append(element("p", { class: "why", text: told.answer.error }));
     for (const item of this.sourceList.children) {
@@ -341,6 +347,16 @@ export class RunView {
     }
     for (const id of new Set(told.answer.citations.map(one => one.id))) {
       this.sourceList.querySelector(`[data-source="${CSS.escape(id)}"]`)?.classList.add("cited");
+    }
+  }
+
+  // Whatever the answer is like, it is shown.
+  answered(text) {
+    try {
+      return written(text, id => this.citation(id), this.places);
+    } catch (error) {
+      console.error(error);
+      return [plain(text)];
     }
   }
 
