@@ -249,18 +249,17 @@ def kept(folder: Path) -> Configuration | None:
 
 
 def goes_on(plan: Plan) -> bool:
-    """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another. One that came to nothing,
-    because its model could not be opened for instance, leaves the folder to whatever is begun next."""
+    """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another, even one that has written
+    nothing yet: it may be in its first rollouts."""
     before = kept(plan.folder)
     if before is None:
         return False
     mine, theirs = plan.configuration.shown(), before.shown()
     changed = [name for name in mine if mine[name] != theirs[name] and name != "out"]
-    if changed and all(path.name == BEGUN for path in plan.folder.iterdir()):
-        return False
     if changed:
         what = f"the folder holds a run with another {changed[0]!r}"
-        raise UsageError(
-            what, where=str(plan.folder), fix="name another with out=FOLDER, or go on with --resume FOLDER"
-        )
+        fix = "name another with out=FOLDER, or go on with --resume FOLDER"
+        if all(path.name == BEGUN for path in plan.folder.iterdir()):
+            fix += "; if that run came to nothing, delete the folder"
+        raise UsageError(what, where=str(plan.folder), fix=fix)
     return True

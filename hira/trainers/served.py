@@ -1,7 +1,8 @@
 """Rollouts sampled at a vLLM server, on the same GPU or another, with the adapters as they are trained.
 
 Nothing is merged into the base that the server holds: after an update each adapter is written down, loaded there under
-its name and version, and the one before it leaves the server and the disk.
+its name and version, and the one before it leaves the server and the disk. What a run loaded leaves the server when
+the run ends; what a killed one left on the disk is deleted when it goes on.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ class ServedEngine:
         """Itself, once the server has said that it serves the base, and has taken the adapters."""
         try:
             await self._engine.open()
+            shutil.rmtree(self._folder, ignore_errors=True)
             await self._current()
         except BaseException:
             await self.aclose()
@@ -71,6 +73,7 @@ class ServedEngine:
         return nullcontext()
 
     async def aclose(self) -> None:
+        self._loaded = None
         await self._engine.aclose()
 
     async def _current(self) -> None:

@@ -6,9 +6,12 @@ A server tells the log-probabilities of temperature 1; for another one start it 
 and leave top-p and top-k out.
 """
 
+import asyncio
 import json
+import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +26,22 @@ from hira.policy import Sampling
 
 SECONDS = 900.0
 _UNNAMED_WINDOW = 1_000_000
+_PARTING = 10.0
+"""Seconds that a server has for an unloading when all is over."""
 _REFUSED = (400, 404, 405)
 """How a server answers that was started without adapters."""
 _START = "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 and --enable-lora"
+_TAKEN = "already been loaded"
+"""What vLLM says, with a 400, of a name that it has."""
 
 
 class VllmEngine:
     """Samples at the server of `base_url`, such as http://127.0.0.1:8000/v1, which serves `model`.
 
     `ends` are the tokens that end a turn beside the model's own. An adapter is loaded under its name and version, so
-    that what was under way with the one before it is not mixed with the next. `open` asks the server how long a prompt
-    may be. May be used from one event loop after another.
+    that what was under way with the one before it is not mixed with the next, and under a tag of this engine's own, so
+    that several may be at one server. `aclose` unloads them. `open` asks the server how long a prompt may be. May be
+    used from one event loop after another.
     """
 
     def __init__(
@@ -54,6 +62,7 @@ class VllmEngine:
         self._key = api_key
         self._seeds = Seeds(seed)
         self._seconds = seconds
+        self._tag = secrets.token_hex(3)
         self._served: dict[str, str] = {}
         self._busy: Counter[str] = Counter()
         self._stale: set[str] = set()
@@ -101,13 +110,15 @@ class VllmEngine:
 
     async def load(self, adapter: str, folder: Path, version: int) -> None:
         """Let an adapter speak with the weights in `folder`, which the server has to see under the same path. Versions
-        before it that nobody is answered by any more are unloaded."""
-        name = f"{adapter}@{version}"
+        before it that nobody is answered by any more are unloaded. What is loaded already is not loaded again."""
+        name = f"{adapter}-{self._tag}@{version}"
+        if self._served.get(adapter) == name:
+            return
         try:
             await self._call("POST", "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
         except EndpointError as error:
-            if error.status in _REFUSED or not error.fix:
-                error.fix = _START
+            if error.status in _REFUSED:
+                error.fix = "unload it there, or start the server anew" if _TAKEN in error.what else _START
             raise
         if old := self._served.get(adapter):
             self._stale.add(old)
@@ -117,12 +128,20 @@ class VllmEngine:
         await self._unload()
 
     async def aclose(self) -> None:
+        names = {*self._stale, *self._served.values()}
+        self._stale.clear()
+        self._served.clear()
+        await asyncio.gather(*(self._part(name) for name in names))
         await self._transport.aclose()
 
     async def _unload(self) -> None:
         for name in [name for name in self._stale if not self._busy[name]]:
             self._stale.discard(name)
             await self._call("POST", "/unload_lora_adapter", {"lora_name": name})
+
+    async def _part(self, name: str) -> None:
+        with suppress(EndpointError):  # the server may have ended before the run
+            await self._call("POST", "/unload_lora_adapter", {"lora_name": name}, seconds=_PARTING)
 
     def _body(
         self, name: str, prompt: Sequence[int], sampling: Sampling, stops: Sequence[str], adapter: str | None
@@ -146,7 +165,9 @@ class VllmEngine:
         }
         return {key: value for key, value in body.items() if value is not None}
 
-    async def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    async def _call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, seconds: float | None = None
+    ) -> dict[str, Any]:
         """The reply as an object; of what is no JSON, such as the answers about adapters, an empty one."""
         headers = {
             "content-type": "application/json",
@@ -157,7 +178,7 @@ class VllmEngine:
             self.base_url + path,
             headers=headers,
             content=b"" if body is None else json.dumps(body).encode(),
-            extensions={"timeout": {"connect": 10.0, "read": self._seconds, "write": 60.0, "pool": None}},
+            extensions={"timeout": {"connect": 10.0, "read": seconds or self._seconds, "write": 60.0, "pool": None}},
         )
         try:
             response = await self._transport.handle_async_request(request)

@@ -64,6 +64,20 @@ def said(body: Any, ids: list[int], **choice: Any) -> dict[str, Any]:
     return {"object": "text_completion", "model": body["model"], "choices": [{**told, **choice}]}
 
 
+def taking(there: set[str]) -> Callable[[Any], Reply]:
+    """Adapters as vLLM takes them and gives them back, by what is `there`: loaded once, unloaded once."""
+
+    def answer(body: Any) -> Reply:
+        name, loads = body["lora_name"], "lora_path" in body
+        if loads == (name in there):
+            told = f"The lora adapter '{name}' {'has already been loaded.' if loads else 'cannot be found.'}"
+            return 400 if loads else 404, {"error": {"message": told, "type": "InvalidUserInput"}}
+        (there.add if loads else there.remove)(name)
+        return 200, f"Success: {name}"
+
+    return answer
+
+
 @pytest.fixture
 def server() -> Iterator[Server]:
     made = Server()
@@ -133,16 +147,65 @@ async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leav
     await engine.load("planner", Path("/run/2"), 2)
     second = await engine.sample((3,), Sampling(), (), "planner")
     assert (first.version, second.version) == (1, 2)
-    told = [(path.removeprefix("/v1/"), body.get("lora_name") or body["model"]) for path, body in server.asked]
-    assert told == [
-        ("load_lora_adapter", "planner@1"),
-        ("completions", "planner@1"),
-        ("load_lora_adapter", "planner@2"),
-        ("unload_lora_adapter", "planner@1"),
-        ("completions", "planner@2"),
-    ]
     assert server.asked[0][1]["lora_path"] == "/run/1"
     await engine.aclose()
+    told = [(path.removeprefix("/v1/"), body.get("lora_name") or body["model"]) for path, body in server.asked]
+    one, two = told[0][1], told[2][1]
+    assert one.startswith("planner-")
+    assert (one.partition("@")[2], two) == ("1", f"{one.partition('@')[0]}@2")
+    assert told == [
+        ("load_lora_adapter", one),
+        ("completions", one),
+        ("load_lora_adapter", two),
+        ("unload_lora_adapter", one),
+        ("completions", two),
+        ("unload_lora_adapter", two),
+    ]
+
+
+async def test_several_engines_load_adapters_of_one_name_at_one_server(server: Server) -> None:
+    server.adapters = taking(set())
+    engines = [VllmEngine(server.base_url, "base") for _ in range(2)]
+    for engine in engines:
+        await engine.load("planner", Path("/run/1"), 1)
+        await engine.sample((3,), Sampling(), (), "planner")
+    asked = [body["model"] for path, body in server.asked if path == "/v1/completions"]
+    assert len(set(asked)) == 2
+    for engine in engines:
+        await engine.aclose()
+
+
+async def test_what_is_loaded_already_is_not_loaded_again(server: Server) -> None:
+    server.adapters = taking(set())
+    engine = VllmEngine(server.base_url, "base")
+    for _ in range(2):
+        await engine.load("planner", Path("/run/1"), 1)
+    assert len(server.asked) == 1
+    await engine.sample((3,), Sampling(), (), "planner")
+    await engine.aclose()
+
+
+async def test_an_engine_that_was_closed_has_no_adapters_and_may_load_them_again(server: Server) -> None:
+    there: set[str] = set()
+    server.adapters = taking(there)
+    engine = VllmEngine(server.base_url, "base")
+    await engine.load("planner", Path("/run/1"), 1)
+    await engine.aclose()
+    assert not there
+    with pytest.raises(UsageError, match="adapter 'planner' is not loaded"):
+        await engine.sample((3,), Sampling(), (), "planner")
+    await engine.load("planner", Path("/run/1"), 1)
+    assert len(there) == 1
+    await engine.aclose()
+
+
+async def test_an_unloading_that_fails_at_the_end_is_no_error(server: Server) -> None:
+    engine = VllmEngine(server.base_url, "base")
+    for name in ("planner", "default"):
+        await engine.load(name, Path("/run/1"), 1)
+    server.adapters = lambda body: (404, {"error": {"message": f"The lora adapter {body} cannot be found."}})
+    await engine.aclose()
+    assert len([path for path, _ in server.asked if "unload" in path]) == 2
 
 
 async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: Server) -> None:
@@ -163,7 +226,8 @@ async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: 
     held.set()
     assert (await asked).version == 1
     await engine.load("planner", Path("/run/3"), 3)
-    assert sorted(body["lora_name"] for path, body in server.asked if "unload" in path) == ["planner@1", "planner@2"]
+    unloaded = sorted(body["lora_name"].partition("@")[2] for path, body in server.asked if "unload" in path)
+    assert unloaded == ["1", "2"]
     await engine.aclose()
 
 
@@ -198,16 +262,35 @@ async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: 
     with pytest.raises(ContextOverflow) as overflow:
         await engine.sample((3,), Sampling())
     assert overflow.value.window == 512
-    server.adapters = lambda _: (404, {"detail": "Not Found"})
-    with pytest.raises(EndpointError) as refused:
-        await engine.load("planner", Path("/run/1"), 1)
-    assert "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in refused.value.fix
     other = VllmEngine(server.base_url, "other")
     with pytest.raises(UsageError, match="does not serve 'other'"):
         await other.open()
     with pytest.raises(EndpointError):
         await VllmEngine("http://127.0.0.1:9/v1", "base").open()
     await other.aclose()
+    await engine.aclose()
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "fits"),
+    [
+        (404, "Not Found", True),
+        (405, "Method Not Allowed", True),
+        (400, "LoRA is not enabled.", True),
+        (400, "The lora adapter 'planner@1' has already been loaded.", False),
+        (401, "Unauthorized", False),
+        (500, "out of memory", False),
+    ],
+)
+async def test_how_to_start_the_server_is_told_where_its_answer_fits_that(
+    server: Server, status: int, said: str, fits: bool
+) -> None:
+    server.adapters = lambda _: (status, {"error": {"message": said, "code": status}})
+    engine = VllmEngine(server.base_url, "base")
+    with pytest.raises(EndpointError) as refused:
+        await engine.load("planner", Path("/run/1"), 1)
+    assert said in refused.value.what
+    assert ("VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in refused.value.fix) == fits
     await engine.aclose()
 
 

@@ -143,15 +143,16 @@ def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(fol
         goes_on(planned(run("out=here", "train.lr=1"), folder, {}, folder))
 
 
-def test_a_run_that_came_to_nothing_leaves_its_folder_to_the_next(folder: Path) -> None:
+def test_a_run_in_its_first_rollouts_which_has_written_nothing_yet_keeps_its_folder(folder: Path) -> None:
     keep(planned(run("out=here"), folder, {}, folder))
     other = planned(run("out=here", "model.name=another/model"), folder, {}, folder)
-    assert not goes_on(other)
-    keep(other)
-    assert goes_on(planned(run("out=here", "model.name=another/model"), folder, {}, folder))
+    with pytest.raises(UsageError, match="holds a run with another 'model'") as refused:
+        goes_on(other)
+    assert "if that run came to nothing, delete the folder" in refused.value.fix
     (folder / "here" / "rollouts.jsonl").write_text("{}\n")
-    with pytest.raises(UsageError, match="holds a run with another 'model'"):
-        goes_on(planned(run("out=here"), folder, {}, folder))
+    with pytest.raises(UsageError, match="holds a run with another 'model'") as refused:
+        goes_on(other)
+    assert "delete" not in refused.value.fix
 
 
 def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:

@@ -3,6 +3,9 @@ speak."""
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,29 +32,38 @@ torch.set_num_threads(1)
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
 
 
+class Refused(Exception):
+    """A status, and what is said with it."""
+
+
 class Server:
-    """A base that takes adapters at run time and samples with them."""
+    """A base that takes adapters at run time and samples with them. `updated` is set when it has those of version 1."""
 
     def __init__(self, model: Path) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(model)
         self.model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
         self.engine: BatchingEngine | None = None
         self.told: list[str] = []
+        self.there: set[str] = set()
+        self.updated = threading.Event()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self.answer({"data": [{"id": "base", "max_model_len": 1024}]})
+                self.answer(200, {"data": [{"id": "base", "max_model_len": 1024}]})
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                self.answer(getattr(server, self.path.removeprefix("/v1/"))(body))
+                try:
+                    self.answer(200, getattr(server, self.path.removeprefix("/v1/"))(body))
+                except Refused as refused:
+                    self.answer(refused.args[0], {"error": {"message": refused.args[1], "type": "InvalidUserInput"}})
 
-            def answer(self, reply: Any) -> None:
+            def answer(self, status: int, reply: Any) -> None:
                 raw = json.dumps(reply).encode()
-                self.send_response(200)
+                self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(raw)))
                 self.end_headers()
@@ -66,17 +78,26 @@ class Server:
 
     def load_lora_adapter(self, body: Any) -> str:
         name, place = body["lora_name"], body["lora_path"]
+        if name in self.there:
+            raise Refused(400, f"The lora adapter '{name}' has already been loaded.")
         self.told.append(f"+{name}")
+        self.there.add(name)
         if self.engine is None:
             self.model = PeftModel.from_pretrained(self.model, place, adapter_name=name).eval()
             self.engine = BatchingEngine(self.model, Template(self.tokenizer))
         else:
             self.model.load_adapter(place, adapter_name=name)
+        if name.startswith("default") and name.endswith("@1"):
+            self.updated.set()
         return f"Success: {name}"
 
     def unload_lora_adapter(self, body: Any) -> str:
-        self.told.append(f"-{body['lora_name']}")
-        self.model.delete_adapter(body["lora_name"])
+        name = body["lora_name"]
+        if name not in self.there:
+            raise Refused(404, f"The lora adapter '{name}' cannot be found.")
+        self.told.append(f"-{name}")
+        self.there.remove(name)
+        self.model.delete_adapter(name)
         return "Success"
 
     def completions(self, body: Any) -> Any:
@@ -108,12 +129,24 @@ RUN = ("grpo", "run.toml", "data.held_out=", "train.lr=0.01", "rollouts.vllm_mod
 ROLES = 'model.adapters={planner="planner", "*"="default"}'
 
 
+def tag(name: str) -> str:
+    """What tells the adapters of one run from those of another."""
+    return name.partition("@")[0].rpartition("-")[2]
+
+
+def untagged(name: str) -> str:
+    return name.replace(f"-{tag(name)}@", "@")
+
+
 def test_rollouts_are_sampled_at_the_server_with_the_adapters_of_each_update(place: "Place", server: Server) -> None:
     given = (*RUN, ROLES, f"rollouts.vllm={server.base_url}")
     assert place.train(*given, "train.steps=2") == 0, place.err
     first = ["+planner@0", "+default@0"]
     second = ["+planner@1", "-planner@0", "+default@1", "-default@0"]
-    assert server.told == [*first, *second]
+    assert [untagged(one) for one in server.told[:6]] == [*first, *second]
+    assert sorted(untagged(one) for one in server.told[6:]) == ["-default@1", "-planner@1"]
+    assert len({tag(one) for one in server.told}) == 1
+    assert not server.there, "a run that ended leaves nothing at the server"
     run = place.folder / "runs" / "served"
     told = [one for one in records.read(run / records.METRICS) if "loss" in one]
     assert [one["step"] for one in told] == [1, 2]
@@ -121,6 +154,30 @@ def test_rollouts_are_sampled_at_the_server_with_the_adapters_of_each_update(pla
     assert drifts.keys() == {"planner/sampler_drift", "worker/sampler_drift"}
     assert max(drifts.values()) < 1e-4, "the server speaks with the weights that are trained"
     assert [path.name for path in (run / "sampled").iterdir()] == ["1"], "the version before it has left the disk"
+
+
+def test_a_second_run_is_served_where_another_still_is(place: "Place", server: Server) -> None:
+    given = ("-m", "hira.cli.training", *RUN, ROLES, f"rollouts.vllm={server.base_url}", "train.steps=2")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(place.folder), "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen([sys.executable, *given], cwd=place.folder, env=environ, stderr=subprocess.PIPE) as first:
+        came = server.updated.wait(200)
+        first.kill()
+        assert came, first.communicate()
+    left = set(server.there)
+    assert {untagged(one) for one in left} >= {"planner@1", "default@1"}, "a killed run unloads nothing"
+    other = (*RUN, ROLES, f"rollouts.vllm={server.base_url}", "train.steps=1", "out=runs/other")
+    assert place.train(*other) == 0, place.err
+    assert server.there == left
+    run = place.folder / "runs" / "served"
+    (run / "sampled" / "7").mkdir()
+    assert place.train(*given[2:]) == 0, place.err
+    assert "going on" in place.err
+    assert server.there == left
+    assert len({tag(one) for one in server.told}) == 3
+    drifts = [one["planner/sampler_drift"] for one in records.read(run / records.METRICS) if "loss" in one]
+    assert len(drifts) == 2
+    assert max(drifts) < 1e-4, "each run speaks with its own weights"
+    assert [path.name for path in (run / "sampled").iterdir()] == ["1"], "what the killed run left has left the disk"
 
 
 def test_a_server_that_is_not_there_or_serves_something_else_is_told_at_once(place: "Place", server: Server) -> None:
