@@ -130,6 +130,7 @@ def modules() -> list[ast.Module]:
     ]
 
 
+@pytest.mark.slow(seconds=2)
 def test_every_module_is_written_in_the_oldest_python_that_is_named() -> None:
     """Syntax only; that no newer part of the standard library is used is for the linter's target and for 3.11 itself."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -148,6 +149,7 @@ REMOVED = frozenset(
 )
 
 
+@pytest.mark.slow(seconds=2)
 def test_no_module_uses_what_a_later_python_removed() -> None:
     used = {
         name.partition(".")[0]

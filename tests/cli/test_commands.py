@@ -352,6 +352,7 @@ def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:
     assert encodable("a → b", io.StringIO()) == "a → b"
 
 
+@pytest.mark.slow(seconds=2)
 def test_the_real_command_writes_utf8_whatever_the_locale_says(place: Place) -> None:
     argv = ("ask", QUESTION, "--docs", "docs", "--model", "offline")
     with place.start(*argv, environ={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}) as process:
@@ -360,6 +361,7 @@ def test_the_real_command_writes_utf8_whatever_the_locale_says(place: Place) -> 
     assert "[s1] asean — asean.txt (supported)" in out
 
 
+@pytest.mark.slow(seconds=2)
 def test_a_reader_that_goes_away_is_no_error(place: Place) -> None:
     with place.start("ask", QUESTION, "--docs", "docs", "--model", "offline") as process:
         assert process.stdout

@@ -187,6 +187,7 @@ def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, nu
         process.communicate()
 
 
+@pytest.mark.slow(seconds=2)
 def test_what_is_wrong_with_the_settings_is_told_before_anything_is_served(place: Path):
     process = running(place, "--workflow", "hero")
     try:

@@ -582,6 +582,7 @@ class Reading(Counting):
         return super().count(text)
 
 
+@pytest.mark.slow(seconds=2)
 async def test_a_limit_holds_while_a_model_is_read_to_count_with() -> None:
     policy = Reading({"system2": [wanted("height"), ANSWER], "system1": notes})
     people = Team({"*": Part(policy)}, budget=Budget(seconds=0.5), tools=BOX)

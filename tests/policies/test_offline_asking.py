@@ -115,6 +115,7 @@ def test_a_long_table_in_pieces_is_one_table() -> None:
     assert [len(table.from_lines(one.rows)) for one in opening.blocks(Passage("s1", "t", "t.md", marked))] == [2, 1]
 
 
+@pytest.mark.slow(seconds=2)
 def test_a_table_that_is_too_long_to_be_shown_is_computed_from_its_file(tmp_path: Path) -> None:
     rows = [f"S{at},{('Upper', 'Lower')[at % 2]},{at}" for at in range(400)]
     (tmp_path / "sensors.csv").write_text("\n".join(["sensor,valley,rain_mm", *rows]), encoding="utf-8")

@@ -269,6 +269,7 @@ async def test_a_process_gets_only_its_own_part_of_the_environment(monkeypatch):
     assert "OPENAI_API_KEY" not in variables
 
 
+@pytest.mark.slow(seconds=2)
 async def test_over_http_headers_are_sent_and_calls_are_under_way_together(website: Website):
     async with mcp_tools(Server("web", url=website.url, headers={"Authorization": "Bearer abc"})) as tools:
         tool = by_name(tools)
@@ -279,6 +280,7 @@ async def test_over_http_headers_are_sent_and_calls_are_under_way_together(websi
             await tool["broken"].call({"path": "a"})
 
 
+@pytest.mark.slow(seconds=2)
 async def test_a_website_that_goes_away_fails_calls_until_it_is_back(website: Website):
     async with mcp_tools(Server("web", url=website.url)) as tools:
         tool = by_name(tools)

@@ -159,6 +159,7 @@ def test_the_reward_tells_its_parts_as_shares() -> None:
     assert "ordered" not in bad.parts
 
 
+@pytest.mark.slow(seconds=2)
 def test_an_exam_tries_a_rubric_on_many_pairs_with_the_scores_of_the_judge() -> None:
     here = world.made(3)
     problem = here.problems(1, held_out=True)[0]
