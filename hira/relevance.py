@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-_STOP = frozenset(
+STOP = frozenset(
     [
         "a",
         "about",
@@ -106,7 +106,7 @@ def words(text: str) -> list[str]:
         word = match[0]
         if _CJK.search(word):
             found += [word[at : at + 2] for at in range(len(word) - 1)] or [word]
-        elif word not in _STOP:
+        elif word not in STOP:
             found.append(stem(word))
     return found
 
