@@ -1,6 +1,6 @@
 """Install size: what `pip install .` puts into an empty virtual environment, by distribution.
 
-    python benchmarks/size.py              makes two environments (openai's newest and 2.x) and prints the figures
+    python benchmarks/size.py              makes an environment and prints the figures
     python benchmarks/size.py --write      also writes results/size.md
     python benchmarks/size.py --check      ends with 1 where a goal is missed
 
@@ -21,10 +21,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results" / "size.md"
-MOST_MEGABYTES, MOST_DISTRIBUTIONS = 60.0, 26
+MOST_MEGABYTES, MOST_DISTRIBUTIONS = 40.0, 18
 LISTED = 12
 SPARED = ("rich",)
-CHOICES = {"newest": (), "2.x": ("openai<3",)}
 # run by the Python of the environment that is measured
 COUNT = """
 import importlib.metadata, json, pathlib, re
@@ -45,11 +44,11 @@ Made by `python benchmarks/size.py --write`: Python {version}, {machine}. MB are
 each distribution lists, in an environment with nothing else in it. Bytecode is what pip writes beside every module
 when it installs; uv and `pip install --no-compile` write none.
 
-| with openai | distributions besides hira | MB with bytecode | MB without |
-|---|---|---|---|
+| distributions besides hira | MB with bytecode | MB without |
+|---|---|---|
 {totals}
 
-The goals are {most} MB and {count} distributions. openai and what it needs make the difference between its versions.
+The goals are {most} MB and {count} distributions.
 What else could be left out, and what then remains, by what the distributions say they need:
 
 | without | and what it alone brings | distributions besides hira | MB with bytecode | MB without |
@@ -74,11 +73,11 @@ class Installed(NamedTuple):
     needs: tuple[str, ...]
 
 
-def installed(folder: Path, constraints: tuple[str, ...]) -> list[Installed]:
+def installed(folder: Path) -> list[Installed]:
     """What the core of this checkout brings with it, the largest first."""
     venv.create(folder, with_pip=True)
     python = str(folder / ("Scripts" if sys.platform == "win32" else "bin") / "python")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", str(ROOT), *constraints], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", str(ROOT)], check=True)
     told = subprocess.run([python, "-c", COUNT], capture_output=True, text=True, check=True).stdout
     return sorted((Installed(*one) for one in json.loads(told)), key=lambda one: -one.size)
 
@@ -119,25 +118,20 @@ def spared(found: list[Installed]) -> str:
     return "\n".join(rows)
 
 
-def page(measured: dict[str, list[Installed]]) -> str:
-    newest = measured["newest"]
-    heads = []
-    for found in measured.values():
-        count, whole, bare = totals(found)
-        openai = next(one.version for one in found if one.name == "openai")
-        heads.append(f"| {openai} | {count} | {whole:.1f} | {bare:.1f} |")
+def page(found: list[Installed]) -> str:
+    count, whole, bare = totals(found)
     rows = [
-        f"| {one.name} | {one.version} | {megabytes(one.size)} | {megabytes(one.bytecode)} |" for one in newest[:LISTED]
+        f"| {one.name} | {one.version} | {megabytes(one.size)} | {megabytes(one.bytecode)} |" for one in found[:LISTED]
     ]
-    rest = newest[LISTED:]
+    rest = found[LISTED:]
     size, bytecode = sum(one.size for one in rest), sum(one.bytecode for one in rest)
     rows.append(f"| {len(rest)} others | | {megabytes(size)} | {megabytes(bytecode)} |")
     return PAGE.format(
         version=platform.python_version(),
         machine=platform.machine(),
-        totals="\n".join(heads),
+        totals=f"| {count} | {whole:.1f} | {bare:.1f} |",
         rows="\n".join(rows),
-        spared=spared(newest),
+        spared=spared(found),
         most=f"{MOST_MEGABYTES:.0f}",
         count=MOST_DISTRIBUTIONS,
     )
@@ -145,13 +139,13 @@ def page(measured: dict[str, list[Installed]]) -> str:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        measured = {name: installed(Path(folder, str(at)), own) for at, (name, own) in enumerate(CHOICES.items())}
-    written = page(measured)
+        found = installed(Path(folder))
+    written = page(found)
     print(written)
     if "--write" in sys.argv:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(written, encoding="utf-8")
-    count, whole, _ = totals(measured["newest"])
+    count, whole, _ = totals(found)
     missed = count > MOST_DISTRIBUTIONS or whole > MOST_MEGABYTES
     if missed:
         print(f"missed: {count} distributions, {whole:.1f} MB")

@@ -24,7 +24,7 @@ from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
 from hira.given import check, paths_of, present, question_of
 from hira.journal import Entry, Log, StillGoing
-from hira.policy import Policy, Usage
+from hira.policy import Effort, Policy, Usage
 from hira.settings import Settings, load
 from hira.team import Approve, Team
 from hira.tools import Tool
@@ -171,6 +171,8 @@ class Run:
 class Hira:
     """Ask questions. What is not given here comes from the environment and from hira.toml, or from `settings` alone.
 
+    `client` is an `AsyncOpenAI` or `AsyncAzureOpenAI` that sends the requests of every role that has no endpoint of its
+    own; the caller closes it. `max_cost` is in US dollars and `max_time` in seconds, for each question.
     `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
     the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
     is a name or an object of one's own, `approve` is asked about subtasks before they are handed out.
@@ -182,6 +184,12 @@ class Hira:
     model: str = ""
     _: KW_ONLY
     base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    client: Any = field(default=None, repr=False)
+    temperature: float | None = None
+    reasoning_effort: Effort | None = None
+    max_cost: float | None = None
+    max_time: float | None = None
     docs: Paths = ()
     search: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -200,12 +208,18 @@ class Hira:
 
     def __post_init__(self) -> None:
         check(vars(self))
-        docs = paths_of(self.docs, "docs")
-        given: dict[str, Any] = {"model": self.model, "base_url": self.base_url, "docs": docs, "search": self.search}
-        if isinstance(self.workflow, str):
-            given["workflow"] = self.workflow
-        given["roles"] = {role: {"model": model} for role, model in self.roles.items()}
+        given: dict[str, Any] = {
+            "model": self.model,
+            "base_url": self.base_url,
+            "api_key": self.api_key,
+            "docs": paths_of(self.docs, "docs"),
+            "search": self.search,
+            "workflow": self.workflow if isinstance(self.workflow, str) else "",
+            "roles": {role: {"model": model} for role, model in self.roles.items()},
+        }
         given = {name: value for name, value in given.items() if value}
+        numbers = {name: getattr(self, name) for name in ("temperature", "reasoning_effort", "max_cost", "max_time")}
+        given |= {name: value for name, value in numbers.items() if value is not None}
         if self.settings is None:
             origins = {name: f"Hira({name}=…)" for name in given}
             self.settings = load(given, os.environ, Path.cwd(), Path.home(), origins)
@@ -276,7 +290,14 @@ class Hira:
     async def _open(self) -> Crew:
         assert self.settings is not None  # noqa: S101 - __post_init__ has set it
         own = None if isinstance(self.workflow, str) else self.workflow
-        made = await crew(self.settings, tools=self.tools, experts=self.experts, policies=self.policies, workflow=own)
+        made = await crew(
+            self.settings,
+            tools=self.tools,
+            experts=self.experts,
+            policies=self.policies,
+            workflow=own,
+            client=self.client,
+        )
         try:
             return made.approving(self.approve) if self.approve else made
         except UsageError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
 from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
-from hira.connecting import OFFLINE, Places, connected, nearby, placed_for
+from hira.connecting import OFFLINE, Places, connected, nearby, placed_for, with_client
 from hira.crew import Crew
 from hira.dialects import DIALECTS, NATIVE, TAGS, Dialect
 from hira.errors import UsageError
@@ -33,20 +33,24 @@ async def crew(
     experts: Sequence[Expert] = (),
     policies: Mapping[str, Policy] | None = None,
     workflow: Workflow | None = None,
+    client: Any = None,
     ports: Sequence[int] = LOCAL_PORTS,
 ) -> Crew:
     """Cast the roles and lay out the tools. Everything that is wrong with the settings is raised here, before any work.
 
     `policies` speak for their roles in place of what the settings say; with an entry `*` no endpoint is looked for.
+    A `client` sends the requests of every role that has no endpoint of its own.
     """
     given = dict(policies or {})
     flow = workflow or made_workflow(settings, experts)
     check_roles(settings, flow, given)
     unused = unused_tools(settings, flow, tools)
-    if "*" not in given:
+    if client is not None:
+        settings = with_client(settings, client)
+    elif "*" not in given:
         settings = await connected(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
-    cast, own = cast_of(settings, given, prices, dialect_of(flow))
+    cast, own = cast_of(settings, given, prices, dialect_of(flow), client)
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, tools, sees=sees)
     bench.notices += map(Notice, unused)
@@ -56,6 +60,7 @@ async def crew(
         *(f"tool {one.name!r}" for one in tools),
         *(f"expert {one.name!r}" for one in experts),
         *(f"policy of {role!r}" for role in given),
+        *([] if client is None else ["client"]),
         *([] if named else [f"workflow {flow.name!r}"]),
     ]
     return Crew(settings, cast, flow, bench, own, journal, opened_telemetry(settings, bench.notices), tuple(handed))
@@ -92,6 +97,7 @@ def cast_of(
     policies: Mapping[str, Policy],
     table: Mapping[str, Mapping[str, Any]] | None = None,
     dialect: Dialect = NATIVE,
+    client: Any = None,
 ) -> tuple[dict[str, Part], tuple[Policy, ...]]:
     """Each role's part, `*` for all that are not named, and the policies that were opened for them.
 
@@ -109,13 +115,14 @@ def cast_of(
         policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
         if policy is None:
             if asked not in opened:
-                opened[asked] = asked.opened()
+                opened[asked] = asked.opened(client)
             policy = opened[asked]
         sampling = Sampling(
             settings.temperature if own.temperature is None else own.temperature,
             settings.top_p if own.top_p is None else own.top_p,
             own.top_k or settings.top_k,
             seed=settings.seed,
+            reasoning_effort=own.reasoning_effort or settings.reasoning_effort,
         )
         named = own.dialect or settings.dialect
         spoken = DIALECTS[named] if named else dialect

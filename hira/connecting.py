@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hira.errors import AccessDenied, EndpointError, UsageError
@@ -29,6 +29,16 @@ async def connected(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> S
     settings = await _placed(settings, ports)
     _check_keys(settings)
     return settings
+
+
+def with_client(settings: Settings, client: Any) -> Settings:
+    """The settings of runs whose requests a client sends: its endpoint and its key replace those of the settings."""
+    if not settings.model:
+        raise UsageError("no model is named for the client", fix='name it: Hira("MODEL", client=…)')
+    settings = settings.changed({"base_url": "", "api_key": ""}, "Hira(client=…)")
+    _check_base_urls(settings)
+    _check_adapters(settings)
+    return settings.told({}, secrets=[str(client.api_key or "")])
 
 
 def _check_base_urls(settings: Settings) -> None:
@@ -160,8 +170,8 @@ class Places(NamedTuple):
     places: tuple[Place, ...]
     continuation: Continuation
 
-    def opened(self) -> Policy:
-        """The policy; with several models, one that falls back."""
+    def opened(self, client: Any = None) -> Policy:
+        """The policy; with several models, one that falls back. A `client` sends what has no base URL."""
         way = "none" if self.continuation == "turns" else self.continuation
         policies = [
             open_policy(
@@ -172,6 +182,7 @@ class Places(NamedTuple):
                 continuation=way,
                 patient=place is self.places[-1],
                 adapter=place.adapter,
+                client=None if place.base_url else client,
             )
             for place in self.places
         ]

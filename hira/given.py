@@ -23,15 +23,17 @@ _POLICY = "a policy has a model and async complete(request, watch): docs/policie
 
 def check(given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for the first of these arguments of `Hira` that is not what it should be."""
-    for name in ("model", "base_url", "search"):
+    for name in ("model", "base_url", "api_key", "search"):
         if not isinstance(given[name], str):
-            raise UsageError(f"{name} is no text: {given[name]!r}", fix=f'write {name}="…"')
+            shown = type(given[name]).__name__ if name == "api_key" else repr(given[name])
+            raise UsageError(f"{name} is no text: {shown}", fix=f'write {name}="…"')
     paths_of(given["docs"], "docs")
     roles = given["roles"]
     if not isinstance(roles, Mapping) or not all(isinstance(one, str) for one in (*roles, *roles.values())):
         raise UsageError(f"roles does not map roles to models: {roles!r}", fix='write roles={"planner": "MODEL"}')
     if not isinstance(given["settings"], Settings | None):
         raise UsageError(f"settings is no Settings: {given['settings']!r}", fix="write settings=Settings(…)")
+    _check_client(given["client"])
     _check_workflow(given["workflow"])
     _check_tools(given["tools"])
     _check_experts(given["experts"])
@@ -71,6 +73,12 @@ def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
             raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
         check_attached(path)
     return found
+
+
+def _check_client(client: Any) -> None:
+    if client is not None and not inspect.iscoroutinefunction(getattr(client, "post", None)):
+        fix = "give an object of openai.AsyncOpenAI or openai.AsyncAzureOpenAI"
+        raise UsageError(f"client is not an asynchronous client of openai: {type(client).__name__}", fix=fix)
 
 
 def _check_workflow(workflow: Any) -> None:

@@ -9,16 +9,22 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from hira.messages import Message, ToolCall
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to sample. `None` leaves the endpoint's own default; `max_tokens` counts completion tokens."""
+    """How to sample. `None` leaves the endpoint's own default; `max_tokens` counts completion tokens.
+
+    `reasoning_effort` is how much a reasoning model thinks; an endpoint that refuses it is asked without.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    reasoning_effort: Effort | None = None
 
 
 @dataclass(frozen=True, slots=True)

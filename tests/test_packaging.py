@@ -102,7 +102,7 @@ def test_the_wheel_answers_a_question_without_the_repository(built: Path, tmp_pa
     assert "31 metres" in done.stdout
 
 
-def test_the_core_brings_at_most_26_distributions_with_it() -> None:
+def test_the_core_brings_at_most_18_distributions_with_it() -> None:
     requirements = pytest.importorskip("packaging.requirements")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     waiting = [requirements.Requirement(line) for line in project["dependencies"]]
@@ -116,7 +116,7 @@ def test_the_core_brings_at_most_26_distributions_with_it() -> None:
                 lines = map(requirements.Requirement, metadata.requires(needed.name) or ())
                 waiting += [one for one in lines if one.marker is None or one.marker.evaluate({"extra": extra})]
     core = {name for name, _ in found}
-    assert 10 < len(core) <= 26, sorted(core)
+    assert 10 < len(core) <= 18, sorted(core)
 
 
 @cache

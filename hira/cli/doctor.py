@@ -265,6 +265,7 @@ def _set(settings: Settings) -> Iterator[tuple[str, str]]:
         "top_p",
         "top_k",
         "seed",
+        "reasoning_effort",
         "dialect",
         "continuation",
     ):

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from hira.cli import compare_flags, eval_flags, report_flags, setup_flags
 from hira.errors import UsageError
 
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
 
 
@@ -240,6 +241,12 @@ def _model(command: Parser, *, several: bool = False) -> None:
     group.add_argument("--adapter", metavar="DIR", help="LoRA adapter for a model of this process (hf:PATH)")
     group.add_argument("--profile", metavar="RUN", help="what a run of hira-train made: model, adapters, workflow")
     group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
+    group.add_argument(
+        "--reasoning-effort",
+        choices=EFFORTS,
+        metavar="E",
+        help=f"how much a reasoning model thinks: {', '.join(EFFORTS)}",
+    )
     group.add_argument(
         "--role",
         action="append",

@@ -32,6 +32,7 @@ class Wanted:
     extra_body: Mapping[str, Any] | None = None
     patient: bool = True
     adapter: str = ""
+    client: Any = None
 
 
 def open_policy(  # noqa: PLR0913 - each says one thing of the place
@@ -44,14 +45,16 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     extra_body: Mapping[str, Any] | None = None,
     patient: bool = True,
     adapter: str = "",
+    client: Any = None,
 ) -> Policy:
     """The policy that the model's name asks for: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
     `adapter` or without, else a model at an OpenAI-compatible endpoint.
 
-    Without `base_url` that is OpenAI's own. Failures that may pass are retried; all who ask one endpoint share its
-    limits, and a `patient` policy waits a while for an endpoint that is down.
+    Without `base_url` that is OpenAI's own; a `client`, which is an `AsyncOpenAI` or `AsyncAzureOpenAI`, sends the
+    requests in its own way and remains the caller's to close. Failures that may pass are retried; all who ask one
+    endpoint share its limits, and a `patient` policy waits a while for an endpoint that is down.
     """
-    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter)
+    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter, client)
     if model.startswith(IN_PROCESS):
         return _local(wanted)
     kind, slash, _ = model.partition("/")
@@ -92,6 +95,7 @@ def _openai(wanted: Wanted) -> Policy:
         wanted.model,
         wanted.base_url or OPENAI_URL,
         wanted.api_key,
+        client=wanted.client,
         key_origin=wanted.key_origin,
         continuation=wanted.continuation,
         extra_body=wanted.extra_body,

@@ -30,6 +30,7 @@ OPTIONAL = (
     "top_p",
     "top_k",
     "seed",
+    "reasoning_effort",
     "stop",
     "max_tokens",
     "max_completion_tokens",

@@ -35,6 +35,7 @@ def body_of(
         "top_k": sampling.top_k,
         accepted.length: _least(sampling.max_tokens, accepted.longest),
         "seed": sampling.seed,
+        "reasoning_effort": sampling.reasoning_effort,
         "stop": stops[: accepted.stops] or None,
     }
     body |= {name: value for name, value in optional.items() if value is not None}

@@ -1,59 +1,121 @@
-"""The httpx client under the SDK: one endpoint, one kind of request, as little as that needs."""
+"""Ways to send a request: straight over HTTP, or through a client object of the `openai` package."""
 
-from typing import Any
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Protocol
 
 import httpx
+
+from hira.errors import EndpointError
+from hira.policies.failures import no_connection
 
 MAX_REDIRECTS = 4
 
 
-class DirectClient(httpx.AsyncClient):
-    """An httpx client for one endpoint and one kind of request, without what that needs nothing of: cookies, hooks,
-    authentication in rounds, merged URLs.
+class Sender(Protocol):
+    """Posts JSON to paths below a base URL. The body of the response is read by the caller."""
 
-    The SDK writes a request's head, which is most of its cost at each call and is the same every time. So the head of
-    the first request to a URL is kept, and `repeat` sends later bodies under it.
+    async def post(self, path: str, raw: bytes) -> httpx.Response: ...
 
-    A redirect is followed within the endpoint's own host, with method and body, and nowhere else: neither the key nor
-    the prompt goes to another host. A redirect that cannot be followed is the response.
+    async def aclose(self) -> None: ...
+
+
+class DirectClient:
+    """Posts to one endpoint under headers that are written once. It does without cookies, hooks and merged URLs, which
+    take most of the processor time of a general client.
+
+    It follows a redirect within the endpoint's own host, with method and body, and no other: neither the key nor the
+    prompt goes to another host. A redirect that it does not follow is returned as the response.
     """
 
-    def __init__(self, transport: httpx.AsyncBaseTransport, timeout: httpx.Timeout) -> None:
-        super().__init__(transport=transport, trust_env=False, timeout=timeout)
-        self._direct = transport
+    def __init__(
+        self, base_url: str, headers: Mapping[str, str], transport: httpx.AsyncBaseTransport, timeout: httpx.Timeout
+    ) -> None:
+        self._base_url = base_url
+        self._transport = transport
         self._extensions = {"timeout": timeout.as_dict()}
+        self._headers = headers
         self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
 
-    def build_request(self, method: str, url: Any, **given: Any) -> httpx.Request:
-        """Called by the SDK, with its headers."""
-        request = httpx.Request(
-            method, url, headers=given.get("headers"), content=given["content"], extensions=self._extensions
-        )
-        headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
-        self._heads[str(url)] = (request.url, headers)
-        return request
-
-    def knows(self, url: str) -> bool:
-        return url in self._heads
-
-    async def repeat(self, url: str, content: bytes) -> httpx.Response:
-        """Send a new body under the head of the first request to the URL; the response's body is still to be read."""
-        known, headers = self._heads[url]
-        request = httpx.Request("POST", known, headers=headers, content=content, extensions=self._extensions)
-        return await self.send(request, stream=True)
-
-    async def send(self, request: httpx.Request, *, stream: bool = False, **_: Any) -> httpx.Response:
+    async def post(self, path: str, raw: bytes) -> httpx.Response:
+        if path not in self._heads:
+            first = httpx.Request("POST", self._base_url + path, headers=self._headers)
+            head = [(name, value) for name, value in first.headers.raw if name.lower() != b"content-length"]
+            self._heads[path] = (first.url, head)
+        url, headers = self._heads[path]
+        request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
         for hop in range(MAX_REDIRECTS + 1):
-            response = await self._direct.handle_async_request(request)
+            response = await self._transport.handle_async_request(request)
             response.request = request
             onward = _onward(request, response) if hop < MAX_REDIRECTS else None
             if onward is None:
                 break
             await response.aclose()
             request = onward
-        if not stream:
-            await response.aread()
         return response
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+class GivenClient:
+    """Posts through an `AsyncOpenAI` or `AsyncAzureOpenAI` that the caller configured: its authentication, headers,
+    proxies and time-outs hold. The caller closes it. Retries are made by hira and not by the client."""
+
+    def __init__(self, client: Any, *, where: str) -> None:
+        self._client = client
+        self._where = where
+        self.base_url = str(client.base_url).rstrip("/")
+
+    async def post(self, path: str, raw: bytes) -> httpx.Response:
+        import openai  # the caller has it: the client is one of its objects
+
+        try:
+            response = await self._client.post(
+                path,
+                cast_to=httpx.Response,
+                body=json.loads(raw),
+                options={"max_retries": 0},
+                stream=True,
+                stream_cls=openai.AsyncStream[Any],
+            )
+        except openai.APIStatusError as error:
+            return httpx.Response(
+                error.response.status_code, headers=dict(error.response.headers), content=error.response.content
+            )
+        except openai.APIConnectionError as error:
+            raise no_connection(error, where=self._where, base_url=self.base_url) from error
+        except openai.OpenAIError as error:
+            raise EndpointError(f"the client cannot send the request: {error}", where=self._where) from error
+        headers = {name: value for name, value in response.headers.items() if name.lower() != "content-encoding"}
+        return httpx.Response(response.status_code, headers=headers, stream=_Unpacked(response))
+
+    async def aclose(self) -> None:
+        """Leave the client open: it belongs to the caller."""
+
+
+class _Unpacked(httpx.AsyncByteStream):
+    """The body of a client's response, whichever HTTP library the client uses."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._response.aiter_bytes():
+                yield piece
+        except _http_errors() as error:
+            raise httpx.ReadError(str(error)) from error
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _http_errors() -> tuple[type[Exception], ...]:
+    """The errors of the HTTP library under `openai`: httpx up to its version 2, httpx2 from version 3 on."""
+    newer = sys.modules.get("httpx2")
+    return (httpx.HTTPError, newer.HTTPError) if newer else (httpx.HTTPError,)
 
 
 def _onward(request: httpx.Request, response: httpx.Response) -> httpx.Request | None:

@@ -1,25 +1,24 @@
 """Any OpenAI-compatible endpoint: OpenAI itself, vLLM, SGLang, llama.cpp, Ollama, LM Studio, a gateway.
 
-The SDK does authentication and the headers. Its door is `post` with a plain dict, because `create` walks every message
-of the history at every call, and it is passed once: later requests repeat the head that it wrote. Replies are read as
-plain dicts. Retries are not made here.
+Requests and replies are plain dicts over HTTP. The `openai` package is loaded only where the caller hands over one of
+its clients. Retries are not made here.
 """
 
 import asyncio
 import json
+import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, cast
+from typing import Any
 
 import httpx
-import openai
 
 from hira.errors import BadReply, EndpointError, ToolsRefused, UsageError
 from hira.policies.accepted import BY_OPENAI, Accepted, longest_reply, refused_field, without
 from hira.policies.chat import Continuation, body_of
-from hira.policies.client import DirectClient
+from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, no_connection
 from hira.policies.probe import missing
 from hira.policies.refused import check, known_at, learned
@@ -29,7 +28,6 @@ from hira.policies.transport import transport_for
 from hira.policy import Completion, Request, Watch
 
 _OPENAI = "api.openai.com"
-_TELEMETRY = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async", "Retry-Count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +46,30 @@ class OpenAIPolicy:
     the endpoint carries on a message of the model's own: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix"
     (DeepSeek), "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. A request's
     optional field that the endpoint refuses by name is left out from then on (`accepted`); tools and media that it
-    refuses fail at once from then on, for all who ask this model there in this process.
+    refuses fail at once from then on, for all who ask this model there in this process. A `client` of the `openai`
+    package sends the requests in place of `base_url` and `api_key`; the caller closes it.
 
     After `aclose` it can be used again, also in another event loop.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each argument is one fact about the endpoint
         self,
         model: str,
-        base_url: str,
+        base_url: str = "",
         api_key: str = "",
         *,
+        client: Any = None,
         key_origin: str = "",
         timeout: Timeout = Timeout(),
         continuation: Continuation = "none",
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         api_key = api_key.strip()
-        url = _checked(base_url, api_key, key_origin)
+        url = _checked(base_url if client is None else str(client.base_url), api_key, key_origin)
         official = url.host == _OPENAI
         self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
-        self._api_key = api_key
+        self._api_key = api_key if client is None else str(client.api_key or "")
         self._model = model
         self._noted: dict[str, str] = {}
         self._tells_ends: bool | None = None
@@ -78,20 +78,15 @@ class OpenAIPolicy:
         self._continuation = continuation
         self._extra_body = dict(extra_body or {})
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
+        key = key if client is None else "with the client that was given"
         self.where = f"at {self.base_url}, model {model!r}, {key}"
-        self._transport = transport_for(self.base_url)
-        limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
-        self._http = DirectClient(self._transport, limits)
-        client: Any = self._http  # openai 3 declares httpx2's client and takes httpx's as well
-        self._options: Any = {} if api_key else {"headers": {"Authorization": _unkeyed(url)}}
-        self._client = openai.AsyncOpenAI(
-            api_key=api_key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=client.timeout,
-            default_headers=_headers(official=official),
-            http_client=client,
-        )
+        self._sender: Sender
+        if client is not None:
+            self._sender = GivenClient(client, where=self.where)
+        else:
+            limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
+            headers = _headers(url, api_key, official=official)
+            self._sender = DirectClient(self.base_url, headers, transport_for(self.base_url), limits)
 
     @property
     def model(self) -> str:
@@ -115,7 +110,7 @@ class OpenAIPolicy:
         return replace(completion, notes=tuple(self._noted.values())) if self._noted else completion
 
     async def aclose(self) -> None:
-        await self._transport.aclose()
+        await self._sender.aclose()
 
     async def ask(self, request: Request, watch: Watch | None = None) -> Parts:
         """The reply as the server wrote it. The request is sent again without a field that is refused by name."""
@@ -140,14 +135,16 @@ class OpenAIPolicy:
                 if not field or field in self.accepted.without or field in self._extra_body:
                     raise await self._failure(refused) from None
                 self.accepted = without(self.accepted, field, len(body.get("stop", ())))
-            except (openai.APIConnectionError, httpx.HTTPError) as error:
+            except httpx.HTTPError as error:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
 
     async def _exchange(self, path: str, body: dict[str, Any], watch: Watch | None) -> Parts:
         # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
         raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        response = await self._post(path, raw)
+        response = await self._sender.post(path, raw)
         try:
+            if not response.is_success:
+                raise _Refused(response.status_code, await self._read(response), response.headers)
             kind = response.headers.get("content-type", "")
             plain = "json" in kind or "html" in kind or "stream" not in body
             if "event-stream" in kind or not plain:
@@ -178,33 +175,6 @@ class OpenAIPolicy:
             self._tells_ends = True
         return parts
 
-    async def _post(self, path: str, raw: bytes) -> httpx.Response:
-        url = self.base_url + path
-        if not self._http.knows(url):
-            return await self._introduce(url, json.loads(raw))
-        response = await self._http.repeat(url, raw)
-        if not response.is_success:
-            try:
-                raise _Refused(response.status_code, await self._read(response), response.headers)
-            finally:
-                await response.aclose()
-        return response
-
-    async def _introduce(self, url: str, body: dict[str, Any]) -> httpx.Response:
-        """The first request to a URL goes through the SDK, which authenticates it and writes its head."""
-        try:
-            response = await self._client.post(
-                url,
-                cast_to=httpx.Response,
-                body=body,
-                options=self._options,
-                stream=True,
-                stream_cls=openai.AsyncStream[Any],
-            )
-        except openai.APIStatusError as error:
-            raise _Refused(error.status_code, error.response.content, error.response.headers) from None
-        return cast("httpx.Response", response)
-
     async def _read(self, response: httpx.Response) -> bytes:
         pieces, size = [], 0
         async for piece in _pieces(response):
@@ -231,10 +201,14 @@ class OpenAIPolicy:
         return parts_of(reply, where=self.where)
 
     async def _failure(self, refused: "_Refused") -> EndpointError:
-        keyed = bool(self._api_key)
+        keyed = bool(self._api_key) or isinstance(self._sender, GivenClient)
         error = failure(refused.status, refused.said, refused.headers, where=self.where, keyed=keyed)
         if refused.status == httpx.codes.NOT_FOUND and not isinstance(error, ToolsRefused):
-            error.fix = await missing(self._model, self.base_url, self._api_key)
+            error.fix = (
+                "check the client's base URL and the name of the model or deployment"
+                if isinstance(self._sender, GivenClient)
+                else await missing(self._model, self.base_url, self._api_key)
+            )
         return error
 
 
@@ -266,24 +240,26 @@ def _checked(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
     return url
 
 
-def _headers(*, official: bool) -> dict[str, Any]:
-    """The SDK's headers less what tells about this machine, and less what only OpenAI itself should get."""
+def _headers(url: httpx.URL, api_key: str, *, official: bool) -> dict[str, str]:
+    """The headers of every request. The organization and the project go to OpenAI alone."""
     try:
         release = version("hira")
     except PackageNotFoundError:
         release = "0"
-    gone = [f"X-Stainless-{name}" for name in _TELEMETRY]
-    if not official:
-        gone += ["OpenAI-Organization", "OpenAI-Project"]
-    # replies are small, and what is not packed cannot unpack to gigabytes
-    return {"User-Agent": f"hira/{release}", "Accept-Encoding": "identity"} | dict.fromkeys(gone, openai.omit)
-
-
-def _unkeyed(url: httpx.URL) -> Any:
-    """The authorization without a key: user and password where the URL has them, else none at all."""
-    if not url.userinfo:
-        return openai.omit
-    return f"Basic {b64encode(f'{url.username}:{url.password}'.encode()).decode()}"
+    headers = {
+        "User-Agent": f"hira/{release}",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",  # replies are small, and what is not packed cannot unpack to gigabytes
+        "Content-Type": "application/json",
+    }
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    elif url.userinfo:
+        headers["Authorization"] = f"Basic {b64encode(f'{url.username}:{url.password}'.encode()).decode()}"
+    if official:
+        named = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+        headers |= {header: os.environ[name] for header, name in named.items() if os.environ.get(name)}
+    return headers
 
 
 def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from hira.errors import UsageError
+from hira.policy import Effort
 from hira.redaction import passwords_in, without_userinfo
 from hira.settings.wrong import did_you_mean, invalid
 
@@ -81,6 +82,7 @@ class RoleSettings(Checked):
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
+    reasoning_effort: Effort | None = None
     dialect: Dialect | None = None
     continuation: Continuation | None = None
     max_tokens: int | None = Field(default=None, ge=1)
@@ -181,6 +183,7 @@ class Settings(Checked):
     top_p: float = Field(default=0.95, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     seed: int | None = None
+    reasoning_effort: Effort | None = None
     dialect: Dialect | None = None
     continuation: Continuation = "turns"
     without: frozenset[Part] = frozenset()

@@ -26,6 +26,7 @@ def request_of(body: Mapping[str, Any]) -> Request:
             top_k=body.get("top_k"),
             max_tokens=body.get("max_tokens", body.get("max_completion_tokens")),
             seed=body.get("seed"),
+            reasoning_effort=body.get("reasoning_effort"),
         ),
         tuple(body.get("stop") or ()),
         tuple(body.get("tools") or ()),

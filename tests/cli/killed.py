@@ -63,7 +63,6 @@ def _planner(request: Request, at_once: int) -> Completion:
 FORKING = """
 import json, os, sys
 import hira.api, hira.cli.ask, hira.cli.resume, hira.policies.openai, hira.workflows.hira
-import openai.resources.chat.completions
 from hira.cli import main
 for line in sys.stdin:
     told = json.loads(line)

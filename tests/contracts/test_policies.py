@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import openai
 import pytest
 from later import needs
 from tiny_hf import tiny_model, tiny_tokenizer
@@ -20,6 +21,13 @@ def reply(request: Request) -> str:
     return "The answer is 42.<end> and more"
 
 
+def client_of(endpoint: Endpoint, *, azure: bool) -> openai.AsyncOpenAI:
+    if not azure:
+        return openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="k")
+    place = endpoint.base_url.removesuffix("/v1")
+    return openai.AsyncAzureOpenAI(azure_endpoint=place, api_key="k", api_version="2025-04-01-preview")
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder with a tiny model of transformers."""
@@ -31,7 +39,15 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(
-    params=["scripted", "endpoint", "llama.cpp", "offline", pytest.param("local", marks=needs("torch", "transformers"))]
+    params=[
+        "scripted",
+        "endpoint",
+        "client",
+        "azure client",
+        "llama.cpp",
+        "offline",
+        pytest.param("local", marks=needs("torch", "transformers")),
+    ]
 )
 async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
     if request.param == "endpoint":
@@ -39,6 +55,13 @@ async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
             made = open_policy("m", base_url=endpoint.base_url, api_key="k")
             yield made
             await made.aclose()
+        return
+    if request.param.endswith("client"):
+        with Endpoint(reply) as endpoint:
+            async with client_of(endpoint, azure=request.param.startswith("azure")) as client:
+                made = open_policy("m", client=client)
+                yield made
+                await made.aclose()
         return
     made = {
         "scripted": lambda: ScriptedPolicy(reply),

@@ -85,7 +85,7 @@ async def test_the_request_goes_out_as_the_messages_stand():
     }
 
 
-async def test_later_requests_carry_the_head_that_the_sdk_wrote_for_the_first():
+async def test_all_requests_carry_the_same_head():
     with Endpoint(["one", "two", "three"]) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url, "sk-secret")
         for text in ("a", "b " * 500, "c"):

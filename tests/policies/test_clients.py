@@ -1,0 +1,143 @@
+"""Client objects of the `openai` package that a program hands over."""
+
+import subprocess
+import sys
+
+import openai
+import pytest
+
+from hira import Hira
+from hira.errors import AccessDenied, BadReply, EndpointError, UsageError
+from hira.messages import system, user
+from hira.policies.openai import OpenAIPolicy
+from hira.policy import Request, Sampling
+from hira.testing import Endpoint
+from hira.testing.faults import error, refuses
+
+ASKED = Request((system("be brief"), user("what is it?")))
+
+
+async def ask_through(client, request=ASKED, watch=None):
+    policy = OpenAIPolicy("m", client=client)
+    try:
+        return await policy.complete(request, watch)
+    finally:
+        await policy.aclose()
+        await client.close()
+
+
+async def test_a_client_sends_requests_with_its_own_key_and_headers():
+    with Endpoint(["fine"]) as endpoint:
+        client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="sk-own", default_headers={"x-team": "blue"})
+        completion = await ask_through(client, Request(ASKED.messages, Sampling(top_k=20, max_tokens=7)))
+        received = endpoint.calls[0]
+    assert completion.text == "fine"
+    assert (received.headers["authorization"], received.headers["x-team"]) == ("Bearer sk-own", "blue")
+    assert (received.body["top_k"], received.body["max_tokens"]) == (20, 7)
+
+
+async def test_an_azure_client_asks_its_deployment_with_a_token_that_is_fetched_anew():
+    tokens = iter(["first", "second"])
+
+    async def fetch_token():
+        return next(tokens)
+
+    with Endpoint(["one", "two"]) as endpoint:
+        client = openai.AsyncAzureOpenAI(
+            azure_endpoint=endpoint.base_url.removesuffix("/v1"),
+            azure_ad_token_provider=fetch_token,
+            api_version="2025-04-01-preview",
+        )
+        policy = OpenAIPolicy("gpt-of-mine", client=client)
+        for _ in range(2):
+            await policy.complete(ASKED)
+        await client.close()
+        paths = [request.path for request in endpoint.calls]
+        keys = [request.headers["authorization"] for request in endpoint.calls]
+    assert paths == ["/openai/deployments/gpt-of-mine/chat/completions?api-version=2025-04-01-preview"] * 2
+    assert keys == ["Bearer first", "Bearer second"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [("401", AccessDenied), ("html-200", BadReply), ("s-truncated", EndpointError), ("reset-before", EndpointError)],
+)
+async def test_a_clients_failures_are_those_of_an_endpoint(fault, kind):
+    with Endpoint([], faults=[fault]) as endpoint:
+        client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="sk-own-secret")
+        with pytest.raises(kind) as failed:
+            await ask_through(client, watch=lambda _: None)
+        assert len(endpoint.calls) == 1  # the client does not retry
+    assert "sk-own-secret" not in str(failed.value)
+    assert "client" in failed.value.where
+
+
+async def test_a_client_without_a_server_is_told_so():
+    with Endpoint() as endpoint:
+        place = endpoint.base_url
+    with pytest.raises(EndpointError, match="connection was refused"):
+        await ask_through(openai.AsyncOpenAI(base_url=place, api_key="k"))
+
+
+async def test_hira_asks_every_role_without_an_endpoint_through_the_client(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    with Endpoint(["It is blue."]) as endpoint:
+        client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="sk-own")
+        async with client, Hira("m", client=client, workflow="direct", temperature=0, reasoning_effort="low") as hira:
+            answer = await hira.ask("Which colour is it?")
+        body = endpoint.calls[0].body
+    assert "blue" in answer.text
+    assert (body["temperature"], body["reasoning_effort"]) == (0.0, "low")
+
+
+async def test_a_client_needs_the_name_of_a_model(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    async with openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="k") as client:
+        with pytest.raises(UsageError, match="no model is named"):
+            await Hira(client=client).ask("What?")
+
+
+def test_a_synchronous_client_is_refused():
+    with pytest.raises(UsageError, match="asynchronous client"):
+        Hira("m", client=openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="k"))
+
+
+async def test_a_key_of_the_program_goes_to_the_endpoint_and_is_not_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with Endpoint(["It is blue."]) as endpoint:
+        async with Hira("m", base_url=endpoint.base_url, api_key="sk-given-here", workflow="direct") as hira:
+            await hira.ask("Which colour is it?")
+            assert "sk-given-here" not in repr(hira)
+        assert endpoint.calls[0].headers["authorization"] == "Bearer sk-given-here"
+
+
+async def test_reasoning_effort_is_left_out_where_it_is_refused():
+    refusal = refuses(400, error("Unrecognized request argument supplied: reasoning_effort"))
+    request = Request(ASKED.messages, Sampling(reasoning_effort="high"))
+    with Endpoint(["fine"], faults=lambda number: refusal if number == 1 else "") as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        assert (await policy.complete(request)).text == "fine"
+        await policy.aclose()
+        sent = [call.body.get("reasoning_effort") for call in endpoint.calls]
+    assert sent == ["high", None]
+
+
+def test_a_plain_request_does_not_load_openai():
+    program = """
+import asyncio, sys
+from hira.messages import user
+from hira.policies import open_policy
+from hira.policy import Request
+from hira.testing import Endpoint
+
+async def main():
+    with Endpoint(["fine"]) as endpoint:
+        policy = open_policy("m", base_url=endpoint.base_url)
+        print((await policy.complete(Request((user("?"),)))).text, "openai" in sys.modules)
+        await policy.aclose()
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["fine", "False"]
