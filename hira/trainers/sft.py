@@ -92,7 +92,6 @@ class Teaching(Trainer):
         self.lessons = lessons
         self.folder = folder
         self.tell = tell
-        self.pad = int(tokenizer.pad_token_id)
         super().__init__(
             model=model,
             args=arguments_of(lessons, folder),
@@ -114,7 +113,7 @@ class Teaching(Trainer):
 
     def _collated(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
         width = max(row.length for row in rows)
-        ids = torch.full((len(rows), width), self.pad)
+        ids = torch.zeros((len(rows), width), dtype=torch.long)  # no row sees its padding: any id will do
         weights = torch.zeros((len(rows), width))
         for at, row in enumerate(rows):
             ids[at, : row.length] = torch.tensor((*row.prompt, *row.completion))
