@@ -4,6 +4,7 @@ The thread lives as long as there is work. Rows of one adapter make one batch; b
 """
 
 import asyncio
+import atexit
 import random
 import time
 from collections import deque
@@ -26,7 +27,7 @@ from hira.policies.local.window import capacity, check_supported, window_of
 from hira.policy import Sampling
 
 GATHERED_SECONDS = 0.003
-READS = 16_384
+READS, READS_ON_A_CPU = 16_384, 2_048
 # decoding steps before another batch has its turn, and before rows that wait may join a batch that is not small
 _TURN = 16
 _JOIN_STEPS = 8
@@ -36,6 +37,7 @@ class BatchingEngine:
     """Samples with a transformers or PEFT model for many coroutines of any event loop.
 
     `tokens` bounds the places of all batches together (rows times length), None takes what the device has room for;
+    `reads` bounds the prompt tokens of one forward pass: a CPU reads more at once no faster, and ends no sooner;
     `seed` makes every reply depend on its prompt and on how often the same was asked, not on what else is asked at the
     time, as far as the arithmetic of the device does. With `seed` None each reply is another.
 
@@ -48,7 +50,7 @@ class BatchingEngine:
         template: Template,
         *,
         tokens: int | None = None,
-        reads: int = READS,
+        reads: int | None = None,
         seed: int | None = None,
         gathered: float = GATHERED_SECONDS,
     ) -> None:
@@ -60,7 +62,7 @@ class BatchingEngine:
         self._pieces = Pieces(template.decode)
         self._window = window_of(model, template.tokenizer)
         self._limit = tokens or capacity(model)
-        self._reads = reads
+        self._reads = reads or (READS if next(model.parameters()).is_cuda else READS_ON_A_CPU)
         self._gathered = gathered
         self._seeds = Seeds(seed)
         self._changed = Condition()
@@ -148,6 +150,16 @@ class BatchingEngine:
         if self._waiting and self._thread is None and not self._pauses:
             self._thread = Thread(target=self._work, name="hira-engine", daemon=True)
             self._thread.start()
+            atexit.register(self._halt)
+
+    def _halt(self) -> None:
+        """Wait for the step under way before the process ends: a thread that is amid a forward pass when the
+        interpreter goes takes the whole process down with it."""
+        with self._changed:
+            self._pauses += 1
+            thread = self._thread
+        if thread is not None:
+            thread.join()
 
     def _work(self) -> None:
         """Sample until nobody waits, or until somebody wants a pause. The last rows hear of it when the model is as it
@@ -164,6 +176,7 @@ class BatchingEngine:
             with self._changed:
                 self._put_back(row for batch in self._batches.values() for row in batch.evict())
                 self._thread = None
+                atexit.unregister(self._halt)
                 self._changed.notify_all()
                 self._start()
 

@@ -44,7 +44,10 @@ class Batch:
     def admit(self, rows: Sequence[Asked]) -> None:
         """Read the rows' prompts, sample a token for each, and let those that go on join the batch."""
         parts: list[tuple[Cache, list[int], list[Asked]]] = []
-        for chunk in _chunks(rows, self._reads):
+        for part in _chunks(rows, self._reads):
+            chunk = [row for row in part if not row.cancelled]  # nobody waits for a prompt that was given up meanwhile
+            if not chunk:
+                continue
             cache, places, logits = self._read(chunk)
             self._sample(chunk, logits[torch.tensor(places, device=self.device)], _choosing(chunk, logits))
             on = [(place, row) for place, row in zip(places, chunk, strict=True) if not row.done]

@@ -2,8 +2,11 @@
 
 import asyncio
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -350,3 +353,30 @@ async def test_a_closed_engine_ends_who_waits_and_serves_again(model: Any) -> No
     with pytest.raises(asyncio.CancelledError):
         await long
     assert (await many(engine, 2))[0].ids
+
+
+ENDS_AMID_A_STEP = """
+import asyncio
+from tiny_hf import tiny_model, tiny_tokenizer
+from hira.policies.local.batching import BatchingEngine
+from hira.policies.local.template import Template
+from hira.policy import Sampling
+
+engine = BatchingEngine(tiny_model(tiny_tokenizer(), window=8192), Template(tiny_tokenizer()), gathered=0)
+
+async def given_up():
+    reading = asyncio.create_task(engine.sample([40] * 6000, Sampling()))
+    await asyncio.sleep(0.1)
+    assert not reading.done()
+
+asyncio.run(given_up())
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_amid_a_forward_pass_ends_well() -> None:
+    tests = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS_AMID_A_STEP], check=False, cwd=tests, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
