@@ -4,10 +4,11 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hira.cli
-from hira.cli import OK
+from hira.cli import NO_EVIDENCE, OK
 from hira.cli.shell import Shell
 from hira.cli.training.demo_view import View
 from hira.errors import UsageError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 UNSEEN = {"ask": ("--quiet", "--journal", "off")}
 """Flags by which a command tells nothing but its answer and keeps no record, where it has any."""
-UNLEARNED = "With --small the model has learned next to nothing: it is asked all the same, and will hardly answer."
+UNLEARNED = "With --small the model has learned next to nothing, so it is not asked: the whole demo's model is."
 
 
 def demo(args: argparse.Namespace, shell: Shell) -> int:
@@ -39,25 +40,29 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
         made.run()
     for line in view.ended():
         shell.tell(line)
-    return _asked(made, shell, small=args.small)
-
-
-def _asked(made: "Demo", shell: Shell, *, small: bool) -> int:
-    """What was held out in training, asked as any user would; once where nothing can have been learned."""
-    asked = made.recipe.asked(made.seed)
-    if small:
-        asked = asked[:1]
+    code = OK
+    if args.small:
         shell.tell(f"\n{UNLEARNED}")
-    for one in asked:
-        shell.tell(f"\n$ {_typed(one.command)} --profile {made.folder}")
-        hira.cli.main([*one.command, "--profile", str(made.folder), *UNSEEN.get(one.command[0], ())], shell)
+    else:
+        code = ask_held_out(made, shell)
+    shell.tell(f"\nThe page of the run is {made.folder / 'dashboard.html'}; model and adapter are beside it.")
+    shell.say(_typed(recipe.asked(made.seed)[0].command, made.folder))
+    return code
+
+
+def ask_held_out(made: "Demo", shell: Shell) -> int:
+    """Ask what was held out in training, as any user would. The exit code is that of the first command that failed;
+    an answer without evidence is none."""
+    codes = []
+    for one in made.recipe.asked(made.seed):
+        shell.tell(f"\n$ {_typed(one.command, made.folder)}")
+        quiet = UNSEEN.get(one.command[0], ())
+        codes.append(hira.cli.main([*one.command, "--profile", str(made.folder), *quiet], shell))
         if one.known:
             shell.tell(f"  ({one.known})")
-    shell.tell(f"\nThe page of the run is {made.folder / 'dashboard.html'}; model and adapter are beside it.")
-    shell.say(f"{_typed(asked[0].command)} --profile {made.folder}")
-    return OK
+    return next((code for code in codes if code not in (OK, NO_EVIDENCE)), OK)
 
 
-def _typed(command: Sequence[str]) -> str:
-    """The command as it is typed in a shell."""
-    return shlex.join(["hira", *command])
+def _typed(command: Sequence[str], folder: Path) -> str:
+    """The command that asks what was trained, as it is typed in a shell."""
+    return f"{shlex.join(['hira', *command])} --profile {folder}"

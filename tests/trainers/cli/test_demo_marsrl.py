@@ -188,7 +188,7 @@ def test_an_unknown_recipe_is_told_what_there_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_that_is_asked(tmp_path: Path) -> None:
+def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_that_can_be_asked(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)
     assert main(["demo", "--recipe", "marsrl", "--small", "--out", "run"], shell) == 0, err.getvalue()
@@ -204,7 +204,7 @@ def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_th
     page = (run / "dashboard.html").read_text(encoding="utf-8")
     assert all(f">{part} <b>" in page for part in ("solver", "verifier1", "found", "repaired"))
     assert "Verifier, wrong and right solutions alike" in err.getvalue()
-    assert err.getvalue().count("known answer") == 1
+    assert "known answer" not in err.getvalue()
     heard = io.StringIO()
     asked = Shell(io.StringIO(), heard, io.StringIO(), {}, tmp_path, tmp_path)
     code = hira_main(["ask", TASK.question, "--profile", "run", "--json", "--quiet"], asked)
