@@ -8,7 +8,7 @@ from typing import Any
 
 from hira.errors import HiraError
 
-METRICS, ROLLOUTS = "metrics.jsonl", "rollouts.jsonl"
+METRICS, ROLLOUTS, EXAMS = "metrics.jsonl", "rollouts.jsonl", "exams.jsonl"
 
 
 def append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

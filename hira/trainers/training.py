@@ -35,7 +35,6 @@ from hira.trainers.stages import Stages
 from hira.trainers.update import Updates
 from hira.workflows.workflow import Workflow
 
-EXAMS = "exams.jsonl"
 PATIENT = Deadlines()
 Told = Callable[[Mapping[str, Any]], None]
 
@@ -103,7 +102,7 @@ class Training:
         begun = last_checkpoint(self.folder) if resume else None
         since = step_of(begun) if begun else 0
         if PartialState().is_main_process:
-            records.cut(self.folder / EXAMS, since or -1)
+            records.cut(self.folder / records.EXAMS, since or -1)
         with asyncio.Runner() as runner:
             engine = self._engine(runner)
             gate = Gate()
@@ -203,7 +202,7 @@ class Training:
             )
             told |= exam_told([one for part in gather_object([runner.run(exam.scored())]) for one in part], name)
         if own.is_main_process:
-            records.append(self.folder / EXAMS, [told])
+            records.append(self.folder / records.EXAMS, [told])
             self.stepped({"exam": True, **told})
 
 

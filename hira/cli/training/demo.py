@@ -28,14 +28,16 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
 
     recipe = named(args.recipe)
     folder = shell.folder / args.out
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{args.out!r} is there already", fix="name another folder with --out, or remove it")
     from hira.trainers.demo.run import Demo
 
     sizes = recipe.small if args.small else recipe.sizes
     sizes = replace(sizes, updates=args.updates) if args.updates else sizes
     view = View(shell, recipe, sizes.updates)
     made = Demo(folder, recipe, args.seed, sizes, view.tell, view.stepped)
+    if made.is_stopped:
+        view.recall(folder)
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{args.out!r} is there already", fix="name another folder with --out, or remove it")
     with view.shown():
         made.run()
     for line in view.ended():

@@ -5,10 +5,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.cli.shell import Shell
 from hira.cli.training.chart import chart
+from hira.trainers import records
+from hira.trainers.checkpoints import last_checkpoint, step_of
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -47,6 +50,15 @@ class View:
         else:
             self.shell.tell(line)
 
+    def recall(self, folder: Path) -> None:
+        """Take in what a demo that goes on from a checkpoint had told before."""
+        saved = last_checkpoint(folder)
+        known = step_of(saved) if saved else -1
+        self.exams += [one for one in records.read(folder / records.EXAMS) if one["step"] <= known]
+        for one in records.read(folder / records.METRICS):
+            if one["step"] <= known:
+                self._add_to_curves(one)
+
     def stepped(self, told: Mapping[str, Any]) -> None:
         if told.get("exam"):
             self._examined(told)
@@ -79,14 +91,17 @@ class View:
         self.tell(f"after {told['step']} updates, {self.recipe.examined}: {shares}")
 
     def _updated(self, told: Mapping[str, Any]) -> None:
-        shown = []
-        for label, name in self.recipe.curves.items():
-            if name in told:
-                self.curves[label].append(float(told[name]))
-                shown.append(f"{label} {_share(told[name])}")
+        added = self._add_to_curves(told)
+        shown = [f"{label} {_share(value)}" for label, value in added.items()]
         if "reward" in told:
             shown.append(f"reward {told['reward']:.2f}")
         self._last(told["step"], f"update {told['step']} of {self.updates}: {', '.join(shown)}", EVERY)
+
+    def _add_to_curves(self, told: Mapping[str, Any]) -> dict[str, float]:
+        added = {label: float(told[name]) for label, name in self.recipe.curves.items() if name in told}
+        for label, value in added.items():
+            self.curves[label].append(value)
+        return added
 
     def _last(self, step: int, text: str, every: int) -> None:
         self.last = text

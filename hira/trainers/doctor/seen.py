@@ -97,7 +97,7 @@ def read(folder: Path, configuration: Configuration, now: float | None = None) -
     done = bool(lines) and int(lines[-1].get("step", 0)) >= configuration.train.steps
     quiet = None if done or not path.is_file() else (time.time() if now is None else now) - path.stat().st_mtime
     rollouts = records.read(folder / records.ROLLOUTS)
-    return Seen(configuration, lines, rollouts, records.read(folder / "exams.jsonl"), bases, quiet=quiet)
+    return Seen(configuration, lines, rollouts, records.read(folder / records.EXAMS), bases, quiet=quiet)
 
 
 def as_json(found: Sequence[Finding]) -> str:

@@ -14,7 +14,7 @@ from hira.page_policy import digest
 from hira.trainers import records
 from hira.trainers.page.curves import Curve, curves
 
-PAGE, EXAMS = "dashboard.html", "exams.jsonl"
+PAGE = "dashboard.html"
 STEPS = 30
 """So many steps have their samples shown: the first ones, and the last."""
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -62,7 +62,7 @@ def written(folder: Path) -> Path:
 
 def page(folder: Path) -> str:
     metrics = [one for one in records.read(folder / records.METRICS) if "loss" in one]
-    exams = records.read(folder / EXAMS)
+    exams = records.read(folder / records.EXAMS)
     taught = records.read(folder / "sft" / records.METRICS)
     style = _style()
     values = {

@@ -4,8 +4,10 @@ import io
 import json
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from later import later, needs
@@ -145,3 +147,35 @@ def test_the_whole_demo_in_miniature_ends_with_a_model_that_can_be_asked(tmp_pat
         assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256", asked.stderr.getvalue())
     assert answer["workflow"] == "matpo"
     assert answer["model"] == f"hf:{run}/model+{run}/adapters/default"
+
+
+@pytest.mark.slow
+def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    sizes = replace(MATPO.small, updates=6)
+    Demo(tmp_path / "whole", MATPO, 0, sizes).run()
+
+    def stopped(told: Mapping[str, Any]) -> None:
+        if "loss" in told and told.get("stage") != "sft" and told["step"] == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Demo(tmp_path / "half", MATPO, 0, sizes, stepped=stopped).run()
+    assert not (tmp_path / "half" / "adapters").exists()
+    err = io.StringIO()
+    shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
+    again = ["demo", "--small", "--updates", "6", "--out", "half"]
+    assert main([*again, "--seed", "1"], shell) == 2
+    assert "is there already" in err.getvalue()
+    assert main(again, shell) == 0, err.getvalue()
+    assert "going on from checkpoint-5" in err.getvalue()
+    assert main(again, shell) == 2, "a demo that has ended is not made anew"
+    for name in ("adapters/default/adapter_model.safetensors", records.EXAMS, records.ROLLOUTS):
+        assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert [one["step"] for one in records.read(tmp_path / "half" / records.METRICS) if "loss" in one] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
