@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from hira.errors import BadReply, ContextOverflow, EndpointError, Withheld
+from hira.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, ToolsRefused, Withheld
 from hira.policy import Completion, Policy, Request, Sampling, Watch
 
 
@@ -66,7 +66,8 @@ class Seeded:
     """Gives every call of one rollout a seed of its own, and no more than `seconds`.
 
     The seed depends on the rollout, the conversation and the turn in it alone, so the same rollout is the same whatever
-    runs beside it. `broken` are failures that are not the agent's, which a workflow may have made something of.
+    runs beside it. `broken` are failures that are not the agent's, which a workflow may have made something of; what a
+    model never takes is not among them: the workflow asks for it in another way.
     """
 
     policy: Policy
@@ -94,7 +95,7 @@ class Seeded:
             self.broken.append(late := EndpointError(what, where=f"model {self.model!r}", retryable=True))
             raise late from None
         except EndpointError as error:
-            if not own_fault(error):
+            if not (own_fault(error) or isinstance(error, ToolsRefused | MediaRefused)):
                 self.broken.append(error)
             raise
 

@@ -95,6 +95,7 @@ def talk(**other: Any) -> Seen:
     return replace(HEALTHY, rollouts=[{**one, "conversations": [{**one["conversations"][0], **other}]}])
 
 
+NO_TOOLS = ("the chat template has no place for tools: calls are written as text",)
 BROKEN: list[tuple[str, str, Seen]] = [
     ("learning rate of LoRA", "warning", with_run("train.lr=5e-7")),
     ("learning rate of LoRA", "warning", with_run("train.lr=0.01")),
@@ -109,6 +110,8 @@ BROKEN: list[tuple[str, str, Seen]] = [
         "warning",
         replace(HEALTHY, notices=("the chat template takes earlier thought out of the prompt",)),
     ),
+    ("chat template", "warning", replace(with_run("recipe=grpo"), notices=NO_TOOLS)),
+    ("chat template", "fault", replace(with_run("settings.dialect=native"), notices=NO_TOOLS)),
     ("questions", "fault", replace(HEALTHY, problems=5)),
     ("questions", "warning", replace(HEALTHY, problems=20)),
     ("held-out questions", "warning", with_run("data.held_out=")),
@@ -218,3 +221,9 @@ def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path, capsys: 
     told = capsys.readouterr().out
     assert "FAULT    dead groups: 100 % of groups have no signal" in told
     assert "hira-train curate" in told
+
+
+@pytest.mark.parametrize("overrides", [["recipe=grpo", "settings.dialect=tags"], ["recipe=matpo"]])
+def test_a_template_without_tools_is_well_where_calls_are_written_as_text(overrides: list[str]) -> None:
+    found = {one.rule: one for one in examined(replace(with_run(*overrides), notices=NO_TOOLS))}
+    assert found["chat template"].verdict == "ok"

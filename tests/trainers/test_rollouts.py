@@ -16,6 +16,7 @@ from hira.errors import AccessDenied, ContextOverflow, EndpointError, HiraError,
 from hira.events import Events, Reader
 from hira.messages import user
 from hira.policies.offline import OfflinePolicy
+from hira.policies.refused import tools_refused
 from hira.policies.retrying import retrying
 from hira.policy import Completion, Request, Tokens, Watch
 from hira.rewards.accuracy import ByJudge, ByWords
@@ -202,6 +203,20 @@ async def test_a_failure_that_the_workflow_made_something_of_is_still_the_infras
     collected = await made.collect(0)
     assert {one.status for one in collected.groups[0].attempts} == {"infra_failed"}
     assert collected.samples[0]["error"] == "down"
+
+
+async def test_a_model_that_takes_no_tool_calls_is_asked_in_tags_and_its_rollouts_count(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nyes")
+    settings = Settings(docs=(tmp_path,), workflow="react")
+
+    def say(request: Request) -> str | BaseException:
+        return tools_refused("the template has no place for tools", where="model") if request.tools else "yes"
+
+    opened = await crew(settings, policies={"*": (policy := Letters(say))})
+    made = await Rollouts(teams_of(opened), opened.workflow, PROBLEMS, right, questions=1, attempts=2).collect(0)
+    await opened.aclose()
+    assert {bool(request.tools) for request in policy.requests} == {True, False}
+    assert [(one.status, one.reward) for one in made.groups[0].attempts] == [("ok", 1.0), ("ok", 1.0)]
 
 
 async def test_a_team_that_cannot_be_opened_is_the_infrastructures_fault() -> None:

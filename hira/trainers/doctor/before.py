@@ -1,7 +1,11 @@
 """Rules over a configuration, its data and its template: before anything is trained."""
 
+from hira.dialects import NATIVE
+from hira.trainers.configuration import Configuration
 from hira.trainers.doctor.seen import Finding, Rule, Seen, ok, unseen
 from hira.trainers.preflight import too_wide
+from hira.trainers.recipes import RECIPES
+from hira.workflows import WORKFLOWS
 
 LEAST, MOST = 1e-6, 5e-4
 """Learning rates of LoRA between which large models learn and stay whole; 1e-5 to 5e-5 is usual."""
@@ -69,7 +73,8 @@ def off_policy(seen: Seen) -> Finding:
 
 
 def template(seen: Seen) -> Finding:
-    """A chat template that takes earlier thought away breaks every row at every turn."""
+    """A chat template that takes earlier thought away breaks every row at every turn; in one that has no place for
+    tools, no call is made natively."""
     rule = "chat template"
     if seen.notices is None:
         return unseen(rule, "the tokenizer was not loaded")
@@ -77,7 +82,21 @@ def template(seen: Seen) -> Finding:
     if lost:
         fix = "take a model whose template keeps what was said, or expect a row for each turn"
         return Finding(rule, "warning", lost[0], fix)
+    mute = [one for one in seen.notices if "tools" in one]
+    chosen = seen.configuration.settings.get("dialect")
+    if mute and chosen == NATIVE.name:
+        return Finding(rule, "fault", f"settings.dialect is {chosen}, and {mute[0]}", 'set settings.dialect="tags"')
+    if mute and not chosen and _own_dialect(seen.configuration) == NATIVE.name:
+        fix = 'set settings.dialect="tags" if you want that, or take a model whose template has tools'
+        return Finding(rule, "warning", mute[0], fix)
     return ok(rule, "; ".join(seen.notices) or "each turn's prompt goes on from the turn before")
+
+
+def _own_dialect(configuration: Configuration) -> str:
+    """The dialect of the workflow that is trained."""
+    recipe = RECIPES[configuration.recipe]
+    workflow = recipe.own or WORKFLOWS.get(str(configuration.settings.get("workflow", recipe.workflow)))
+    return str(getattr(workflow, "dialect", NATIVE.name))
 
 
 def data(seen: Seen) -> Finding:
