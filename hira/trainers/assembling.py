@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -26,7 +26,7 @@ from hira.settings import load as load_settings
 from hira.team import Part
 from hira.trainers.configuration import Configuration, DataPart, ModelPart, RewardPart
 from hira.trainers.credit import Credit
-from hira.trainers.masking import masking
+from hira.trainers.masking import leaving_out_overlong, masking
 from hira.trainers.recipes import RECIPES, Recipe
 from hira.trainers.recipes.recipe import Data, Judges
 from hira.trainers.records import unwritable
@@ -207,13 +207,13 @@ def _asked(plan: Plan, model: str, url: str, name: str) -> Part | None:
 
 
 def credit_of(plan: Plan) -> Credit:
-    credit = partial(plan.recipe.credit, **plan.configuration.credit)
-    if not plan.recipe.staged:
-        return credit
-    part = plan.configuration.marsrl
-    if part.roles:
-        credit = partial(credit, roles=frozenset(part.roles))
-    return masking(credit, tau=part.mastered, target=part.entropy) if part.masking else credit
+    part, options = plan.configuration.marsrl, dict[str, Any](plan.configuration.credit)
+    if plan.recipe.staged and part.roles:
+        options["roles"] = frozenset(part.roles)
+    credit: Credit = partial(plan.recipe.credit, **options)
+    if plan.recipe.staged and part.masking:
+        credit = masking(credit, tau=part.mastered, target=part.entropy)
+    return leaving_out_overlong(credit) if plan.configuration.train.mask_overlong else credit
 
 
 def began_at(folder: Path) -> float:

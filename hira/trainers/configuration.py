@@ -125,7 +125,8 @@ class RewardPart(_Checked):
 
 class TrainPart(_Checked):
     """The optimiser. `lr`, warm-up and `schedule` as usual; `budget` is the most tokens of a micro-batch; `beta` weighs
-    the KL term; see `hira.trainers.update.Updates`."""
+    the KL term; see `hira.trainers.update.Updates`. `mask_overlong` keeps conversations whose last reply was cut off
+    out of the loss."""
 
     steps: int = Field(default=100, ge=1)
     lr: float = Field(default=2e-5, gt=0)
@@ -139,6 +140,7 @@ class TrainPart(_Checked):
     max_grad_norm: float = Field(default=1.0, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     budget: int = Field(default=16_384, ge=256)
+    mask_overlong: bool = False
     checkpointing: bool = True
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)

@@ -1,4 +1,5 @@
-"""Dynamic masking of well-mastered positive tokens, against the collapse of entropy (UloRL, 2507.19766)."""
+"""What an update leaves out: well-mastered positive tokens, against the collapse of entropy (UloRL, 2507.19766), and
+conversations whose last reply was cut off (DAPO, 2503.14476, section 3.4)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -63,3 +64,26 @@ def masking(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY, s
         return without_mastered(credit(groups), tau=tau, target=target, scope=scope)
 
     return masked
+
+
+def without_overlong(credited: Credited) -> Credited:
+    """The update without overlong conversations. Their rewards stay in the baselines: that a reply was cut off says
+    little about its tokens, which is all that is left out.
+
+    Z shrinks by their share of the weight, so that a mean over tokens or members is one over those that are trained, as
+    TRL's `mask_truncated_completions` has it.
+    """
+    kept = tuple(one for one in credited.rows if not one.row.overlong)
+    left, whole = _weight(kept), _weight(credited.rows)
+    normaliser = credited.normaliser * left / whole if whole else credited.normaliser
+    told = {"overlong": 1 - left / whole if whole else 0.0}
+    return replace(credited, rows=kept, normaliser=normaliser, told={**credited.told, **told})
+
+
+def _weight(rows: Sequence[Weighted]) -> float:
+    return sum(one.weight * one.row.tokens for one in rows)
+
+
+def leaving_out_overlong(credit: Credit) -> Credit:
+    """The credit without overlong conversations, for the trainer."""
+    return lambda groups: without_overlong(credit(groups))

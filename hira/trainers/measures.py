@@ -64,6 +64,7 @@ def _of_row(means: Means, row: Row) -> None:
     means.add(f"{row.role}/turns", row.turns)
     means.add(f"{row.role}/tokens_per_turn", row.tokens / row.turns)
     means.add(f"{row.role}/broken", float(row.part > 0))
+    means.add(f"{row.role}/overlong", float(row.overlong))
 
 
 def _shares(credited: Credited) -> dict[str, float]:

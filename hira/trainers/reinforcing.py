@@ -108,6 +108,7 @@ def updates_of(train: TrainPart, adapters: Mapping[str, str], seed: int) -> Upda
 
     values = train.model_dump()
     values["learning_rate"] = values.pop("lr")
+    del values["mask_overlong"]  # that is for the credit
     return Updates(**values, adapters=dict(adapters), bf16=torch.cuda.is_available(), seed=seed)
 
 

@@ -21,7 +21,7 @@ class Row:
 
     `prompt` are the ids before the first sampled token, shape (P,); `completion` everything after, shape (T,): sampled
     tokens (`mask` 1) and what the environment added between them (`mask` 0, `logprobs` 0). `turns` counts policy calls,
-    `model` names the weights that sampled it.
+    `model` names the weights that sampled it. `overlong`: the conversation ended with a reply that was cut off.
     """
 
     question: str
@@ -35,6 +35,7 @@ class Row:
     turns: int = 1
     part: int = 0
     model: str = ""
+    overlong: bool = False
 
     @property
     def tokens(self) -> int:
@@ -122,6 +123,7 @@ def rows_of(rollout: Rollout, roles: Collection[str] | None = None, question: st
 def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
     opened: list[_Open] = []
     breaks = 0
+    overlong = bool(trajectory.turns) and trajectory.turns[-1].completion.finish == "length"
     for turn in trajectory.turns:
         tokens = turn.completion.tokens
         if tokens is None or not tokens.sampled:
@@ -143,6 +145,7 @@ def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
             one.turns,
             part,
             one.model,
+            overlong,
         )
         for part, one in enumerate(opened)
         if one.sound

@@ -169,7 +169,7 @@ async def own_best(plan: Plan, weights: Weights, tell: Tell) -> list[Row]:
             ]
             every = sum(len(group.attempts) for group in found.groups)
             tell(f"{len(kept)} of {every} rollouts earned {configuration.sft.least:g} or more")
-            rows += [row for one in kept for row in one.rows]
+            rows += [row for one in kept for row in one.rows if not row.overlong]
     finally:
         await team.aclose()
         await live.aclose()

@@ -78,6 +78,13 @@ def test_credit_is_of_the_chosen_roles_and_masks_what_is_mastered(folder: Path) 
     assert [(one.row.role, one.row.mask) for one in only.rows] == [("verifier", (1, 1))] * 2
 
 
+def test_overlong_conversations_are_left_out_where_the_configuration_says_so(folder: Path) -> None:
+    rows = [Row("q", str(at), "solver", "solver", (1,), (2, 3), (1, 1), (-1.0, -1.0), overlong=not at) for at in (0, 1)]
+    given = [Group("solver", tuple(Attempt(at, (row,), float(at)) for at, row in enumerate(rows)))]
+    assert [one.row.rollout for one in credit_of(plan(folder))(given).rows] == ["0", "1"]
+    assert [one.row.rollout for one in credit_of(plan(folder, **{"train.mask_overlong": "true"}))(given).rows] == ["1"]
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("marsrl.roles", '["planner"]'), ("marsrl.sampling", "best"), ("marsrl.pick", 2)]
 )

@@ -1,5 +1,6 @@
 """Dynamic masking of well-mastered positive tokens, by hand and in the trainer."""
 
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from hira.trainers.credit import grpo
 from hira.trainers.group import Attempt, Credited, Group, Key, Weighted
-from hira.trainers.masking import entropy, masking, mastered, without_mastered
+from hira.trainers.masking import entropy, masking, mastered, without_mastered, without_overlong
 from hira.trainers.measures import measures
 from hira.trainers.rows import Row
 
@@ -120,3 +121,23 @@ def test_one_step_of_the_trainer_is_that_of_a_hand_written_loss_with_the_masked_
     wanted = {name: one.grad for name, one in made.named_parameters() if one.grad is not None}
     apart = sum(float(((one - wanted[name]) ** 2).sum()) for name, one in callback.kept.items())
     assert (apart / sum(float((one**2).sum()) for one in wanted.values())) ** 0.5 < 1e-5
+
+
+@pytest.mark.parametrize(("norm", "before", "left"), [("dapo", 9.0, 7.0), ("grpo", 3.0, 2.0)])
+def test_overlong_members_are_compared_with_and_not_trained(norm: Any, before: float, left: float) -> None:
+    lengths, rewards = (2, 3, 4), (0.0, 1.0, 1.0)
+    rows = [row(*[UNSURE] * length, rollout=str(at)) for at, length in enumerate(lengths)]
+    rows[0] = replace(rows[0], overlong=True)
+    attempts = tuple(Attempt(at, (rows[at],), rewards[at]) for at in range(3))
+    whole = grpo([Group("q", attempts)], norm=norm)
+    made = without_overlong(whole)
+    assert whole.normaliser == before
+    assert made.normaliser == pytest.approx(left)
+    assert made.rows == whole.rows[1:]
+    assert made.rows[0].advantage == pytest.approx((1 - 2 / 3) / (2 / 9) ** 0.5), "of all three rewards"
+    assert measures([Group("q", attempts)], made)["solver/overlong"] == pytest.approx(1 / 3)
+
+
+def test_where_all_is_overlong_nothing_is_trained() -> None:
+    one = replace(row(UNSURE), overlong=True)
+    assert without_overlong(credited((one, 1.0))).rows == ()

@@ -1,6 +1,7 @@
 """Conversations become rows: what was sampled is trained, what the environment added is not."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -106,3 +107,12 @@ def test_a_row_holds_every_sampled_token_once_and_in_order(turns: list[tuple[lis
 
 def test_a_histogram_counts_sizes_in_their_order() -> None:
     assert histogram([3, 1, 3]) == {1: 1, 3: 2}
+
+
+def test_a_conversation_is_overlong_where_its_last_reply_was_cut_off_and_not_an_earlier_one() -> None:
+    ended, cut = turn([1, 2, 3, 9], [5]), turn([1, 2], [3])
+    cut = replace(cut, completion=replace(cut.completion, finish="length"))
+    assert [row.overlong for row in rows_of(rollout(planner=[cut, ended])).rows] == [False]
+    assert [row.overlong for row in rows_of(rollout(planner=[cut])).rows] == [True]
+    broken = [turn([7], [8]), cut]
+    assert [(row.part, row.overlong) for row in rows_of(rollout(planner=broken)).rows] == [(0, True), (1, True)]

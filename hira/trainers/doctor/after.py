@@ -117,6 +117,18 @@ def infrastructure(seen: Seen) -> Finding:
     return graded("failed rollouts", max(known, default=None), told, warning=0.1, fault=0.4, fix=fix)
 
 
+def overlong(seen: Seen) -> Finding:
+    """A reply that is cut off is judged by what it had no room to say."""
+    shares = {role: seen.latest(f"{role}/overlong") for role in seen.roles}
+    known = {role: share for role, share in shares.items() if share is not None}
+    role = max(known, key=known.__getitem__, default="")
+    told = f"{100 * known[role]:.0f} % of the conversations of {role} end in a reply that was cut off" if role else ""
+    fix = "allow longer replies or a wider rollouts.window; with train.mask_overlong=true they teach nothing"
+    if seen.configuration.train.mask_overlong and role:
+        told += ", and teach nothing"
+    return graded("cut replies", known.get(role), told, warning=0.2, fault=0.95, fix=fix)
+
+
 def effect(seen: Seen) -> Finding:
     """Where some group has a signal, the adapters have a gradient."""
     rule = "adapters"
@@ -277,6 +289,6 @@ def alive(seen: Seen) -> Finding:
 
 
 DURING: tuple[Rule, ...] = (
-    masks, breaks, dropped, groups, singletons, sizes, dead, infrastructure, effect, drift, staleness, base, resumed,
-    finite, normaliser, turns, entropy, memory, hacking, alive,
+    masks, breaks, dropped, groups, singletons, sizes, dead, infrastructure, overlong, effect, drift, staleness, base,
+    resumed, finite, normaliser, turns, entropy, memory, hacking, alive,
 )  # fmt: skip
