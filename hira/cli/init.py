@@ -19,7 +19,7 @@ from hira.policies import LOCAL_PORTS
 from hira.policies.probe import Probe, find_local
 from hira.settings import FILE, SEARCH_KEYS, Settings, load
 from hira.settings.trust import check_harmless
-from hira.tools.documents.read import read_file
+from hira.tools.documents.reader import FileReader
 from hira.tools.documents.walk import walk
 
 FOLDERS = ("docs", "documents", "papers", "notes", "data")
@@ -183,7 +183,8 @@ def questions_for(settings: Settings, *, documents: bool) -> list[str]:
     if not documents:
         return ["What is 17 * 23?"] if model else []
     files = walk(settings.docs, settings.exclude).files
-    told = [one for path in islice(files.values(), TRIED) for one in _told_of(path)]
+    with FileReader() as reader:
+        told = [one for path in islice(files.values(), TRIED) for one in _told_of(path, reader)]
     told.sort(key=lambda one: -one.worth)  # the first of those that are worth the same
     questions = list(dict.fromkeys(one.question for one in told))[:SOME]
     return questions or (["What are the documents about?"] if model and files else [])
@@ -197,10 +198,10 @@ class Told:
     worth: int
 
 
-def _told_of(path: Path) -> Iterator[Told]:
+def _told_of(path: Path, reader: FileReader) -> Iterator[Told]:
     """What the sentences of a document say of a subject, and who does what; code blocks are none of its own words."""
     try:
-        text = FENCED.sub("", read_file(path, limit=LARGEST).text[:READ])
+        text = FENCED.sub("", reader.read(path, limit=LARGEST).text[:READ])
     except ToolError:  # it is told when the documents are searched
         return
     for found in SENTENCE.finditer(text):

@@ -16,7 +16,7 @@ from hira.relevance import BM25
 from hira.tools.addresses import shown
 from hira.tools.documents.document import Document, Part
 from hira.tools.documents.passages import Piece, cut
-from hira.tools.documents.read import read_file
+from hira.tools.documents.reader import read_file
 from hira.tools.documents.search import nearest, within
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page

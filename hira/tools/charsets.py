@@ -38,8 +38,8 @@ def decode(body: bytes, content_type: str = "") -> str:
         if body.startswith(mark):
             return body.decode(name, "replace")
     header, meta = _CHARSET.search(content_type), _META.search(body[:4096])
-    own = _codec(meta[1].decode("ascii", "ignore")) if meta else ""
-    if name := _codec(header[1] if header else "") or ("utf-8" if own.startswith("utf-") else own):
+    own = find_codec(meta[1].decode("ascii", "ignore")) if meta else ""
+    if name := find_codec(header[1] if header else "") or ("utf-8" if own.startswith("utf-") else own):
         return body.decode(name, "replace")  # a meta that could be read as ASCII stands in no UTF-16
     try:
         return body.decode("utf-8")
@@ -47,7 +47,7 @@ def decode(body: bytes, content_type: str = "") -> str:
         return body.decode(_guessed(body), "replace")
 
 
-def _codec(told: str) -> str:
+def find_codec(told: str) -> str:
     """The codec of that name if it is one of text; browsers read the older names as their later supersets."""
     try:
         name = codecs.lookup(told).name if told else ""
@@ -62,4 +62,4 @@ def _guessed(body: bytes) -> str:
     except ImportError:
         return "cp1252"
     best = from_bytes(body[:50_000]).best()
-    return _codec(best.encoding if best else "") or "cp1252"
+    return find_codec(best.encoding if best else "") or "cp1252"

@@ -458,7 +458,7 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path):
 
 def test_a_named_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.txt")
-    assert "no regular file" in refusal(tmp_path / "pipe.txt")
+    assert "not a regular file" in refusal(tmp_path / "pipe.txt")
 
 
 def test_a_workbook_protected_by_a_password_says_so(tmp_path):
@@ -507,8 +507,8 @@ def test_without_pypdf_a_pdf_says_what_to_install(tmp_path):
     pdf(tmp_path / "a.pdf", ["x"])
     program = (
         "import sys; sys.modules['pypdf'] = None\nfrom pathlib import Path\nfrom hira.errors import ToolError\n"
-        "from hira.tools.documents import read_file\n"
-        "try: read_file(Path(sys.argv[1]))\nexcept ToolError as error: print(error)"
+        "from hira.tools.documents.parse import parse_file\n"
+        "try: parse_file(Path(sys.argv[1]))\nexcept ToolError as error: print(error)"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "a.pdf")], capture_output=True, text=True, check=True

@@ -2,7 +2,17 @@
 
 from hira.tools.documents.document import Document, Part
 from hira.tools.documents.index import Hit, Index, listed
-from hira.tools.documents.read import read_file
+from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.search import browse_documents, search_documents
 
-__all__ = ["Document", "Hit", "Index", "Part", "browse_documents", "listed", "read_file", "search_documents"]
+__all__ = [
+    "Document",
+    "FileReader",
+    "Hit",
+    "Index",
+    "Part",
+    "browse_documents",
+    "listed",
+    "read_file",
+    "search_documents",
+]

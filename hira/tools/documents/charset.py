@@ -3,6 +3,8 @@
 import codecs
 import re
 
+from hira.tools.charsets import find_codec
+
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -37,10 +39,10 @@ def _decode(data: bytes) -> str | None:
         return _strayed(data) if zeros * _STRAY <= len(data[:_SAMPLE]) else None
     if len(data[:_SAMPLE].translate(None, _CONTROLS)) < 0.95 * len(data[:_SAMPLE]):
         return None
-    for charset in (_declared(data), "utf-8"):
+    for charset in filter(None, (_declared(data), "utf-8")):
         try:
             return data.decode(charset)
-        except (UnicodeDecodeError, LookupError):
+        except UnicodeDecodeError:
             continue
     return _guessed(data)
 
@@ -53,8 +55,9 @@ def _strayed(data: bytes) -> str | None:
 
 
 def _declared(data: bytes) -> str:
+    """The declared charset if it is one of text: codecs such as `undefined` or `punycode` are not believed."""
     match = _DECLARED.search(data[:2048])
-    return next(name for name in match.groups() if name).decode("ascii") if match else "utf-8"
+    return find_codec(next(name for name in match.groups() if name).decode("ascii")) if match else ""
 
 
 def _wide(sample: bytes) -> str:

@@ -45,9 +45,13 @@ class Document:
         return [part.place or "the file" for part in self.parts if part.media]
 
 
+LONGEST_TITLE = 200
+"""Characters of a title: it stands in prompts and lists, and a file may call itself whatever it likes."""
+
+
 def titled(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
     """A document under the title it gives itself, else its first heading, else the name of its file."""
-    given = " ".join(title.split())
+    given = clip_title(title)
     if given.lower().startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
         given = ""
     return Document(path, given or _heading(parts) or path.stem, parts)
@@ -57,5 +61,11 @@ def _heading(parts: tuple[Part, ...]) -> str:
     for part in parts[:3]:
         for line in part.text[:2000].splitlines():
             if line.startswith("#"):
-                return line.lstrip("#").strip(" *_")
+                return clip_title(line.lstrip("#").strip(" *_"))
     return ""
+
+
+def clip_title(title: str) -> str:
+    """A title on one line, of at most `LONGEST_TITLE` characters."""
+    flat = " ".join(title[: 4 * LONGEST_TITLE].split())
+    return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"

@@ -11,7 +11,7 @@ from pathlib import Path
 from hira.errors import ToolError
 from hira.tools.documents.document import NoText
 from hira.tools.documents.passages import cut
-from hira.tools.documents.read import read_file
+from hira.tools.documents.reader import FileReader
 from hira.tools.documents.store import Entry, Hit, Stamp, Store, open_store
 from hira.tools.documents.walk import real_paths, roots_of, walk
 from hira.tools.media import how_to_see
@@ -57,6 +57,7 @@ class Index:
         self.warnings: list[str] = []
         self._ready = False
         self._turn = threading.Lock()
+        self._reader = FileReader()
         self._stopped = threading.Event()
 
     async def refresh(self, on_progress: Progress | None = None) -> None:
@@ -66,6 +67,7 @@ class Index:
             await asyncio.to_thread(self._refresh, on_progress)
         except asyncio.CancelledError:
             self._stopped.set()
+            self._reader.close()
             raise
 
     async def search(self, question: str, top: int = 10) -> list[Hit]:
@@ -85,6 +87,7 @@ class Index:
 
     def close(self) -> None:
         self._stopped.set()
+        self._reader.close()
         with self._turn:
             self._store.close()
 
@@ -133,7 +136,7 @@ class Index:
                 if before and before.digest == stamp.digest:
                     same[str(path)] = stamp
                 else:
-                    batch.append(_entry(name, path, stamp))
+                    batch.append(_entry(name, path, stamp, self._reader))
             except NoText as error:
                 textless[name] = str(error)
             except ToolError as error:
@@ -143,6 +146,7 @@ class Index:
                 batch = []
             if on_progress:
                 on_progress(done, len(changed))
+        self._reader.close()
         if batch:
             self._store.put(batch)
         if same:
@@ -173,8 +177,8 @@ def _stamp(path: Path) -> Stamp:
         raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
 
 
-def _entry(name: str, path: Path, stamp: Stamp) -> Entry:
-    document = read_file(path)
+def _entry(name: str, path: Path, stamp: Stamp, reader: FileReader) -> Entry:
+    document = reader.read(path)
     pieces, unread = tuple(cut(document)), document.unread
     if not (pieces or unread):
         raise NoText(f"{path.name} holds no text")

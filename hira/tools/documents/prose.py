@@ -17,19 +17,20 @@ def reflow(text: str) -> str:
     if not lengths:
         return text
     full = max(_SHORTEST, _FULL * lengths[(len(lengths) - 1) * 9 // 10])
-    joined: list[str] = []
+    paragraphs: list[list[str]] = []
     fenced = open_ = False
     for line in lines:
         if _FENCE.match(line):
             fenced, open_ = not fenced, False
-            joined.append(line)
+            paragraphs.append([line])
             continue
         if open_ and line.strip() and not _ITEM.match(line) and not _figures(line):
-            joined[-1] = f"{joined[-1].rstrip()} {line.strip()}"
+            paragraphs[-1][-1] = paragraphs[-1][-1].rstrip()
+            paragraphs[-1].append(line.strip())
         else:
-            joined.append(line)
+            paragraphs.append([line])
         open_ = not fenced and len(line.rstrip()) >= full and not line.startswith(("    ", "\t", "|", "#"))
-    return "\n".join(joined)
+    return "\n".join(" ".join(lines) for lines in paragraphs)
 
 
 def _figures(line: str) -> bool:

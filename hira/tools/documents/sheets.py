@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 from hira.errors import ToolError
 from hira.tools.documents.archive import Archive, opened
 from hira.tools.documents.document import Document, Part, titled
-from hira.tools.documents.tables import Row, blocks, header_of, named_line
+from hira.tools.documents.tables import Row, header_of, named_line
 
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -24,7 +24,9 @@ _PERCENT = frozenset([9, 10])
 _QUOTED = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.')
 _CELL = re.compile(r"([A-Z]+)(\d+)")
 _LAST_DAY = 2_958_466
+_LAST_COLUMN = 16_384
 _HEADER_WITHIN = 5
+_FEW_COLUMNS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,9 @@ def _kinds(archive: Archive) -> list[str]:
 
 def _kind(number: str, own: dict[str, str]) -> str:
     code = _QUOTED.sub("", own.get(number, "")).partition(";")[0].lower()
-    if (number.isdigit() and int(number) in _DATES) or re.search(r"[ymdhs]", code.replace("general", "")):
+    if (number.isdecimal() and int(number) in _DATES) or re.search(r"[ymdhs]", code.replace("general", "")):
         return "date"
-    return "percent" if (number.isdigit() and int(number) in _PERCENT) or "%" in code else ""
+    return "percent" if (number.isdecimal() and int(number) in _PERCENT) or "%" in code else ""
 
 
 def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict[int, str]]]:
@@ -92,11 +94,15 @@ def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict
             if element.tag != f"{S}row":
                 continue
             given = element.get("r", "")
-            number = int(given) if given.isdigit() else number + 1
+            number = int(given) if given.isdecimal() else number + 1
             row: dict[int, str] = {}
+            next_column = 1
             for cell in element.iter(f"{S}c"):
                 place = _CELL.fullmatch(cell.get("r", ""))
-                column = _column(place[1]) if place else max(row, default=0) + 1
+                column = _column(place[1]) if place else next_column
+                next_column = column + 1
+                if column > _LAST_COLUMN:
+                    raise ToolError(f"{archive.path.name} is damaged: {name!r} has a cell in column {column}")
                 if text := _value(cell, book):
                     row[column] = text
             element.clear()
@@ -124,7 +130,7 @@ def _value(cell: Element, book: _Book) -> str:
     """A cell's text with the formula behind it: `700 (=SUM(D2:D6))`."""
     kind, raw = cell.get("t", "n"), cell.findtext(f"{S}v") or ""
     if kind == "s":
-        shown = book.texts[int(raw)] if raw.isdigit() and int(raw) < len(book.texts) else raw
+        shown = book.texts[int(raw)] if raw.isdecimal() and int(raw) < len(book.texts) else raw
     elif kind == "inlineStr":
         inline = cell.find(f"{S}is")
         shown = "" if inline is None else _string(inline)
@@ -141,13 +147,16 @@ def _value(cell: Element, book: _Book) -> str:
 
 
 def _number(raw: str, style: str, book: _Book) -> str:
-    kind = book.kinds[int(style)] if style.isdigit() and int(style) < len(book.kinds) else ""
+    kind = book.kinds[int(style)] if style.isdecimal() and int(style) < len(book.kinds) else ""
     try:
         value = float(raw)
     except ValueError:
         return raw
     if kind == "date" and 0 <= value < _LAST_DAY:
-        moment = book.epoch + timedelta(seconds=round(value * 86_400))
+        try:
+            moment = book.epoch + timedelta(seconds=round(value * 86_400))
+        except OverflowError:  # dates that count from 1904 end earlier
+            return raw
         if value < 1:
             return moment.strftime("%H:%M:%S")
         return moment.strftime("%Y-%m-%d" if value == int(value) else "%Y-%m-%d %H:%M:%S")
@@ -156,41 +165,42 @@ def _number(raw: str, style: str, book: _Book) -> str:
 
 
 def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
-    """The sheet as lines: of each table first "columns: A = Region, …", then "row 2: Region: North | …"."""
-    kept = list(rows)
-    columns = sorted({column for _, row in kept for column in row})
-    numbers: list[int] = []
-    dense: list[list[str]] = []
-    for number, row in kept:
-        if numbers and number > numbers[-1] + 1:
-            numbers.append(number - 1)
-            dense.append([])
-        numbers.append(number)
-        dense.append([row.get(column, "") for column in columns])
-    at = 0
-    for table in blocks(dense):
-        while not any(dense[at]):
-            at += 1
-        yield from _table(table, numbers[at : at + len(table)], columns)
-        at += len(table)
+    """The sheet as lines: of each table first "columns: A = Region, …", then "row 2: Region: North | …".
+
+    Rows stay as sparse as the file has them: a few cells far apart take no more memory than the cells.
+    """
+    table: list[tuple[int, dict[int, str]]] = []
+    for number, row in rows:
+        if table and (not row or number > table[-1][0] + 1):
+            yield from _table(table)
+            table = []
+        if row:
+            table.append((number, row))
+    if table:
+        yield from _table(table)
 
 
-def _table(table: Sequence[Row], numbers: list[int], columns: list[int]) -> Iterator[str]:
-    used = [at for at in range(len(columns)) if any(row[at] for row in table)]
-    rows = [[row[at] for at in used] for row in table]
+def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
+    columns = sorted({column for _, row in table for column in row})
     # titles and remarks may stand above the header
-    for start in range(min(_HEADER_WITHIN, len(rows) - 1)):
-        if header := header_of(rows[start:]):
+    for start in range(min(_HEADER_WITHIN, len(table) - 1)):
+        if header := _header(table[start:], columns):
             break
     else:
         start, header = -1, None
-    for number, row in zip(numbers[: start if header else 0], rows, strict=False):
-        yield f"row {number}: " + " | ".join(cell for cell in row if cell)
+    for number, row in table[: start if header else 0]:
+        yield f"row {number}: " + " | ".join(row[column] for column in sorted(row))
     if header:
         yield "columns: " + ", ".join(
-            f"{_letters(columns[at])} = {name or '(no name)'}" for at, name in zip(used, header, strict=True)
+            f"{_letters(column)} = {name or '(no name)'}" for column, name in zip(columns, header, strict=True)
         )
-    else:
-        header = [_letters(columns[at]) for at in used]
-    for number, row in zip(numbers[start + 1 :], rows[start + 1 :], strict=True):
-        yield f"row {number}: {named_line(header, row)}"
+    names = dict(zip(columns, header or map(_letters, columns), strict=True))
+    for number, row in table[start + 1 :]:
+        own = sorted(row)
+        yield f"row {number}: {named_line([names[column] for column in own], [row[column] for column in own])}"
+
+
+def _header(table: Sequence[tuple[int, dict[int, str]]], columns: Sequence[int]) -> Row | None:
+    """The names of the columns; only of a table of two columns do rows far below the first tell whether it has any."""
+    looked_at = table if len(columns) <= _FEW_COLUMNS else table[:2]
+    return header_of([[row.get(column, "") for column in columns] for _, row in looked_at])

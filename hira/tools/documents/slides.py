@@ -103,7 +103,7 @@ def _points(element: Element | None) -> dict[int, str]:
     if element is None:
         return {}
     points = ((point.get("idx", ""), point.findtext(f"{C}v") or "") for point in element.iter(f"{C}pt"))
-    return {int(at): value for at, value in points if at.isdigit()}
+    return {int(at): value for at, value in points if at.isdecimal()}
 
 
 def _joined(element: Element | None) -> str:

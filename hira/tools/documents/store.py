@@ -77,7 +77,9 @@ def open_store(file: Path | None) -> tuple[Store, str]:
     if file is None:
         return _in_memory(), ""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        file.chmod(0o600)  # an index made by an earlier version
         try:
             return SqliteStore(file), ""
         except sqlite3.OperationalError:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from itertools import chain, islice
 
@@ -83,16 +83,3 @@ def _delimiter(text: str) -> str:
         return (widths.count(usual) / len(widths), usual) if usual > 1 else (0.0, 0)
 
     return max(_DELIMITERS, key=fit)
-
-
-def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows in runs between empty rows: a sheet may hold several tables, with titles above them."""
-    run: list[Row] = []
-    for row in rows:
-        if any(cell.strip() for cell in row):
-            run.append(row)
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run

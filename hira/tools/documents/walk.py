@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.errors import UsageError
-from hira.tools.documents.read import MEDIA
+from hira.tools.documents.parse import MEDIA
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 from hira.untrusted import is_text, printable
 

@@ -37,7 +37,7 @@ def _levels(archive: Archive) -> dict[str, int]:
             words = ("" if name is None else name.get(f"{W}val", "")).lower().split()
             if words == ["title"]:
                 found[style.get(f"{W}styleId", "")] = 1
-            elif len(words) == 2 and words[0] == "heading" and words[1].isdigit():
+            elif len(words) == 2 and words[0] == "heading" and words[1].isdecimal():
                 found[style.get(f"{W}styleId", "")] = min(int(words[1]), _DEEPEST)
     return found
 
@@ -77,7 +77,7 @@ def _outermost(root: Element) -> list[Element]:
 def _level(paragraph: Element, levels: dict[str, int]) -> int:
     style = paragraph.find(f"{W}pPr/{W}pStyle")
     outline = paragraph.find(f"{W}pPr/{W}outlineLvl")
-    if outline is not None and outline.get(f"{W}val", "").isdigit():
+    if outline is not None and outline.get(f"{W}val", "").isdecimal():
         return min(int(outline.get(f"{W}val", "")) + 1, _DEEPEST)
     return levels.get(style.get(f"{W}val", ""), 0) if style is not None else 0
 
@@ -113,7 +113,7 @@ def _rows(table: Element) -> list[list[str]]:
                 text = rows[-1][len(cells)]
             span = cell.find(f"{W}tcPr/{W}gridSpan")
             wide = span.get(f"{W}val", "1") if span is not None else "1"
-            cells += [text, *[""] * (min(int(wide), _WIDEST) - 1 if wide.isdigit() else 0)]
+            cells += [text, *[""] * (min(int(wide), _WIDEST) - 1 if wide.isdecimal() else 0)]
         rows.append(cells)
     return rows
 

@@ -21,23 +21,32 @@ LIMIT = 200 * 1024 * 1024
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
 MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
+_SHOWN = 100
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
-def read_file(path: Path, *, limit: int = LIMIT) -> Document:
-    """Read a file of at most `limit` bytes. Raises `ToolError` with one line that says why it cannot be read."""
+def is_plain(path: Path) -> bool:
+    """Whether a file is text that needs no parser: prose, programs, settings, logs. So is what is no file."""
+    suffix = path.suffix.lower()
+    if suffix in _BINARY or suffix in _TEXT:
+        return False
     try:
-        about = path.stat()
-        if stat.S_ISDIR(about.st_mode):
-            raise ToolError(f"{path.name or path} is a folder, not a file")
-        if not stat.S_ISREG(about.st_mode):
-            raise ToolError(f"{path.name} is no regular file")
-        if about.st_size > limit:
-            raise ToolError(
-                f"{path.name} is too big to read: {about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
-            )
-        if not about.st_size:
-            raise NoText(f"{path.name} is empty")
+        if not path.is_file():  # a named pipe would be waited for
+            return True
+        with path.open("rb") as file:
+            start = file.read(1024)
+    except OSError:
+        return True
+    return not (b"%PDF-" in start or start.startswith(b"PK\x03\x04"))
+
+
+def parse_file(path: Path, *, limit: int = LIMIT) -> Document:
+    """Parse a file of at most `limit` bytes in this process; `FileReader` does it in one that has bounds.
+
+    Raises `ToolError` with one line that says why the file cannot be read.
+    """
+    try:
+        _check_size(path, limit)
         return _sendable(_reader(path)(path))
     except FileNotFoundError:
         raise ToolError(f"{path} does not exist") from None
@@ -49,6 +58,25 @@ def read_file(path: Path, *, limit: int = LIMIT) -> Document:
         raise ToolError(f"{path.name} cannot be read: there is not enough memory for it") from None
     except RecursionError:
         raise ToolError(f"{path.name} is nested too deeply to read") from None
+    except ToolError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes a parser stumble over
+        what = " ".join(str(error).split())[:_SHOWN]
+        raise ToolError(f"{path.name} is damaged and cannot be read ({type(error).__name__}: {what})") from None
+
+
+def _check_size(path: Path, limit: int) -> None:
+    about = path.stat()
+    if stat.S_ISDIR(about.st_mode):
+        raise ToolError(f"{path.name or path} is a folder, not a file")
+    if not stat.S_ISREG(about.st_mode):
+        raise ToolError(f"{path.name} is not a regular file")
+    if about.st_size > limit:
+        raise ToolError(
+            f"{path.name} is too big to read: {about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
+        )
+    if not about.st_size:
+        raise NoText(f"{path.name} is empty")
 
 
 def _sendable(document: Document) -> Document:

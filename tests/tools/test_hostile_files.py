@@ -1,0 +1,231 @@
+"""A file that is damaged or made to do harm costs its own reading, and one clear line, never the run."""
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hira.errors import ToolError
+from hira.tools.documents import Index, read_file
+from hira.tools.documents.document import LONGEST_TITLE
+from hira.tools.documents.reader import FileReader, ReadingLimits
+from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, xlsx, zipped
+
+
+def refusal(path: Path, reader: FileReader | None = None) -> str:
+    with pytest.raises(ToolError) as raised:
+        (reader.read if reader else read_file)(path)
+    message = str(raised.value)
+    assert path.name in message
+    assert "\n" not in message
+    return message
+
+
+def diagonal(cells: int) -> str:
+    return "".join(
+        f'<row r="{at}"><c r="{letters(at)}{at}" t="inlineStr"><is><t>v{at}</t></is></c></row>'
+        for at in range(1, cells)
+    )
+
+
+def letters(column: int) -> str:
+    found = ""
+    while column:
+        column, rest = divmod(column - 1, 26)
+        found = chr(65 + rest) + found
+    return found
+
+
+@pytest.fixture
+def reader() -> Iterator[FileReader]:
+    with FileReader() as one:
+        yield one
+
+
+def test_cells_far_apart_take_no_more_text_than_the_cells(tmp_path: Path, reader: FileReader) -> None:
+    text = reader.read(xlsx(tmp_path / "wide.xlsx", {"S": diagonal(8_000)})).text
+    assert "row 7999: KUQ: v7999" in text
+    assert len(text) < 8_000 * 40
+
+
+def test_a_cell_beyond_the_last_column_is_told(tmp_path: Path, reader: FileReader) -> None:
+    cell = '<row r="1"><c r="ZZZZZZ1"><v>1</v></c></row>'
+    assert "cell in column" in refusal(xlsx(tmp_path / "far.xlsx", {"S": cell}), reader)
+
+
+def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: Path) -> None:
+    listed = "".join(f'<sheet name="n{at}" sheetId="{at}" r:id="rId1"/>' for at in range(20_000))
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    sheets = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    again = zipped(
+        xlsx(tmp_path / "x.xlsx", {"S": ""}).with_name("again.xlsx"),
+        {
+            "xl/workbook.xml": f'<workbook xmlns="{sheets}" xmlns:r="{office}"><sheets>{listed}</sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/'
+            f'relationships"><Relationship Id="rId1" Type="{office}/worksheet" Target="worksheets/s.xml"/></Relationships>',
+            "xl/worksheets/s.xml": f'<worksheet xmlns="{sheets}"><sheetData>{rows(*[["a", 1]] * 150)}</sheetData></worksheet>',
+        },
+    )
+    with FileReader(ReadingLimits(cpu_seconds=1)) as reader:
+        assert "more than 1 seconds" in refusal(again, reader)
+        assert reader.read(docx(tmp_path / "next.docx", paragraph("Still read."))).text == "Still read."
+
+
+def test_a_file_that_needs_too_much_memory_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "much.json").write_text("[" + "[]," * 4_000_000 + "[]]", encoding="utf-8")
+    with FileReader(ReadingLimits(memory=300 << 20)) as reader:
+        assert "memory" in refusal(tmp_path / "much.json", reader)
+
+
+def test_a_file_with_too_much_text_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text("a,b\n" + "x,y\n" * 10_000, encoding="utf-8")
+    with FileReader(ReadingLimits(text=10_000)) as reader:
+        assert "MB of text" in refusal(tmp_path / "long.csv", reader)
+        assert reader.read(docx(tmp_path / "next.docx", paragraph("Still read."))).text == "Still read."
+
+
+def test_closing_the_reader_ends_a_reading_under_way(tmp_path: Path) -> None:
+    book = xlsx(tmp_path / "slow.xlsx", {"S": rows(*[list("abcdefgh")] * 60_000)})
+    reader = FileReader()
+    reader.read(docx(tmp_path / "first.docx", paragraph("x")))
+    threading.Timer(0.3, reader.close).start()
+    began = time.monotonic()
+    assert "reading was ended" in refusal(book, reader)
+    assert time.monotonic() - began < 20
+
+
+def test_the_child_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with FileReader() as reader:
+        reader.read(docx(tmp_path / "a.docx", paragraph("x")))
+        child = reader._child
+        assert child
+        assert b"secret" not in Path(f"/proc/{child.pid}/environ").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["undefined", "punycode", "utf-7", "hex", "unicode_escape", "no-such"])
+def test_a_charset_that_is_no_charset_of_text_is_not_believed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(f"# coding: {name}\nname = 'Zoë +AGE-'\n", encoding="utf-8")
+    assert "Zoë +AGE-" in read_file(path).text
+
+
+STRANGE = {
+    "style.xlsx": lambda path: xlsx(path, {"S": '<row r="²"><c r="A1" s="²" t="s"><v>²</v></c></row>'}, texts=["x"]),
+    "late.xlsx": lambda path: xlsx(path, {"S": '<row r="1"><c r="A1" s="0"><v>2958465</v></c></row>'}, formats=[14]),
+    "span.docx": lambda path: docx(
+        path,
+        '<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="²"/></w:tcPr><w:p><w:r><w:t>cell</w:t></w:r></w:p></w:tc></w:tr></w:tbl>',
+    ),
+    "heading.docx": lambda path: docx(
+        path, '<w:p><w:pPr><w:outlineLvl w:val="²"/></w:pPr><w:r><w:t>text</w:t></w:r></w:p>'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_sign_that_is_no_number_where_one_is_wanted_costs_nothing(
+    tmp_path: Path, name: str, reader: FileReader
+) -> None:
+    assert reader.read(STRANGE[name](tmp_path / name)).text.strip()
+
+
+def test_a_title_is_as_long_as_a_title(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        f"<title>{'word ' * 200_000}</title><p>Some text stands here.</p>", encoding="utf-8"
+    )
+    assert len(read_file(tmp_path / "a.html").title) <= LONGEST_TITLE
+
+
+async def test_one_hostile_file_is_one_warning_and_the_others_are_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    xlsx(tmp_path / "docs" / "far.xlsx", {"S": '<row r="1"><c r="ZZZZZZ1"><v>1</v></c></row>'})
+    docx(tmp_path / "docs" / "good.docx", paragraph("The lighthouse keeper is Ansa Veld."))
+    index = Index([tmp_path / "docs"])
+    hits = await index.search("Who is the lighthouse keeper?")
+    index.close()
+    assert [hit.piece.text for hit in hits] == ["The lighthouse keeper is Ansa Veld."]
+    assert len(index.warnings) == 1
+    assert "far.xlsx" in index.warnings[0]
+
+
+async def test_an_index_is_for_its_owner_alone(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("Nobody else reads this.", encoding="utf-8")
+    index = Index([tmp_path / "docs"], tmp_path / "cache")
+    await index.refresh()
+    index.close()
+    (kept,) = (tmp_path / "cache").glob("*.sqlite")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+REAL: dict[str, Callable[[Path], Path]] = {
+    "a.docx": lambda path: docx(path, paragraph("Head", "berschrift1") + paragraph("Some words.") * 5, title="T"),
+    "a.pptx": lambda path: pptx(path, [shape("One", "title") + shape("two"), shape("three")]),
+    "a.xlsx": lambda path: xlsx(
+        path, {"S": rows(["Region", "Sales"], ["North", 120], ["South", 80.5])}, formats=[0, 14]
+    ),
+    "a.epub": lambda path: epub(path, [("One", "<p>Text.</p>"), ("Two", "<p>More.</p>")], title="Days"),
+    "a.pdf": lambda path: pdf(path, ["First page\nwith lines", "Second"], title="P"),
+    "a.html": lambda path: _written(
+        path, "<html><head><title>T</title></head><body><table><tr><td>a<td>b</table><p>x</p>"
+    ),
+    "a.json": lambda path: _written(path, json.dumps({"a": [{"b": 1, "c": None}] * 5, "d": {"e": [1, 2]}})),
+    "a.ipynb": lambda path: _written(
+        path, json.dumps({"cells": [{"cell_type": "code", "source": ["x"], "outputs": []}]})
+    ),
+    "a.csv": lambda path: _written(path, 'name,price\napple,1\n"pear, ripe",2\n'),
+    "a.py": lambda path: _written(path, "# coding: latin-1\nx = 1\n"),
+}
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_mutated_files_are_text_or_one_clear_line(tmp_path: Path, name: str) -> None:
+    """200 files a reader: bytes changed, cut out, doubled; the seed is fixed, so that a failure can be repeated."""
+    draw = random.Random(name)
+    whole = REAL[name](tmp_path / name).read_bytes()
+    path = tmp_path / f"mutated{Path(name).suffix}"
+    outcomes: list[str] = []
+    with FileReader(ReadingLimits(cpu_seconds=10)) as reader:
+        for _ in range(200):
+            path.write_bytes(mutated(whole, draw))
+            outcomes.append(outcome(path, reader))
+    assert all(path.name in one and "\n" not in one and "exit status" not in one for one in outcomes if one)
+    assert "" in outcomes, "not one of them could be read, so that the mutations try nothing"
+
+
+def outcome(path: Path, reader: FileReader) -> str:
+    """The line that a file is refused with; empty if it was read."""
+    try:
+        reader.read(path)
+    except ToolError as error:
+        return str(error)
+    return ""
+
+
+def mutated(data: bytes, draw: random.Random) -> bytes:
+    out = bytearray(data)
+    for _ in range(draw.randint(1, 8)):
+        at = draw.randrange(len(out))
+        match draw.randrange(4):
+            case 0:
+                out[at] = draw.randrange(256)
+            case 1:
+                del out[at : at + draw.randint(1, 40)]
+            case 2:
+                out[at:at] = out[max(0, at - draw.randint(1, 60)) : at]
+            case _:
+                out[at : at + 1] = draw.choice((b"\xc2\xb2", b"99999999999999999999", b"<", b"\x00", b"'", b"&#x41;"))
+        out = out or bytearray(b"x")
+    return bytes(out)
