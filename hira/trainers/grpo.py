@@ -29,12 +29,15 @@ from hira.trainers.group import Credited, Group
 from hira.trainers.heartbeat import beating
 from hira.trainers.measures import Means, measures
 from hira.trainers.memory import in_gib, peak, too_little
-from hira.trainers.packing import Micro, canary, in_step, packed, shared
+from hira.trainers.packing import Micro, canary, packed, part
 from hira.trainers.tensors import tensors
 from hira.trainers.update import Collect, Collected, Updates, samples
 from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, check_sound, fingerprint
 
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
+START = {"cpu": 32, "gpu": 4096}
+"""Tokens that could be computed in the time that a micro-batch takes besides: measured on a CPU with 135 M parameters,
+for GPUs estimated from the start of their kernels (`hira.trainers.plan.Device`)."""
 Batch = dict[str, Any]
 
 
@@ -134,9 +137,10 @@ class RoleTrainer(GRPOTrainer):
 
     def _batches(self, credited: Credited) -> list[tuple[Micro, Batch]]:
         rows = [one for one in credited.rows if one.weight and (one.advantage or self.beta)]
-        processes = self.accelerator.num_processes
-        dealt = [packed(part, self.updates.budget, self.updates.adapters) for part in shared(rows, processes)]
-        micros = in_step(dealt, self.accelerator.process_index)
+        own, processes = self.accelerator.process_index, self.accelerator.num_processes
+        start = START["cpu" if self.accelerator.device.type == "cpu" else "gpu"]
+        whole = packed(rows, self.updates.budget, self.updates.adapters, start=start, processes=processes)
+        micros = [part(micro, own, processes) for micro in whole]
         weight = sum(one.weight * one.row.tokens for one in rows)
         scale = sum(one.row.tokens for one in rows) / weight if weight else 1.0
         made: list[tuple[Micro, Batch]] = []
@@ -250,7 +254,7 @@ class RoleTrainer(GRPOTrainer):
 
     def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
         real = sum(one.row.length for micro, _ in batches for one in micro.rows)
-        padded = sum(micro.padded for micro, _ in batches)
+        padded = sum(len(batch["prompt_ids"]) * micro.width for micro, batch in batches)
         self._told |= {
             **means.values,
             "micro_batches": len(batches),

@@ -1,7 +1,9 @@
-"""Rows become micro-batches: as many as a budget of tokens holds, the longest first, one role at a time."""
+"""Rows become micro-batches: of one role and of much the same length, as many as a budget of tokens holds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
 
 from hira.trainers.group import Weighted
 
@@ -43,52 +45,54 @@ def adapter_of(role: str, adapters: Mapping[str, str]) -> str:
     return adapters.get(role) or adapters.get("*", "default")
 
 
-def packed(rows: Sequence[Weighted], budget: int, adapters: Mapping[str, str]) -> list[Micro]:
-    """Micro-batches of at most `budget` tokens with their padding, or of one row that is longer by itself.
+def packed(
+    rows: Sequence[Weighted], budget: int, adapters: Mapping[str, str], *, start: int = 0, processes: int = 1
+) -> list[Micro]:
+    """Micro-batches for so many processes together: each process takes its `part` of every one, at most `budget` tokens
+    with their padding, or one row that is longer by itself.
 
-    The longest comes first, so that memory runs out in the first micro-batch or never; then they go by adapter, so that
-    it is switched as rarely as can be. The same rows in any order bring the same micro-batches.
+    Rows of a role are divided by their lengths so that the least is computed, where a micro-batch costs its tokens with
+    their padding, and as much as `start` tokens besides. The largest comes first, so that memory runs out in the first
+    micro-batch or never; then they go by adapter, so that it is switched as rarely as can be. The same rows in any
+    order bring the same micro-batches.
     """
     made: list[Micro] = []
     for role in sorted({one.row.role for one in rows}):
+        own = sorted((one for one in rows if one.row.role == role), key=_order)
+        ends = _divided([one.row.length for one in own], budget, start, processes)
         adapter = adapter_of(role, adapters)
-        open_rows: list[Weighted] = []
-        for one in sorted((one for one in rows if one.row.role == role), key=_order):
-            if open_rows and Micro(role, adapter, (*open_rows, one)).padded > budget:
-                made.append(Micro(role, adapter, tuple(open_rows)))
-                open_rows = []
-            open_rows.append(one)
-        made.append(Micro(role, adapter, tuple(open_rows)))
+        made += [Micro(role, adapter, tuple(own[begin:end])) for begin, end in pairwise([0, *ends])]
     if not made:
         return made
     largest = max(made, key=lambda micro: micro.padded)
     return sorted(made, key=lambda micro: (micro is not largest, micro.adapter != largest.adapter, micro.adapter))
 
 
+def _divided(lengths: Sequence[int], budget: int, start: int, processes: int) -> list[int]:
+    """Where each micro-batch of rows of these falling lengths ends: the cheapest division, by dynamic programming."""
+    least, ends = [0] * (len(lengths) + 1), [0] * len(lengths)
+    for begin in reversed(range(len(lengths))):
+        choices = []
+        for end in range(begin + 1, len(lengths) + 1):
+            each = ceil((end - begin) / processes)
+            if each > 1 and each * lengths[begin] > budget:
+                break
+            choices.append((each * lengths[begin] + start + least[end], -end))
+        least[begin], ends[begin] = min(choices)[0], -min(choices)[1]
+    divided = [ends[0]] if ends else []
+    while divided and divided[-1] < len(lengths):
+        divided.append(ends[divided[-1]])
+    return divided
+
+
+def part(micro: Micro, own: int, processes: int) -> tuple[Micro, int]:
+    """What process `own` takes of a micro-batch, and how many rows to pad it to: as many as every other one has."""
+    return replace(micro, rows=micro.rows[own::processes]), ceil(len(micro.rows) / processes)
+
+
 def _order(one: Weighted) -> tuple[int, int, str, str, str, int]:
     row = one.row
     return (-row.length, -len(row.prompt), row.question, row.rollout, row.conversation, row.part)
-
-
-def shared(rows: Sequence[Weighted], processes: int) -> list[list[Weighted]]:
-    """The rows dealt out to so many processes: the longest first, each to the one with the fewest tokens so far."""
-    dealt: list[list[Weighted]] = [[] for _ in range(processes)]
-    held = [0] * processes
-    for one in sorted(rows, key=_order):
-        least = held.index(min(held))
-        dealt[least].append(one)
-        held[least] += one.row.length
-    return dealt
-
-
-def in_step(dealt: Sequence[Sequence[Micro]], own: int) -> list[tuple[Micro, int]]:
-    """The micro-batches of process `own`, each with the number of rows to pad it to: all processes make as many of
-    them, of as many rows, as the one that has most. An empty one has the adapter of the one before it."""
-    most = max(map(len, dealt))
-    idle = [Micro(micros[-1].role, micros[-1].adapter, ()) if micros else Micro("", "", ()) for micros in dealt]
-    whole = [[*micros, *[none] * (most - len(micros))] for micros, none in zip(dealt, idle, strict=True)]
-    rows = [max(1, *(len(micros[at].rows) for micros in whole)) for at in range(most)]
-    return list(zip(whole[own], rows, strict=True))
 
 
 def canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:

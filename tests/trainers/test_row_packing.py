@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rollouts_made import row
 
 from hira.trainers.group import Key, Weighted
-from hira.trainers.packing import Micro, adapter_of, in_step, packed, shared
+from hira.trainers.packing import Micro, adapter_of, packed, part
 
 
 def weighted(role: str, tokens: int, prompt: int = 2, name: str = "r") -> Weighted:
@@ -50,17 +50,41 @@ def test_an_adapter_is_switched_as_rarely_as_can_be() -> None:
 
 @given(ROWS, st.integers(1, 4), st.integers(1, 100))
 def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Weighted], many: int, budget: int) -> None:
-    dealt = [packed(part, budget, {}) for part in shared(rows, many)]
-    made = [in_step(dealt, at) for at in range(many)]
-    assert len({tuple(rows for _, rows in micros) for micros in made}) == 1
-    assert all(len(micro.rows) <= most for micros in made for micro, most in micros)
-    assert sum(len(micro.rows) for micros in made for micro, _ in micros) == len(rows)
+    whole = packed(rows, budget, {}, processes=many)
+    made = [[part(micro, own, many) for micro in whole] for own in range(many)]
+    assert len({tuple((micro.role, rows) for micro, rows in micros) for micros in made}) == 1
+    for micros in made:
+        for micro, most in micros:
+            assert len(micro.rows) <= most
+            assert most == 1 or most * micro.width <= budget
+    names = [one.row.rollout for micros in made for micro, _ in micros for one in micro.rows]
+    assert sorted(names) == sorted(one.row.rollout for one in rows)
 
 
-def test_rows_are_dealt_out_by_their_length() -> None:
-    rows = [weighted("planner", tokens, name=str(tokens)) for tokens in (40, 20, 20, 10, 10)]
-    held = [sum(one.row.tokens for one in part) for part in shared(rows, 2)]
-    assert held == [50, 50]
+@given(ROWS, st.integers(1, 200), st.integers(0, 50))
+def test_no_other_place_of_one_cut_makes_the_division_cheaper(rows: list[Weighted], budget: int, start: int) -> None:
+    def cost(micros: list[list[int]]) -> int:
+        return sum(len(one) * one[0] + start for one in micros)
+
+    own = [one for one in rows if one.row.role == "worker"]
+    made = sorted(
+        ([one.row.length for one in micro.rows] for micro in packed(own, budget, {}, start=start)), reverse=True
+    )
+    for at, (first, second) in enumerate(pairwise(made)):
+        both, others = first + second, made[:at] + made[at + 2 :]
+        moved = [[both[:cut], both[cut:]] for cut in range(1, len(both))] + [[both]]
+        allowed = [one for one in moved if all(len(micro) == 1 or len(micro) * micro[0] <= budget for micro in one)]
+        assert all(cost(others + one) >= cost(made) for one in allowed)
+
+
+def test_rows_of_very_different_lengths_are_hardly_padded() -> None:
+    chance = random.Random(0)
+    rows = [weighted("worker", round(chance.lognormvariate(5, 0.8)), name=str(at)) for at in range(64)]
+    made = packed(rows, 1 << 20, {}, start=32)
+    real = sum(one.row.length for one in rows)
+    assert 1 - real / max(one.row.length for one in rows) / 64 > 0.5, "in one micro-batch, most would be padding"
+    assert 1 - real / sum(micro.padded for micro in made) < 0.1
+    assert len(made) < len(rows) / 2
 
 
 def test_an_empty_micro_batch_has_a_shape() -> None:
