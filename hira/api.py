@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hira.batch import Batch, Question
 
 T = TypeVar("T")
+NUMBERS = ("temperature", "reasoning_effort", "max_cost", "max_time", "max_reply_tokens")
+"""Arguments of `Hira` that are settings, for which None means: as set elsewhere."""
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -175,7 +177,8 @@ class Hira:
     own; the caller closes it. `max_cost` is in US dollars and `max_time` in seconds, for each question.
     `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
     the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
-    is a name or an object of one's own, `approve` is asked about subtasks before they are handed out.
+    is a name or an object of one's own, `approve` is asked about subtasks before they are handed out, and
+    `max_reply_tokens` bounds each reply of a model (4,096 where nobody sets it).
     One object serves many questions at once and any number of event loops; `async with` opens and closes it, else the
     first question does. Close it when done, with `aclose` in each loop, or `close` for good. What is closed raises
     `UsageError` when it is asked again.
@@ -198,6 +201,7 @@ class Hira:
     experts: "Sequence[Expert]" = ()
     policies: Mapping[str, Policy] = field(default_factory=dict)
     approve: Approve | None = None
+    max_reply_tokens: int | None = None
     settings: Settings | None = None
     _crews: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Crew]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
@@ -218,7 +222,7 @@ class Hira:
             "roles": {role: {"model": model} for role, model in self.roles.items()},
         }
         given = {name: value for name, value in given.items() if value}
-        numbers = {name: getattr(self, name) for name in ("temperature", "reasoning_effort", "max_cost", "max_time")}
+        numbers = {name: getattr(self, name) for name in NUMBERS}
         given |= {name: value for name, value in numbers.items() if value is not None}
         if self.settings is None:
             origins = {name: f"Hira({name}=…)" for name in given}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
+from hira.bounds import ReplyBound
 from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
 from hira.connecting import OFFLINE, Places, connected, nearby, placed_for, with_client
 from hira.crew import Crew
@@ -14,6 +15,7 @@ from hira.events import Notice
 from hira.journal import Journal
 from hira.policies import LOCAL_PORTS
 from hira.policies.fallback import names_of
+from hira.policies.pace import Timeout
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.settings import OFF, RoleSettings, Settings
@@ -106,6 +108,7 @@ def cast_of(
     """
     given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
     opened: dict[Places, Policy] = {}
+    timeout = Timeout(**settings.timeout.model_dump())
 
     def part(role: str, own: RoleSettings) -> Part:
         continuation = own.continuation or settings.continuation
@@ -115,7 +118,7 @@ def cast_of(
         policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
         if policy is None:
             if asked not in opened:
-                opened[asked] = asked.opened(client)
+                opened[asked] = asked.opened(client, timeout)
             policy = opened[asked]
         sampling = Sampling(
             settings.temperature if own.temperature is None else own.temperature,
@@ -127,9 +130,14 @@ def cast_of(
         named = own.dialect or settings.dialect
         spoken = DIALECTS[named] if named else dialect
         prices = Prices(given, {} if any(nearby(place.base_url) for place in asked.places) else table or {})
+        longest = own.max_reply_tokens or settings.max_reply_tokens
+        # what a program hands over is its own: it is bounded where somebody says so
+        replies = ReplyBound.of(longest) if longest or policy is opened.get(asked) else None
         chosen = named or continuation != "turns" or spoken is not NATIVE
         otherwise = None if chosen else TAGS
-        return Part(policy, sampling, spoken, "turns" if continuation == "turns" else "chain", prices, otherwise)
+        return Part(
+            policy, sampling, spoken, "turns" if continuation == "turns" else "chain", prices, otherwise, replies
+        )
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
+from hira.policies.pace import USUAL, Timeout
 from hira.policy import Policy
 from hira.redaction import without_userinfo
 from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings, nearest
@@ -170,7 +171,7 @@ class Places(NamedTuple):
     places: tuple[Place, ...]
     continuation: Continuation
 
-    def opened(self, client: Any = None) -> Policy:
+    def opened(self, client: Any = None, timeout: Timeout = USUAL) -> Policy:
         """The policy; with several models, one that falls back. A `client` sends what has no base URL."""
         way = "none" if self.continuation == "turns" else self.continuation
         policies = [
@@ -183,6 +184,7 @@ class Places(NamedTuple):
                 patient=place is self.places[-1],
                 adapter=place.adapter,
                 client=None if place.base_url else client,
+                timeout=timeout,
             )
             for place in self.places
         ]

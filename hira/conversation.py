@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from hira.bounds import INTERRUPTED_SECONDS
 from hira.budget import Wanted, size
 from hira.dialects import Call, rewritten
-from hira.errors import OutOfBudget, RoleSpent, UsageError, Withheld
+from hira.errors import EndpointError, Interrupted, OutOfBudget, RoleSpent, Stop, UsageError, Withheld
 from hira.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.messages import Message, assistant
 from hira.policy import Choose, Completion, Delta, Request, Usage
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from hira.team import Part, Team
 
 LONGEST_QUOTE = 160
+_CUT_SHARE = 0.9
+"""Of the seconds that the last call may take, after which its reply is taken as far as it has come."""
 DEPARTED = (
     "the record of this run goes another way from here on, as it may when settings, prompts or documents have changed; "
     "what it does not hold is asked anew"
@@ -43,6 +46,7 @@ class Conversation:
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     closes: Literal["", "role", "run"] = ""
     _sized: tuple[int, Message | None, int] = (0, None, 0)
+    _streamed: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -111,7 +115,8 @@ class Conversation:
         team, part = self.team, self.part
         if team.stopped and not last:
             raise team.stopped
-        wanted = self._wanted(tools, last=last, closing=closing)
+        longest = team.longest_reply(part, record=schema is not None, closing=closing or last)
+        wanted = self._wanted(tools, longest, last=last, closing=closing)
         with self._ending_the_run():
             room = team.budget.admit(wanted)
         request = Request(
@@ -127,6 +132,7 @@ class Conversation:
         team.events(TurnStarted(self.name, self.trajectory.role))
         completion = await self._charged(self._asked(request, wanted, room), wanted)
         self.trajectory.turns.append(Turn(request, completion))
+        team.saw(part, completion)
         team.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
         for note in completion.notes:
             team.note(note)
@@ -150,12 +156,14 @@ class Conversation:
         self.say(assistant(completion.text))
         return completion.text
 
-    def _wanted(self, tools: tuple[Mapping[str, Any], ...], *, last: bool, closing: bool) -> Wanted:
+    def _wanted(
+        self, tools: tuple[Mapping[str, Any], ...], longest: int | None, *, last: bool, closing: bool
+    ) -> Wanted:
         role = self.trajectory.role
         prompt = self._size(tools) if self.team.budget.counts(role) else 0
         answers = self.closes == "run"
         part, closes = self.part, bool(self.closes)
-        return Wanted(role, prompt, part.price, answers, last, closes, closing or last, part.sampling.max_tokens)
+        return Wanted(role, prompt, part.price, answers, last, closes, closing or last, longest)
 
     def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
         """About how many tokens the next prompt is. What is new is counted, on top of what is known of the rest."""
@@ -169,12 +177,20 @@ class Conversation:
         return total
 
     async def _charged(self, call: Awaitable[tuple[Completion, bool]], wanted: Wanted) -> Completion:
-        """The call, with the budget charged for it. What the endpoint counted is a better size than our estimate."""
+        """The call, with the budget charged for it. What the endpoint counted is a better size than our estimate, which
+        counts for a reply that broke off."""
         usage, paid = Usage(), True
+        self._streamed.clear()
         try:
             with self._ending_the_run():
                 completion, paid = await call
             usage = completion.usage
+        except EndpointError as error:
+            usage = self._lost(Usage(1, error.prompt_tokens, error.completion_tokens))
+            raise
+        except (Stop, asyncio.CancelledError):
+            usage = self._lost(Usage(1, size(self.messages), count("".join(self._streamed))))
+            raise
         finally:
             self.team.budget.charge(wanted, usage, paid=paid)
         if usage.prompt_tokens:
@@ -192,14 +208,11 @@ class Conversation:
             raise
 
     async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
-        """What the policy says, or what the journal holds of it, and whether it was asked now. `room` bounds the reply,
-        but is no part of the record: what is left of a budget may be another when the run is resumed."""
+        """What the policy says, or what the journal holds of it, and whether it was asked now. What bounds the reply is
+        no part of the record: it may be another when the run is resumed."""
         policy = self.part.policy
         made = False
-        bounded = replace(request, tell=self._tell, left=self.team.budget.left(wanted))
-        if room is not None:
-            least = min(room, request.sampling.max_tokens or room)
-            bounded = replace(bounded, sampling=replace(request.sampling, max_tokens=least))
+        bounded = self._bounded(request, wanted, room)
 
         async def ask() -> Completion:
             nonlocal made
@@ -209,7 +222,8 @@ class Conversation:
             seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
             whole = budget.remaining_seconds(last=wanted.last)
             least = min((one for one in (seconds, whole) if one is not None), default=None)
-            call = policy.complete(replace(bounded, seconds=least), self._watch())
+            cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
+            call = policy.complete(replace(bounded, seconds=least, cut_after=cut), self._watch())
             if seconds is not None:
                 call = self._in_roles_time(call, wanted.role, seconds)
             completion: object = await call
@@ -225,6 +239,16 @@ class Conversation:
             self.team.note(DEPARTED)
         return completion, made
 
+    def _bounded(self, request: Request, wanted: Wanted, room: int | None) -> Request:
+        """The request with what bounds its reply: the bound of the role, and the `room` that the budget leaves."""
+        least = min((one for one in (room, wanted.reply) if one is not None), default=None)
+        again = None
+        if self.part.replies and not request.sampling.max_tokens:
+            again = min(self.part.replies.again, room or self.part.replies.again)
+        sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
+        left = self.team.budget.left(wanted)
+        return replace(request, sampling=sampling, tell=self._tell, left=left, again=again)
+
     def _priced(self, completion: Completion, seconds: float) -> Completion:
         """With the seconds it took, and its cost where the policy does not know it and a price is known."""
         usage = replace(completion.usage, seconds=seconds)
@@ -232,12 +256,31 @@ class Conversation:
             usage = replace(usage, cost=price.of(usage))
         return replace(completion, usage=usage)
 
+    def _lost(self, usage: Usage) -> Usage:
+        """Enter what a reply has cost that nobody got, because it broke off or the run had to end."""
+        if not usage.completion_tokens:
+            return Usage()
+        if price := self.part.price:
+            usage = replace(usage, cost=price.of(usage))
+        self.trajectory.lost += usage
+        return usage
+
+    def _closing_seconds(self) -> float | None:
+        """Seconds that the call that writes the answer may take, None for any number."""
+        left = self.team.budget.remaining_seconds(last=True)
+        if not isinstance(self.team.stopped, Interrupted):
+            return left
+        return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
+
     async def _in_time(self, call: Awaitable[Completion]) -> Completion:
         """The call that writes the answer may use up the budget's seconds, and not one more."""
+        seconds = self._closing_seconds()
         try:
-            async with asyncio.timeout(self.team.budget.remaining_seconds(last=True)):
+            async with asyncio.timeout(seconds):
                 return await call
         except TimeoutError:
+            if isinstance(self.team.stopped, Interrupted):
+                raise Interrupted(f"interrupted; no answer came within {seconds:.3g} seconds") from None
             raise OutOfBudget(f"the budget of {self.team.budget.seconds:g} seconds is used up") from None
 
     async def _in_roles_time(self, call: Awaitable[Completion], role: str, seconds: float) -> Completion:
@@ -256,6 +299,7 @@ class Conversation:
             return None
 
         def watch(delta: Delta) -> None:
+            self._streamed.append(delta.text)
             self.team.events(TurnText(self.name, delta.text, delta.reasoning))
 
         return watch

@@ -10,6 +10,7 @@
     │   ├── Withheld          the model refused, or a content filter kept its reply back
     │   ├── ToolsRefused      the endpoint takes no native tool calls
     │   ├── MediaRefused      the endpoint takes no pictures, no sounds or no videos
+    │   ├── TimedOut          the endpoint said nothing for too long
     │   └── BadReply          the endpoint answered with something that is no completion
     ├── DialectError          the model wrote a call or a record that cannot be read
     ├── ToolError             a tool cannot do what the model asked
@@ -57,9 +58,12 @@ class PromptError(HiraError):
 
 class EndpointError(HiraError):
     """`status` is the HTTP status, 0 if there was none; `retryable` if the same request may succeed later. `tries` is
-    how often it is worth to ask who has never answered, 0 if nothing speaks against the usual."""
+    how often it is worth to ask who has never answered, 0 if nothing speaks against the usual. `prompt_tokens` and
+    `completion_tokens` are what a reply that broke off has cost, as hira counts."""
 
     tries = 0
+    prompt_tokens = 0
+    completion_tokens = 0
 
     def __init__(
         self,
@@ -101,6 +105,10 @@ class ToolsRefused(EndpointError):
 
 
 class MediaRefused(EndpointError):
+    pass
+
+
+class TimedOut(EndpointError):
     pass
 
 

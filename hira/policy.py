@@ -87,7 +87,8 @@ class Request:
     `continues` asks for the last message, the assistant's own, to be carried on rather than answered;
     `conversation` names the conversation, so that weights in training can append to its tokens. `tell` is told what a
     person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again,
-    `seconds` how long all may take (None: any number, any time).
+    `again` how many tokens the reply may then have, `seconds` how long all may take (None: any number, any time). After
+    `cut_after` seconds a reply that streams in is cut and taken as far as it has come.
     """
 
     messages: tuple[Message, ...]
@@ -100,6 +101,8 @@ class Request:
     choose: Choose = "auto"
     tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     left: int | None = field(default=None, compare=False, repr=False)
+    again: int | None = field(default=None, compare=False, repr=False)
+    cut_after: float | None = field(default=None, compare=False, repr=False)
     seconds: float | None = field(default=None, compare=False, repr=False)
 
 

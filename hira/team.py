@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from hira.bounds import ReplyBound
 from hira.budget import Budget
 from hira.conversation import Conversation
 from hira.dialects import NATIVE, Dialect
@@ -14,7 +15,7 @@ from hira.errors import Interrupted, OutOfBudget, Stop
 from hira.events import Events, Notice, SourceRead
 from hira.evidence import Source
 from hira.journal import Log
-from hira.policy import Policy, Sampling
+from hira.policy import Completion, Policy, Sampling
 from hira.prices import NO_PRICES, Price, Prices
 from hira.tools import Toolbox
 from hira.tools.once import Once
@@ -51,6 +52,7 @@ class Part:
     `turns` puts a tool's result into the next chat message and works everywhere; `chain` carries one reasoning chain
     on, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the dialect to go on in
     where the endpoint refuses the tool calls of `dialect`; None leaves a dialect that somebody chose as it is.
+    `replies` bounds the length of each reply for which the sampling says none; None leaves it to the policy.
     """
 
     policy: Policy
@@ -59,6 +61,7 @@ class Part:
     continuation: Continuation = "turns"
     prices: Prices = NO_PRICES
     otherwise: Dialect | None = None
+    replies: ReplyBound | None = None
 
     @property
     def price(self) -> Price | None:
@@ -92,6 +95,7 @@ class Team:
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)
     _noted: set[str] = field(default_factory=set)
+    _thinking: set[str] = field(default_factory=set)
 
     def part(self, role: str) -> Part:
         return self.cast.get(role) or self.cast["*"]
@@ -173,6 +177,23 @@ class Team:
             if self._reason:
                 self._bell.set_result(None)
         return self._bell
+
+    def longest_reply(self, part: Part, *, record: bool, closing: bool) -> int | None:
+        """How many tokens the reply of a part may have, None for any number.
+
+        What a model thinks is part of its reply, so that the turns of one that thinks have no shorter bounds.
+        """
+        if part.sampling.max_tokens or part.replies is None:
+            return part.sampling.max_tokens
+        stopped = isinstance(self._reason, Interrupted)
+        if part.policy.model in self._thinking:
+            return part.replies.for_turn(interrupted=stopped)
+        return part.replies.for_turn(record=record, closing=closing, interrupted=stopped)
+
+    def saw(self, part: Part, completion: Completion) -> None:
+        """Remember what the reply shows of the model."""
+        if completion.reasoning:
+            self._thinking.add(part.policy.model)
 
     def note(self, text: str, *, important: bool = False) -> None:
         """Tell something that a person should know, once in a run."""

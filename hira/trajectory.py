@@ -25,7 +25,8 @@ class Turn:
 class Trajectory:
     """All turns of one role in one conversation; `conversation` names it, such as `planner` or `2/code`.
 
-    `calls` counts the calls that the role wrote and that could be read, `unreadable` the turns that could not.
+    `calls` counts the calls that the role wrote and that could be read, `unreadable` the turns that could not;
+    `lost` is what replies have cost that broke off.
     """
 
     conversation: str
@@ -33,10 +34,11 @@ class Trajectory:
     turns: list[Turn] = field(default_factory=list)
     calls: int = 0
     unreadable: int = 0
+    lost: Usage = Usage()
 
     @property
     def usage(self) -> Usage:
-        return sum((turn.completion.usage for turn in self.turns), Usage())
+        return sum((turn.completion.usage for turn in self.turns), self.lost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ from hira.settings import (
     PriceSettings,
     RoleSettings,
     Settings,
+    TimeoutSettings,
     load,
 )
 from hira.testing.faults import FAULTS
@@ -264,6 +265,7 @@ def test_the_index_lists_every_page() -> None:
         ("## Roles", RoleSettings),
         ("## MCP servers", McpSettings),
         ("## Prices", PriceSettings),
+        ("## Replies and waiting", TimeoutSettings),
         ("## Keys of the server", KeySettings),
     ],
 )
@@ -302,6 +304,8 @@ def spelled(default: object) -> str:
     """A default as a person writes it."""
     plain = default.get_secret_value() if isinstance(default, SecretStr) else default
     if plain in (None, "", PydanticUndefined) or (isinstance(plain, tuple | frozenset | Mapping) and not plain):
+        return "–"
+    if isinstance(plain, BaseModel):  # a table of its own
         return "–"
     return str(plain)
 

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "hira"
 LAYERS: list[set[str]] = [
     {"errors", "messages", "pipeline", "redaction", "untrusted"},
     {"policy"},
-    {"events", "budget", "prices", "tokens", "relevance", "journal"},
+    {"events", "bounds", "budget", "prices", "tokens", "relevance", "journal"},
     {"evidence", "memory", "trajectory", "conversation", "team", "tools", "dialects", "policies", "prompts", "testing"},
     {"agents", "rewards"},
     {"workflows"},

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hira.agents.calls import spelled, use
 from hira.budget import size
 from hira.dialects import Call, Parsed
-from hira.dialects.answer import final, only_thought
+from hira.dialects.answer import final, only_thought, spoken
 from hira.errors import BadReply, RoleSpent, Stop, ToolsRefused
 from hira.events import Notice
 from hira.messages import Filled, assistant, user
@@ -105,6 +105,8 @@ class Loop:
                 self.conversation.trajectory.unreadable += 1
                 self.unreadable += 1
                 self._tell(parsed, UNREADABLE.fill(error=Filled(parsed.error)))
+            elif not parsed.calls and self._thought_to_the_end(completion):
+                check_spoken(completion, self.conversation)
             elif not parsed.calls and (not parsed.text or only_thought(completion)):
                 self.unreadable += 1
                 self._tell(parsed, EMPTY.fill())
@@ -137,7 +139,7 @@ class Loop:
         self.conversation.say(asking)
         try:
             completion = await self._closing_turn()
-            if self._was_cut(completion):
+            if self._was_cut(completion) and not self.conversation.team.stopped:
                 self.conversation.say(assistant(completion.text), user(CUT.fill()))
                 completion = await self._closing_turn()
         except Stop as stop:
@@ -220,6 +222,13 @@ class Loop:
         self.cut = True
         return True
 
+    def _thought_to_the_end(self, completion: Completion) -> bool:
+        """Whether all that a reply may have was used up before anything was said: it would be again."""
+        replies = self.conversation.part.replies
+        if not replies or completion.finish != "length" or completion.usage.completion_tokens < replies.tokens:
+            return False
+        return only_thought(completion) or not spoken(completion)
+
     async def _turn(self, several: int) -> tuple[Completion, Parsed]:
         dialect = self.conversation.part.dialect
         try:
@@ -279,10 +288,12 @@ class Loop:
 
 
 def check_spoken(completion: Completion, conversation: Conversation) -> None:
-    """Raise `BadReply` for an answer that is nothing but thought."""
-    if only_thought(completion):
+    """Raise `BadReply` for an answer that is nothing but thought, also where the endpoint does not show it."""
+    cut = completion.finish == "length" and not completion.calls
+    if only_thought(completion) or (cut and not spoken(completion)):
+        within = f" within {completion.usage.completion_tokens:,} tokens" if cut else ""
         raise BadReply(
-            "the model thought, and gave no answer",
+            f"the model thought and gave no answer{within}",
             where=f"role {conversation.trajectory.role!r}, model {completion.model!r}",
-            fix="let it write longer replies at its server, or use another model for this role",
+            fix="let it write longer replies (--max-reply-tokens), or use another model for this role",
         )

@@ -271,6 +271,6 @@ def _set(settings: Settings) -> Iterator[tuple[str, str]]:
     ):
         if (value := getattr(settings, name)) is not None:
             yield name, str(value)
-    for name in ("without", "max_tokens", "max_cost", "max_time", "max_calls"):
+    for name in ("without", "max_reply_tokens", "max_tokens", "max_cost", "max_time", "max_calls"):
         if value := getattr(settings, name):
             yield name, ", ".join(sorted(value)) if isinstance(value, frozenset) else f"{value:g}"

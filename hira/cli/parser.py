@@ -296,6 +296,7 @@ def _limits(command: Parser) -> None:
     group.add_argument("--max-cost", type=float, metavar="USD", help="US dollars")
     group.add_argument("--max-time", type=float, metavar="S", help="seconds")
     group.add_argument("--max-calls", type=int, metavar="N", help="calls of models")
+    group.add_argument("--max-reply-tokens", type=int, metavar="N", help="tokens of one reply of a model (4096)")
 
 
 def _record(command: Parser) -> None:

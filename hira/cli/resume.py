@@ -47,7 +47,7 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError(f"run {entry.id} was made by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)
-    limits = {name: value for name in LIMITS if (value := getattr(args, name)) is not None}
+    limits = {name: value for name in (*LIMITS, "max_reply_tokens") if (value := getattr(args, name)) is not None}
     flags = {**as_flags(entry, today), **limits, "journal": file}
     hira = Hira(settings=load(flags, shell.environ, shell.folder, shell.home), approve=approve)
 

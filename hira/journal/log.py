@@ -219,9 +219,10 @@ class Log:
         """What another run brought for the same, recorded as this one's; None if there is nothing."""
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
         reused = None if asked.again else await reuse(asked.kind, asked.digest)
-        if reused is not None:
+        if reused is not None and not _cut(reused):
             self._writer.write([*self._flushed(), ("calls", (*row, packed(reused), began, 0.0))])
-        return reused
+            return reused
+        return None
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
@@ -279,6 +280,11 @@ class Log:
         """Return when other processes can read all that was recorded so far."""
         if self._writer:
             await self._writer.settled()
+
+
+def _cut(result: Any) -> bool:
+    """Whether it is a reply that ran out of length; another run may allow it more."""
+    return isinstance(result, dict) and result.get("finish") == "length"
 
 
 def _told(failure: EndpointError) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hira.errors import UsageError
+from hira.policies.pace import USUAL, Timeout
 from hira.policy import Policy
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Wanted:
     patient: bool = True
     adapter: str = ""
     client: Any = None
+    timeout: Timeout = USUAL
 
 
 def open_policy(  # noqa: PLR0913 - each says one thing of the place
@@ -46,6 +48,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     patient: bool = True,
     adapter: str = "",
     client: Any = None,
+    timeout: Timeout = USUAL,
 ) -> Policy:
     """The policy that the model's name asks for: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
     `adapter` or without, else a model at an OpenAI-compatible endpoint.
@@ -54,7 +57,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     requests in its own way and remains the caller's to close. Failures that may pass are retried; all who ask one
     endpoint share its limits, and a `patient` policy waits a while for an endpoint that is down.
     """
-    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter, client)
+    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter, client, timeout)
     if model.startswith(IN_PROCESS):
         return _local(wanted)
     kind, slash, _ = model.partition("/")
@@ -72,7 +75,7 @@ def _local(wanted: Wanted) -> Policy:
     from hira.policies.fitting import fitting
     from hira.policies.local.loading import open_local
 
-    policy = open_local(wanted.model.removeprefix(IN_PROCESS), wanted.adapter)
+    policy = open_local(wanted.model.removeprefix(IN_PROCESS), wanted.adapter, seconds=wanted.timeout.reply)
     missing = next((name for name in ("torch", "transformers") if find_spec(name) is None), "")
     if missing:
         raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
@@ -83,7 +86,9 @@ def _litellm(wanted: Wanted) -> Policy:
     from hira.policies.litellm import LiteLLMPolicy
 
     model = wanted.model.removeprefix("litellm/")
-    policy = LiteLLMPolicy(model, wanted.base_url, wanted.api_key, key_origin=wanted.key_origin)
+    policy = LiteLLMPolicy(
+        model, wanted.base_url, wanted.api_key, key_origin=wanted.key_origin, seconds=wanted.timeout.reply
+    )
     provider = model.partition("/")[0]
     return _steady(policy, wanted.base_url or f"litellm/{provider}", policy.where, patient=wanted.patient)
 
@@ -99,6 +104,7 @@ def _openai(wanted: Wanted) -> Policy:
         key_origin=wanted.key_origin,
         continuation=wanted.continuation,
         extra_body=wanted.extra_body,
+        timeout=wanted.timeout,
     )
     return _steady(policy, policy.base_url, policy.where, patient=wanted.patient)
 

@@ -7,17 +7,17 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hira.errors import AccessDenied, BadReply, EndpointError, RateLimited, UsageError
+from hira.errors import AccessDenied, BadReply, EndpointError, RateLimited, TimedOut, UsageError
 from hira.policies.accepted import Accepted
 from hira.policies.chat import body_of
 from hira.policies.failures import failure, gist, overflow, retry_after
+from hira.policies.pace import USUAL
 from hira.policies.refused import check, known_at, learned
 from hira.policies.reply import completion_of, parts_of
 from hira.policy import Completion, Delta, Request, Watch
 from hira.redaction import without_userinfo
 
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
-TIMEOUT_SECONDS = 900.0
 # what stands where a key would be, so that litellm looks for none
 NO_KEY = "none"
 
@@ -29,12 +29,22 @@ class LiteLLMPolicy:
 
     Asked without streaming, because litellm makes a stream that breaks off look like a whole reply; a watcher gets the
     reply in one piece. Cost comes from the price table that litellm ships with. Without a key litellm takes the
-    provider's from the environment, but never for a `base_url`: that may be anyone's.
+    provider's from the environment, but never for a `base_url`: that may be anyone's. `seconds` is the longest that a
+    call may take.
     """
 
-    def __init__(self, model: str, base_url: str = "", api_key: str = "", *, key_origin: str = "") -> None:
+    def __init__(
+        self,
+        model: str,
+        base_url: str = "",
+        api_key: str = "",
+        *,
+        key_origin: str = "",
+        seconds: float = USUAL.reply,
+    ) -> None:
         self._litellm = load()
         self._model = model
+        self._seconds = seconds
         self._refused = known_at(base_url, self.model)
         self._keyless = bool(base_url) and not api_key
         self._place = {"base_url": base_url or None, "api_key": api_key or (NO_KEY if base_url else None)}
@@ -50,11 +60,11 @@ class LiteLLMPolicy:
         check(request, self._refused, where=self.where)
         body = body_of(request, self._model, accepted=Accepted())
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 reply = await self._litellm.acompletion(**body, **self._place, num_retries=0, drop_params=True)
         except TimeoutError:
-            told = f"no whole reply within {TIMEOUT_SECONDS:g} seconds"
-            raise EndpointError(told, where=self.where, retryable=True) from None
+            told = f"no reply came within {self._seconds:g} seconds"
+            raise TimedOut(told, where=self.where, retryable=True) from None
         except Exception as error:
             raise learned(self._failure(error), request, self._refused, where=self.where) from error
         parts = parts_of(reply.model_dump(), where=self.where)

@@ -9,34 +9,28 @@ import json
 import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import httpx
 
-from hira.errors import BadReply, EndpointError, ToolsRefused, UsageError
+from hira.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.policies.accepted import BY_OPENAI, Accepted, longest_reply, refused_field, without
 from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient, GivenClient, Sender
 from hira.policies.failures import failure, failure_in, gist, no_connection
+from hira.policies.pace import USUAL, Timeout, pace_at
 from hira.policies.probe import missing
 from hira.policies.refused import check, known_at, learned
-from hira.policies.reply import Parts, completion_of, noted, parts_of
-from hira.policies.streaming import MAX_REPLY_BYTES, NoEvents, Unended, read_stream, tell
+from hira.policies.reply import Parts, completion_of, noted, parts_of, spoken_tokens, whole
+from hira.policies.streaming import MAX_REPLY_BYTES, SLOW_FIX, Bounds, Heard, NoEvents, Unended, read_stream, tell
 from hira.policies.transport import transport_for
-from hira.policy import Completion, Request, Watch
+from hira.policy import Completion, Delta, Request, Watch
+from hira.tokens import count
 
 _OPENAI = "api.openai.com"
-
-
-@dataclass(frozen=True, slots=True)
-class Timeout:
-    """Seconds: for a whole call, between two pieces of a stream, and to connect."""
-
-    total: float = 900.0
-    idle: float = 300.0
-    connect: float = 10.0
+_BYTES_A_TOKEN = 4
 
 
 class OpenAIPolicy:
@@ -44,10 +38,11 @@ class OpenAIPolicy:
 
     `key_origin` says in error messages where the key came from; the key itself is never told. `continuation` is how
     the endpoint carries on a message of the model's own: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix"
-    (DeepSeek), "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. A request's
-    optional field that the endpoint refuses by name is left out from then on (`accepted`); tools and media that it
-    refuses fail at once from then on, for all who ask this model there in this process. A `client` of the `openai`
-    package sends the requests in place of `base_url` and `api_key`; the caller closes it.
+    (DeepSeek), "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. Replies
+    stream in where somebody watches, where they may have to be cut, and where the endpoint was seen to be slow. A
+    request's optional field that the endpoint refuses by name is left out from then on (`accepted`); tools and media
+    that it refuses fail at once from then on, for all who ask this model there in this process. A `client` of the
+    `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it.
 
     After `aclose` it can be used again, also in another event loop.
     """
@@ -60,7 +55,7 @@ class OpenAIPolicy:
         *,
         client: Any = None,
         key_origin: str = "",
-        timeout: Timeout = Timeout(),
+        timeout: Timeout = USUAL,
         continuation: Continuation = "none",
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
@@ -75,6 +70,7 @@ class OpenAIPolicy:
         self._tells_ends: bool | None = None
         self._refused = known_at(self.base_url, model)
         self._timeout = timeout
+        self._pace = pace_at(self.base_url, model)
         self._continuation = continuation
         self._extra_body = dict(extra_body or {})
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
@@ -94,20 +90,24 @@ class OpenAIPolicy:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         check(request, self._refused, where=self.where)
+        if watch is None and (self._pace.slow or request.cut_after is not None):
+            watch = _unseen
+        began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._timeout.total):
-                parts = await self.ask(request, watch)
-        except TimeoutError:
-            told = f"no whole reply within {self._timeout.total:g} seconds"
-            raise EndpointError(told, where=self.where, retryable=True) from None
+            parts = await self.ask(request, watch)
         except EndpointError as error:
             if self._api_key and self._api_key in error.what:  # some servers repeat it
                 error.what = error.what.replace(self._api_key, "…")
                 error.args = (error.what,)
+            if error.completion_tokens:
+                error.prompt_tokens = sum(count(message.text) for message in request.messages)
             raise learned(error, request, self._refused, where=self.where) from None
         completion = completion_of(parts, request, where=self.where)
+        if watch is None:
+            seconds = asyncio.get_running_loop().time() - began
+            self._pace.saw_whole(completion.usage.completion_tokens, seconds)
         self._noted = noted(parts, request, self._model) | self._noted  # the first of a kind stays
-        return replace(completion, notes=tuple(self._noted.values())) if self._noted else completion
+        return replace(completion, notes=(*completion.notes, *self._noted.values()))
 
     async def aclose(self) -> None:
         await self._sender.aclose()
@@ -121,8 +121,9 @@ class OpenAIPolicy:
                 request, self._model, continuation=self._continuation, stream=watch is not None, accepted=accepted
             )
             body |= self._extra_body
+            path = "/completions" if "prompt" in body else "/chat/completions"
             try:
-                return await self._exchange("/completions" if "prompt" in body else "/chat/completions", body, watch)
+                return await self._exchange(path, body, request, watch)
             except _Refused as refused:
                 longest, always = longest_reply(refused.status, refused.said, body)
                 if longest:
@@ -138,42 +139,74 @@ class OpenAIPolicy:
             except httpx.HTTPError as error:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
 
-    async def _exchange(self, path: str, body: dict[str, Any], watch: Watch | None) -> Parts:
+    async def _exchange(self, path: str, body: dict[str, Any], request: Request, watch: Watch | None) -> Parts:
         # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
         raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        response = await self._sender.post(path, raw)
+        bounds = self._bounds(body, request, len(raw))
+        heard = Heard(began=asyncio.get_running_loop().time())
+        longest = bounds.first if "stream" in body else bounds.reply
         try:
-            if not response.is_success:
-                raise _Refused(response.status_code, await self._read(response), response.headers)
-            kind = response.headers.get("content-type", "")
-            plain = "json" in kind or "html" in kind or "stream" not in body
-            if "event-stream" in kind or not plain:
-                parts = await self._streamed(response, watch)
-                watch = None  # it has been told
-            else:
-                parts = self._parts(await self._read(response))
-        finally:
-            await response.aclose()
+            async with asyncio.timeout(longest) as limit:
+                response = await self._sender.post(path, raw)
+                try:
+                    if not response.is_success:
+                        raise _Refused(response.status_code, await self._read(response), response.headers)
+                    kind = response.headers.get("content-type", "")
+                    plain = "json" in kind or "html" in kind or "stream" not in body
+                    if streams := "event-stream" in kind or not plain:
+                        limit.reschedule(None)
+                        parts = await self._streamed(response, heard, watch, bounds)
+                    else:
+                        parts = self._parts(await self._read(response))
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            if "stream" not in body:
+                self._pace.saw_nothing()
+            told = f"no reply came within {longest:.3g} seconds"
+            raise TimedOut(told, where=self.where, fix=SLOW_FIX, retryable=True) from None
         parts.sent = len(raw)
-        tell(watch, parts.text, parts.reasoning)
+        if not streams:  # else it has been told
+            tell(watch, parts.text, parts.reasoning)
         return parts
 
-    async def _streamed(self, response: httpx.Response, watch: Watch | None) -> Parts:
+    def _bounds(self, body: Mapping[str, Any], request: Request, sent: int) -> Bounds:
+        """What bounds the reply to this body of so many bytes."""
+        prompt, tokens = sent // _BYTES_A_TOKEN, body.get(self.accepted.length) or request.sampling.max_tokens
+        timeout, pace = self._timeout, self._pace
+        first, between = pace.first_token(timeout, prompt), pace.between_tokens(timeout)
+        return Bounds(first, between, pace.reply(timeout, prompt, tokens), request.cut_after, tokens)
+
+    async def _streamed(self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds) -> Parts:
         """A reply that streams in. A server that never tells how its replies end is believed the second time that one
         is over: the first time, it may have broken off."""
         try:
-            parts = await read_stream(_pieces(response), watch, idle=self._timeout.idle, where=self.where)
+            parts = await read_stream(heard, _pieces(response), watch, bounds, where=self.where)
         except NoEvents as other:
             parts = self._parts(other.raw)
             tell(watch, parts.text, parts.reasoning)
         except Unended as over:
             if self._tells_ends is not False:
                 self._tells_ends = self._tells_ends or False
-                raise
+                raise _spent(over, heard) from None
             return over.parts
+        except httpx.HTTPError as error:
+            raise _spent(no_connection(error, where=self.where, base_url=self.base_url), heard) from error
+        except EndpointError as error:
+            raise _spent(error, heard) from None
         else:
             self._tells_ends = True
+            self._measure(heard)
         return parts
+
+    def _measure(self, heard: Heard) -> None:
+        """Learn from a stream how fast the endpoint is."""
+        read = heard.parts.usage or {}
+        details = read.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+        fresh = whole(read.get("prompt_tokens")) - whole(cached)
+        self._pace.saw_reading(fresh, heard.first - heard.began)
+        self._pace.saw_writing(heard.pieces, heard.last - heard.first)
 
     async def _read(self, response: httpx.Response) -> bytes:
         pieces, size = [], 0
@@ -210,6 +243,16 @@ class OpenAIPolicy:
                 else await missing(self._model, self.base_url, self._api_key)
             )
         return error
+
+
+def _unseen(_: Delta) -> None:
+    """Watches nothing: the reply only has to come as a stream."""
+
+
+def _spent(error: EndpointError, heard: Heard) -> EndpointError:
+    """The error, with what the reply that broke off has cost by our count."""
+    error.completion_tokens = spoken_tokens(heard.join())
+    return error
 
 
 class _Refused(Exception):

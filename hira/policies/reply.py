@@ -15,6 +15,7 @@ from hira.errors import BadReply
 from hira.messages import ToolCall
 from hira.policies.chat import TURN_ENDS
 from hira.policies.failures import gist
+from hira.policies.repetition import find_repetition
 from hira.policy import Completion, Finish, Request, Usage, cut_at_stop
 from hira.tokens import count
 
@@ -30,6 +31,7 @@ _FINISH: Mapping[str, Finish] = {
     "blocklist": "filtered",
     "prohibited_content": "filtered",
 }
+REPEATS_ITSELF = "the reply only repeated itself; it is cut after the first time"
 _REASONING = ("reasoning", "reasoning_content", "thinking")
 _BROKE_OFF = frozenset({"error", "abort", "aborted", "cancelled", "canceled"})
 _MOST_TOKENS = 10**12
@@ -49,7 +51,8 @@ class EmptyReply(BadReply):
 
 @dataclass(slots=True)
 class Parts:
-    """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes."""
+    """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes. `cut` says
+    why hira ended it, `dropped` is what it had said beyond its text."""
 
     text: str = ""
     reasoning: str = ""
@@ -60,6 +63,8 @@ class Parts:
     model: str = ""
     refusal: str = ""
     sent: int = 0
+    cut: str = ""
+    dropped: str = ""
 
 
 def parts_of(reply: Any, *, where: str) -> Parts:
@@ -106,10 +111,11 @@ def named_stop(choice: Mapping[str, Any]) -> Any:
     return choice.get("stop_reason") or choice.get("matched_stop")
 
 
-def add_call(parts: Parts, call: Any, *, whole: bool = False) -> None:
-    """Take in a tool call or a piece of one. Pieces belong together by index, else by id, else with the last call."""
+def add_call(parts: Parts, call: Any, *, whole: bool = False) -> str:
+    """Take in a tool call or a piece of one, and return what it adds to the arguments. Pieces belong together by index,
+    else by id, else with the last call."""
     if not isinstance(call, dict):
-        return
+        return ""
     function = call.get("function")
     function = function if isinstance(function, dict) else {}
     ident, index, name = _string(call.get("id")), call.get("index"), _string(function.get("name"))
@@ -121,10 +127,11 @@ def add_call(parts: Parts, call: Any, *, whole: bool = False) -> None:
         entry = {"id": ident, "index": str(len(parts.calls) if index is None else index), "name": "", "arguments": ""}
         parts.calls.append(entry)
     elif ident and arguments and (name, arguments) == (entry["name"], entry["arguments"]):
-        return  # the whole call, once more
+        return ""  # the whole call, once more
     if name != entry["name"] and not entry["arguments"]:  # some servers tell it in pieces, some tell it again each time
         entry["name"] += name
     entry["arguments"] += arguments or ""
+    return arguments or ""
 
 
 def add_old_call(parts: Parts, message: Mapping[str, Any]) -> None:
@@ -150,6 +157,7 @@ def _begun(parts: Parts, ident: str, index: Any, name: str) -> dict[str, str] | 
 
 def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     """The completion that these parts make. `EmptyReply` if it says nothing and calls nothing."""
+    trim_repetition(parts)
     text = parts.text
     if request.continues and (begun := request.messages[-1].text) and text.startswith(begun):
         text = text[len(begun) :]
@@ -168,6 +176,8 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
         Completion(text.removesuffix(TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model),
         request.stop,
     )
+    if parts.cut:  # it would be cut again
+        return replace(completion, notes=(parts.cut,))
     if not text.strip() and not calls and completion.stop is None and _says_nothing(completion, request):
         raise EmptyReply(completion, where=where)
     return completion
@@ -176,11 +186,11 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
 def _says_nothing(completion: Completion, request: Request) -> bool:
     """Whether a reply without text is worth asking for again.
 
-    Thought that ran out of length is, thought that ended is not where stop strings are awaited: one of them may have
-    ended a call in the middle of it, which is for the dialect to say.
+    Thought that ran out of length is, also where the endpoint does not show it. Thought that ended is not where stop
+    strings are awaited: one of them may have ended a call in the middle of it, which is for the dialect to say.
     """
     if completion.finish == "length":
-        return bool(completion.reasoning)
+        return bool(completion.reasoning or (completion.usage.completion_tokens and not completion.text))
     return completion.finish == "stop" and not request.continues and not (completion.reasoning and request.stop)
 
 
@@ -205,7 +215,7 @@ def _new_id() -> str:
 
 def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     """What the server counted; None if it counted nothing."""
-    if not usage or not (_whole(usage.get("prompt_tokens")) or _whole(usage.get("completion_tokens"))):
+    if not usage or not (whole(usage.get("prompt_tokens")) or whole(usage.get("completion_tokens"))):
         return None
     details = usage.get("prompt_tokens_details")
     details = details if isinstance(details, dict) else {}
@@ -213,16 +223,38 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     cost = usage.get("cost")
     return Usage(
         1,
-        _whole(usage.get("prompt_tokens")),
-        _whole(usage.get("completion_tokens")),
-        _whole(cached),
-        cost if isinstance(cost, float) and math.isfinite(cost) else _whole(cost) if isinstance(cost, int) else None,
+        whole(usage.get("prompt_tokens")),
+        whole(usage.get("completion_tokens")),
+        whole(cached),
+        cost if isinstance(cost, float) and math.isfinite(cost) else whole(cost) if isinstance(cost, int) else None,
     )
 
 
 def _counted(request: Request, parts: Parts) -> Usage:
-    said = parts.reasoning + parts.text + "".join(entry["arguments"] for entry in parts.calls)
-    return Usage(1, sum(count(message.text) for message in request.messages), count(said))
+    return Usage(1, sum(count(message.text) for message in request.messages), spoken_tokens(parts))
+
+
+def spoken_tokens(parts: Parts) -> int:
+    """About how many tokens the model has written."""
+    said = parts.reasoning + parts.text + parts.dropped
+    return count(said + "".join(entry["arguments"] for entry in parts.calls))
+
+
+def trim_repetition(parts: Parts) -> None:
+    """Keep of a reply that ran out of length, or was cut, the first time of what its end only repeats."""
+    if parts.cut not in ("", REPEATS_ITSELF) or _FINISH.get(parts.finish or "") != "length":
+        return
+    for name in ("reasoning", "text"):
+        said = getattr(parts, name)
+        if (end := find_repetition(said)) is not None:
+            setattr(parts, name, said[:end])
+            parts.cut, parts.dropped = REPEATS_ITSELF, parts.dropped + said[end:]
+    for entry in parts.calls:
+        if (end := find_repetition(entry["arguments"])) is not None:
+            parts.cut, parts.dropped = REPEATS_ITSELF, parts.dropped + entry["arguments"][end:]
+            entry["arguments"] = entry["arguments"][:end]
+    if parts.cut and parts.text.strip():
+        parts.finish = "stop"  # what it had to say, it has said
 
 
 def noted(parts: Parts, request: Request, model: str) -> dict[str, str]:
@@ -243,7 +275,7 @@ def _another(said: str, model: str) -> bool:
 
 def _was_cut(parts: Parts, request: Request) -> str:
     """What to say if the server cannot have read the whole prompt, by what it counted; empty if it can."""
-    read = _whole((parts.usage or {}).get("prompt_tokens"))
+    read = whole((parts.usage or {}).get("prompt_tokens"))
     if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting
         return ""
     ours = sum(count(message.text) for message in request.messages)
@@ -252,7 +284,8 @@ def _was_cut(parts: Parts, request: Request) -> str:
     return f"the server seems to cut prompts: it read {read:,} of about {ours:,} tokens (Ollama: raise num_ctx)"
 
 
-def _whole(number: Any) -> int:
+def whole(number: Any) -> int:
+    """A count that a server tells as a number or as text; 0 for what is none."""
     if isinstance(number, str) and number.isdecimal() and len(number) <= _DIGITS:
         number = int(number)
     if not isinstance(number, int | float) or (isinstance(number, float) and not math.isfinite(number)):
@@ -262,8 +295,3 @@ def _whole(number: Any) -> int:
 
 def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def again(first: Completion, second: Completion) -> Completion:
-    """The second reply, charged with what the first cost as well."""
-    return replace(second, usage=first.usage + second.usage)

@@ -6,15 +6,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from hira.errors import BadReply, EndpointError
-from hira.policies.reply import EmptyReply, again
-from hira.policy import Completion, Policy, Request, Watch
+from hira.errors import BadReply, EndpointError, TimedOut
+from hira.policies.reply import EmptyReply
+from hira.policy import Completion, Policy, Request, Usage, Watch
 
 LONGEST_WAIT = 60.0
 SHORTEST_WAIT = 0.1
 FIRST_WAIT = 0.5
 GROWN_WAIT = 8.0
 BAD_REPLIES = 3
+SILENCES = 2
+"""Attempts where each of them may wait for minutes in vain."""
 LEAST_ROOM = 1024
 LEAST_LEFT = 100
 """Tokens of a budget for which it is not worth to ask again."""
@@ -37,35 +39,43 @@ class Retrying:
         return self.policy.model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        empty: Completion | None = None
+        lost = Usage(calls=0)
+        empty = False
         attempt = 0
         while True:
             attempt += 1
             try:
                 completion = await self.policy.complete(request, watch)
                 self.answered = True
-                return again(empty, completion) if empty else completion
+                return replace(completion, usage=lost + completion.usage)
             except EmptyReply as reply:
-                if empty:
-                    return again(empty, reply.completion)
-                empty = reply.completion
-                left = None if request.left is None else request.left - empty.usage.tokens - empty.usage.prompt_tokens
-                if left is not None and left < LEAST_LEFT:
-                    return empty
-                request = roomier(request, empty, left)
+                said = reply.completion
+                lost += said.usage
+                left = None if request.left is None else request.left - lost.tokens - said.usage.prompt_tokens
+                more = roomier(request, said, left)
+                if empty or more is None or (left is not None and left < LEAST_LEFT):
+                    return replace(said, usage=lost)
+                empty, request = True, more
             except EndpointError as error:
-                usual = BAD_REPLIES if isinstance(error, BadReply) else self.attempts
-                limit = min(error.tries if error.tries and not self.answered else usual, self.attempts)
-                if not error.retryable:
-                    raise
-                if attempt >= limit:
-                    error.fix = error.fix or "try again later"
-                    error.what = f"{error.what}; asked {attempt} times"
+                lost += Usage(int(error.completion_tokens > 0), error.prompt_tokens, error.completion_tokens)
+                limit = self._attempts(error)
+                if not error.retryable or attempt >= limit:
+                    error.prompt_tokens, error.completion_tokens = lost.prompt_tokens, lost.completion_tokens
+                    if error.retryable:
+                        error.fix = error.fix or "try again later"
+                        error.what = f"{error.what}; asked {attempt} times"
                     raise
                 wait = self._wait(error, attempt)
-                if request.tell and (wait >= TOLD_WAIT or attempt > 1):
+                if request.tell and (wait >= TOLD_WAIT or attempt > 1 or isinstance(error, TimedOut)):
                     request.tell(f"{error.what}; trying again in {max(1, round(wait))} s ({attempt + 1} of {limit})")
                 await self.sleep(wait)
+
+    def _attempts(self, error: EndpointError) -> int:
+        """How often what failed so is asked in all."""
+        usual = self.attempts
+        if isinstance(error, BadReply | TimedOut):
+            usual = BAD_REPLIES if isinstance(error, BadReply) else SILENCES
+        return min(error.tries if error.tries and not self.answered else usual, self.attempts)
 
     async def aclose(self) -> None:
         await self.policy.aclose()
@@ -82,11 +92,20 @@ class Retrying:
         return error.retry_after + SHORTEST_WAIT * self.jitter()
 
 
-def roomier(request: Request, reply: Completion, left: int | None = None) -> Request:
-    """The request, allowing twice the tokens if the reply was nothing but thought, and never more than are `left`."""
-    if not reply.reasoning or (request.sampling.max_tokens is None and reply.finish != "length"):
+def roomier(request: Request, reply: Completion, left: int | None = None) -> Request | None:
+    """The request for who said nothing, once more; None if it would come to the same.
+
+    Where the reply was nothing but thought it is allowed more: what the request says (`again`), else twice as much, and
+    never more than are `left`.
+    """
+    asked = request.sampling.max_tokens
+    thought = bool(reply.reasoning) or reply.finish == "length"
+    if not thought or (asked is None and reply.finish != "length"):
         return request
-    allowed = max(2 * (request.sampling.max_tokens or reply.usage.completion_tokens), LEAST_ROOM)
+    allowed = request.again or max(2 * (asked or reply.usage.completion_tokens), LEAST_ROOM)
+    if reply.finish == "length" and allowed <= (asked or 0):
+        return None
+    allowed = max(allowed, asked or 0)
     allowed = allowed if left is None else min(allowed, left)
     return replace(request, sampling=replace(request.sampling, max_tokens=allowed))
 
@@ -101,10 +120,10 @@ def retrying(
     """The policy, with retryable failures of its endpoint tried again, `attempts` times in all.
 
     Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and
-    says until when. Replies that are no completion are asked for three times at most, and a port of this machine where
-    nothing has ever answered twice. A reply that says nothing is asked for once more, and allowed more tokens if it was
-    nothing but thought; after that it is handed on as it is. A streamed reply that breaks off is asked for anew: the
-    watcher is then told the new reply from its beginning.
+    says until when. Replies that are no completion are asked for three times at most; one that does not come in time
+    twice, and a port of this machine where nothing has ever answered. A reply that says nothing is asked for once more,
+    and allowed more tokens if it was nothing but thought; after that it is handed on as it is. A streamed reply that
+    breaks off is asked for anew: the watcher is then told the new reply from its beginning.
 
     `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test can do without waiting.
     """

@@ -9,9 +9,20 @@ from typing import Any
 
 import httpx
 
-from hira.errors import BadReply, EndpointError
+from hira.errors import BadReply, TimedOut
 from hira.policies.failures import failure_in
-from hira.policies.reply import Parts, add_call, add_old_call, content_of, named_stop, reasoning_of
+from hira.policies.pace import PATIENCE
+from hira.policies.repetition import Circling
+from hira.policies.reply import (
+    REPEATS_ITSELF,
+    Parts,
+    add_call,
+    add_old_call,
+    content_of,
+    named_stop,
+    reasoning_of,
+    spoken_tokens,
+)
 from hira.policy import Delta, Watch
 
 MAX_LINE_BYTES = 8 << 20
@@ -20,6 +31,8 @@ MAX_REPLY_CHARACTERS = 4 << 20
 _REARM_SECONDS = 1.0
 _AFTER_DONE_SECONDS = 1.0
 _AFTER_FINISH_SECONDS = 5.0
+_FLOWING, _COUNTED_EVERY, _OVERLONG = 8, 64, 1.25
+SLOW_FIX = "see that the endpoint is well; for a slow one raise the seconds of [timeout] in hira.toml"
 
 
 class NoEvents(Exception):
@@ -88,44 +101,93 @@ def _is_whole(data: list[str], following: str) -> bool:
     return data[-1].endswith("}") and (following.startswith("{") or following == "[DONE]")
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What bounds a stream: seconds until its first token, between two tokens and for all of it, and the `tokens` that
+    it may have. After `cut` seconds it is taken as far as it has come."""
+
+    first: float
+    between: float
+    reply: float
+    cut: float | None = None
+    tokens: int | None = None
+
+
 @dataclass(slots=True)
-class _Heard:
-    """What has come of a stream."""
+class Heard:
+    """What has come of a stream. `first` and `last` are when, in seconds of the event loop's clock."""
 
     parts: Parts = field(default_factory=Parts)
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     size: int = 0
+    pieces: int = 0
+    began: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
     done: bool = False
+    _circling: tuple[Circling, ...] = field(default_factory=lambda: tuple(Circling() for _ in range(3)))
 
-    def take(self, data: str, watch: Watch | None, where: str) -> None:
-        text, thought = _take(self.parts, _chunk(data, where), where)
-        if text or thought:
-            self.texts.append(text)
-            self.thoughts.append(thought)
-            tell(watch, text, thought)
-            self.size += len(text) + len(thought)
-            if self.size > MAX_REPLY_CHARACTERS:
-                raise BadReply(f"the reply did not end within {self.size} characters", where=where)
+    def take(self, data: str, watch: Watch | None, now: float, where: str) -> None:
+        told = _take(self.parts, _chunk(data, where), where)
+        if not any(told):
+            return
+        text, thought, _ = told
+        self.texts.append(text)
+        self.thoughts.append(thought)
+        self.first, self.last, self.pieces = self.first or now, now, self.pieces + 1
+        tell(watch, text, thought)
+        self.size += sum(map(len, told))
+        if self.size > MAX_REPLY_CHARACTERS:
+            raise BadReply(f"the reply did not end within {self.size} characters", where=where)
+        for circling, piece in zip(self._circling, told, strict=True):
+            if piece and circling.take(piece):
+                self.parts.cut = REPEATS_ITSELF
+
+    def join(self) -> Parts:
+        """The parts, with the text that has come by now."""
+        self.parts.text, self.parts.reasoning = "".join(self.texts), "".join(self.thoughts)
+        return self.parts
+
+    def overlong(self, tokens: int | None) -> bool:
+        """Whether it is longer than the server was told that it may be; a little more is a matter of counting."""
+        if tokens is None or self.pieces <= tokens or (self.pieces - tokens) % _COUNTED_EVERY:
+            return False
+        return spoken_tokens(self.join()) > _OVERLONG * tokens
+
+    def ends_by(self, bounds: Bounds) -> float:
+        """Until when all of it has to be there: while it flows, its tokens have the time that they take."""
+        by = self.began + bounds.reply
+        if bounds.tokens and self.pieces > _FLOWING:
+            by = max(by, self.first + PATIENCE * bounds.tokens * (self.last - self.first) / self.pieces)
+        return by if bounds.cut is None else min(by, self.began + bounds.cut)
 
 
-async def read_stream(pieces: AsyncIterator[bytes], watch: Watch | None, *, idle: float, where: str) -> Parts:
-    """Put a streamed reply together; `idle` is the longest wait in seconds between two pieces of data.
+async def read_stream(
+    heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str
+) -> Parts:
+    """Put a streamed reply together; `heard` holds what has come, also after an error.
 
-    `BadReply` if the stream ends early, holds something unreadable, or never ends; of that, `Unended` if the server
-    says that it is over. A connection that breaks when the reply was whole breaks nothing.
+    A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut (`Parts.cut`).
+    `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds something unreadable, or never
+    ends; of that, `Unended` if the server says that it is over. A connection that breaks when the reply was whole
+    breaks nothing.
     """
-    heard = _Heard()
     parts = heard.parts
     try:
-        await _hear(heard, pieces, watch, idle=idle, where=where)
+        await _hear(heard, pieces, watch, bounds, where=where)
     except TimeoutError:
+        now = asyncio.get_running_loop().time()
         if not heard.done and parts.finish is None:
-            raise EndpointError(f"the stream paused for {idle:g} seconds", where=where, retryable=True) from None
+            if now < heard.ends_by(bounds) or not heard.pieces:
+                raise _silent(heard, bounds, now, where=where) from None
+            parts.cut = "the reply took too long; it is cut where it was"
     except httpx.HTTPError:
         if parts.finish is None:
             raise
-    parts.text, parts.reasoning = "".join(heard.texts), "".join(heard.thoughts)
+    heard.join()
+    if parts.cut:
+        parts.finish = "length"
     if parts.finish is None and heard.done:
         raise Unended(parts, where=where)
     if parts.finish is None:
@@ -133,22 +195,37 @@ async def read_stream(pieces: AsyncIterator[bytes], watch: Watch | None, *, idle
     return parts
 
 
-async def _hear(heard: _Heard, pieces: AsyncIterator[bytes], watch: Watch | None, *, idle: float, where: str) -> None:
-    """Take in what comes. Raises `TimeoutError` when nothing has come for too long."""
+def _silent(heard: Heard, bounds: Bounds, now: float, *, where: str) -> TimedOut:
+    """The error for a stream from which nothing comes."""
+    if heard.pieces:
+        return TimedOut(f"the stream paused for {now - heard.last:.3g} seconds", where=where, retryable=True)
+    waited = min(bounds.first, bounds.reply)
+    return TimedOut(f"no token came within {waited:.3g} seconds", where=where, fix=SLOW_FIX, retryable=True)
+
+
+async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str) -> None:
+    """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` when nothing has come for too long."""
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(idle) as timer:
-        rearm = loop.time() + min(_REARM_SECONDS, idle / 4)
+    heard.began = heard.began or loop.time()
+    often = min(_REARM_SECONDS, bounds.between / 4)
+    async with asyncio.timeout_at(min(heard.began + bounds.first, heard.ends_by(bounds))) as timer:
+        rearm = 0.0
         async for data in data_of(pieces, where=where):
-            if (now := loop.time()) > rearm:
-                timer.reschedule(now + idle)
-                rearm = now + min(_REARM_SECONDS, idle / 4)
+            now = loop.time()
             if data == "[DONE]":
                 heard.done = True
                 timer.reschedule(now + _AFTER_DONE_SECONDS)  # read on, so that the connection can be kept
                 continue
-            heard.take(data, watch, where)
+            heard.take(data, watch, now, where)
+            if heard.overlong(bounds.tokens):
+                heard.parts.cut = "the endpoint does not heed how long a reply may be; it is cut"
+            if heard.parts.cut:
+                return
             if heard.parts.finish is not None:  # only the usage may come yet; not every server says that it is done
-                timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + idle))
+                timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + bounds.between))
+            elif now > min(rearm, (timer.when() or now) - often):
+                timer.reschedule(min(now + (bounds.between if heard.pieces else bounds.first), heard.ends_by(bounds)))
+                rearm = now + often
 
 
 def _chunk(data: str, where: str) -> dict[str, Any]:
@@ -163,33 +240,32 @@ def _chunk(data: str, where: str) -> dict[str, Any]:
     return chunk
 
 
-def _take(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str]:
-    """Take one chunk in; the text and the reasoning that it brought."""
+def _take(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str, str]:
+    """Take one chunk in; the text, the reasoning and the arguments of calls that it brought."""
     if isinstance(chunk.get("usage"), dict):
         parts.usage = chunk["usage"]
     if not parts.model and isinstance(chunk.get("model"), str):
         parts.model = chunk["model"]
     choices = chunk.get("choices")
     if not choices:
-        return "", ""
+        return "", "", ""
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
         raise BadReply("a piece of the stream holds no choice", where=where, retryable=True)
     ours = (one for one in choices if isinstance(one, dict) and str(one.get("index") or 0) == "0")
     if (choice := next(ours, None)) is None:  # another reply, that nobody asked for
-        return "", ""
+        return "", "", ""
     parts.finish = choice.get("finish_reason") or parts.finish
     parts.stop = named_stop(choice) or parts.stop
     delta = choice.get("delta")
     delta = delta if isinstance(delta, dict) else choice.get("message")
     if not isinstance(delta, dict):
-        return content_of(choice.get("text"))
-    for call in delta.get("tool_calls") or ():
-        add_call(parts, call)
+        return *content_of(choice.get("text")), ""
+    written = "".join(add_call(parts, call) for call in delta.get("tool_calls") or ())
     add_old_call(parts, delta)
     if isinstance(delta.get("refusal"), str):
         parts.refusal += delta["refusal"]
     text, thought = content_of(delta.get("content"))
-    return text, thought or reasoning_of(delta)
+    return text, thought or reasoning_of(delta), written
 
 
 def tell(watch: Watch | None, text: str, thought: str) -> None:

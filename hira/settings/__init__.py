@@ -48,6 +48,7 @@ from hira.settings.fields import (
     RoleSettings,
     Sandbox,
     Settings,
+    TimeoutSettings,
 )
 from hira.settings.loading import load
 from hira.settings.trust import MCP_CONSENT
@@ -73,6 +74,7 @@ __all__ = [
     "RoleSettings",
     "Sandbox",
     "Settings",
+    "TimeoutSettings",
     "did_you_mean",
     "load",
     "nearest",

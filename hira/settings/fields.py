@@ -85,11 +85,22 @@ class RoleSettings(Checked):
     reasoning_effort: Effort | None = None
     dialect: Dialect | None = None
     continuation: Continuation | None = None
+    max_reply_tokens: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
     max_time: float | None = Field(default=None, gt=0)
     max_calls: int | None = Field(default=None, ge=1)
     max_subtasks: int | None = Field(default=None, ge=0)
+
+
+class TimeoutSettings(Checked):
+    """Seconds that an endpoint is waited for: to connect, until the first token of a reply that streams in, between two
+    of its tokens, and for a whole reply. One that was seen to be slow is waited for longer."""
+
+    connect: float = Field(default=10, gt=0)
+    first_token: float = Field(default=300, gt=0)
+    between_tokens: float = Field(default=120, gt=0)
+    reply: float = Field(default=900, gt=0)
 
 
 class PriceSettings(Checked):
@@ -149,17 +160,19 @@ class KeySettings(Checked):
 
 
 class Settings(Checked):
-    """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat API
-    and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and `max_calls`
-    bound one run; `prices` are by model, in US dollars for a million tokens; `sandbox` is how much has to hold Python
-    code back (hira.tools.python), `sandbox_image` the image of its container; `cache` is the folder in which indexes
-    of documents and searches are kept, None keeps them in memory. `search` names services, separated by commas, in
-    order of preference; `contact` (an address or URL) is told to the sites that are read; `extractor` reads web
-    pages; `allow` holds "host:port" entries of servers of this network that may be opened all the same. `adapter` is
-    a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers whose tools experts are given.
-    Files and folders that `exclude` names are read neither as documents nor by programs.
-    `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows` holds further
-    options of workflows, by their names. `otel` is the base URL of a collector of spans, empty or "off" for none.
+    """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat
+    API and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and
+    `max_calls` bound one run, `max_reply_tokens` each reply of a model (4,096 where it is not set); `timeout` says
+    how long an endpoint is waited for; `prices` are by model, in US dollars for a million tokens; `sandbox` is how
+    much has to hold Python code back (hira.tools.python), `sandbox_image` the image of its container; `cache` is
+    the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
+    services, separated by commas, in order of preference; `contact` (an address or URL) is told to the sites that
+    are read; `extractor` reads web pages; `allow` holds "host:port" entries of servers of this network that may be
+    opened all the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
+    whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
+    programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows`
+    holds further options of workflows, by their names. `otel` is the base URL of a collector of spans, empty or
+    "off" for none.
     """
 
     profile: Path | None = None
@@ -189,6 +202,8 @@ class Settings(Checked):
     without: frozenset[Part] = frozenset()
     max_subtasks: int | None = Field(default=None, ge=1)
     parallel: int | None = Field(default=None, ge=1)
+    max_reply_tokens: int | None = Field(default=None, ge=1)
+    timeout: TimeoutSettings = TimeoutSettings()
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)
     max_time: float | None = Field(default=None, gt=0)

@@ -67,7 +67,7 @@ def merged(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str]]:
             elif key == "workflows":
                 known = values.get(key, {})
                 values[key] = {**known, **{name: {**known.get(name, {}), **value[name]} for name in value}}
-            elif key in ("search_keys", "mcp", "prices", "keys"):
+            elif key in ("search_keys", "mcp", "prices", "keys", "timeout"):
                 values[key] = {**values.get(key, {}), **value}
             else:
                 values[key] = value

@@ -20,12 +20,13 @@ from hira.settings.fields import (
     PriceSettings,
     RoleSettings,
     Settings,
+    TimeoutSettings,
 )
 from hira.settings.layer import Layer, listed
 from hira.settings.trust import MCP_CONSENT, check_harmless, check_litellm, places
 from hira.settings.wrong import did_you_mean, nearest
 
-TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys")
+TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
 _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allow": ","}
 
 
@@ -97,6 +98,7 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
+    _known(_table(values, "timeout", path), TimeoutSettings, path)
     for name in _table(values, "workflows", path):
         _table(values["workflows"], name, path)
     for key in _table(values, "keys", path).values():

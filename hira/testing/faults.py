@@ -1,6 +1,7 @@
 """What endpoints do wrong, by name. `Endpoint(faults=[…])` serves them one a request."""
 
 import asyncio
+import itertools
 import json
 import socket
 import struct
@@ -172,11 +173,18 @@ async def _pings(exchange: Exchange) -> None:
 
 async def _endless(exchange: Exchange) -> None:
     await exchange.begin()
-    piece = b"data: " + json.dumps(delta("word " * 40_000)).encode() + b"\n\n"
-    while True:
-        if exchange.transport.get_write_buffer_size() < len(piece):
-            await exchange.chunk(piece)
-        await asyncio.sleep(0.001)
+    for count in itertools.count(step=30_000):
+        counted = " ".join(map(str, range(count, count + 30_000)))
+        piece = b"data: " + json.dumps(delta(f"{counted} ")).encode() + b"\n\n"
+        await exchange.chunk(piece)
+        await asyncio.sleep(0.005)
+
+
+async def _circles(exchange: Exchange) -> None:
+    await exchange.begin()
+    for word in itertools.cycle(["Paris ", "is ", "the ", "capital. "]):
+        await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
+        await asyncio.sleep(0.0005)
 
 
 async def _big_line(exchange: Exchange) -> None:
@@ -296,6 +304,7 @@ _STREAMS = {
         {"choices": [{"index": 0, "delta": None}]}, {"choices": []}, delta(None), delta("OK 42"), delta(None, "stop")
     ),
     "s-never-end": Fault(_endless),
+    "s-circles": Fault(_circles),
     "s-ping-only": Fault(_pings),
     "s-stall": Fault(_stall),
     "s-big-line": Fault(_big_line),

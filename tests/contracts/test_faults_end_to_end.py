@@ -18,7 +18,8 @@ from hira.events import Notice
 from hira.journal import Journal
 from hira.policies.fitting import fitting
 from hira.policies.limited import Gate, limited
-from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.openai import OpenAIPolicy
+from hira.policies.pace import Timeout
 from hira.policies.retrying import retrying
 from hira.policy import Completion, Policy, Request
 from hira.replay import replay
@@ -86,7 +87,9 @@ class Time:
 
 def policy_at(base_url: str) -> Policy:
     """What hira opens for an endpoint, with shorter waits."""
-    policy = OpenAIPolicy("scripted", base_url, "sk-test", timeout=Timeout(total=0.4, idle=0.2, connect=0.3))
+    policy = OpenAIPolicy(
+        "scripted", base_url, "sk-test", timeout=Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
+    )
     time = Time()
     gate = Gate(clock=time.clock, sleep=time.sleep)
     return fitting(retrying(limited(policy, lambda: gate, where=policy.where), sleep=time.sleep))
@@ -123,7 +126,7 @@ PASSING = [
 ]  # fmt: skip
 STREAMED = [
     "s-truncated", "s-bad-json", "s-error-mid", "s-ping-only", "s-stall", "s-tool-frag", "s-no-done", "s-split-utf8",
-    "s-null-delta", "s-reasoning",
+    "s-null-delta", "s-reasoning", "s-circles",
 ]  # fmt: skip
 ODD = ["finish-null", "finish-length", "model-echo", "invalid-utf8", "bom", "nan-json", "no-usage", "extra-choices"]
 # said at once, and every time
@@ -142,7 +145,7 @@ ENDING = {
 }
 STAYING = {
     "429": "too many requests", "500": "answered 500", "reset-before": "the connection failed", "bad-json": "not JSON",
-    "error-200": "model is loading", "silent": "no whole reply within 0.4 seconds",
+    "error-200": "model is loading", "silent": "no reply came within 0.4 seconds",
 }  # fmt: skip
 
 
@@ -284,7 +287,7 @@ async def test_a_model_that_only_ever_thinks_gives_no_answer_but_an_error(docs: 
     with Endpoint(lambda _: Completion("", reasoning="let me think")) as endpoint:
         run, _ = await asked(endpoint.base_url, docs)
     assert (code(run), run.answer.text) == (ENDPOINT, "")
-    assert run.answer.error.startswith("the model thought, and gave no answer")
+    assert run.answer.error.startswith("the model thought and gave no answer")
     assert len(run.answer.error.splitlines()) == 3
 
 

@@ -14,7 +14,8 @@ from hira.errors import AccessDenied, EndpointError, RateLimited
 from hira.messages import system, user
 from hira.policies.fitting import fitting
 from hira.policies.limited import Gate, limited
-from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.openai import OpenAIPolicy
+from hira.policies.pace import Timeout
 from hira.policies.retrying import retrying
 from hira.policy import Completion, Delta, Policy, Request, Sampling
 from hira.testing import Endpoint
@@ -57,7 +58,9 @@ class Desk:
 
 def opened(base_url: str) -> Policy:
     time = Time()
-    policy = OpenAIPolicy("scripted", base_url, "sk-test", timeout=Timeout(total=0.4, idle=0.2, connect=0.3))
+    policy = OpenAIPolicy(
+        "scripted", base_url, "sk-test", timeout=Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
+    )
     gate = Gate(clock=time.clock, sleep=time.sleep)
     return fitting(retrying(limited(policy, lambda: gate, where=policy.where), sleep=time.sleep))
 

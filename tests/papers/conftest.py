@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hira.policies.openai import OpenAIPolicy, Timeout
+from hira.policies.openai import OpenAIPolicy
+from hira.policies.pace import Timeout
 from hira.policies.retrying import retrying
 from hira.testing import Endpoint
 from hira.testing.team import team_of
@@ -26,7 +27,7 @@ async def _run(
         await asyncio.sleep(0)
 
     with Endpoint(served, faults=lambda number: fault if where(number) else "") as endpoint:
-        patience = Timeout(total=0.4, idle=0.2, connect=0.3)
+        patience = Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
         policy = OpenAIPolicy("scripted", endpoint.base_url, "sk-test", timeout=patience)
         record = await rollout(workflow, question, team_of(retrying(policy, sleep=at_once), dialect="native", **team))
         await policy.aclose()

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from hira.errors import HiraError, UsageError
-from hira.policies.local.policy import LocalPolicy
+from hira.policies.local.policy import SECONDS, LocalPolicy
 from hira.policies.local.renamed import untold
 from hira.policies.local.template import Template
 from hira.policy import Completion, Policy, Request, Watch
@@ -32,14 +32,14 @@ class Base:
         self._lock = Lock()
         self._loaded: tuple[Template, Any] | None = None
 
-    def policy(self, model: str, adapter: str) -> LocalPolicy:
+    def policy(self, model: str, adapter: str, seconds: float) -> LocalPolicy:
         """A policy with that adapter, none if it is empty. Blocks while the weights are read."""
         with self._lock:
             template, engine = self._loaded = self._loaded or self._load()
             if adapter:
                 with engine.paused():
                     engine.model = _with_adapter(engine.model, adapter)
-            return LocalPolicy(model, template, engine, adapter_name(adapter) or None)
+            return LocalPolicy(model, template, engine, adapter_name(adapter) or None, seconds=seconds)
 
     def _load(self) -> tuple[Template, Any]:
         from hira.policies.local.batching import BatchingEngine
@@ -54,7 +54,8 @@ class Base:
 class OpenedLocally:
     """The policy of `hf:NAME`, which reads the weights when it is first asked."""
 
-    def __init__(self, name: str, adapter: str = "") -> None:
+    def __init__(self, name: str, adapter: str = "", seconds: float = SECONDS) -> None:
+        self._seconds = seconds
         self._name, self._adapter, tokens_from = _resolved(name, adapter)
         with _OPENING:
             key = (self._name, tokens_from)
@@ -67,13 +68,13 @@ class OpenedLocally:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         if self._policy is None:
-            self._policy = await asyncio.to_thread(self._base.policy, self.model, self._adapter)
+            self._policy = await asyncio.to_thread(self._base.policy, self.model, self._adapter, self._seconds)
         return await self._policy.complete(request, watch)
 
     def count(self, text: str) -> int:
         """Tokens of a text, by the model's own tokenizer. Blocks while the weights are read."""
         if self._policy is None:
-            self._policy = self._base.policy(self.model, self._adapter)
+            self._policy = self._base.policy(self.model, self._adapter, self._seconds)
         return self._policy.count(text)
 
     async def aclose(self) -> None:
@@ -81,9 +82,10 @@ class OpenedLocally:
         self._policy = None
 
 
-def open_local(name: str, adapter: str = "") -> Policy:
-    """The policy of a model of this process. `name` may be the folder of an adapter, which names its base."""
-    return OpenedLocally(name, adapter)
+def open_local(name: str, adapter: str = "", *, seconds: float = SECONDS) -> Policy:
+    """The policy of a model of this process. `name` may be the folder of an adapter, which names its base; a call may
+    take so many `seconds`."""
+    return OpenedLocally(name, adapter, seconds)
 
 
 def _resolved(name: str, adapter: str) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from hira.dialects.written import calls_in, thought_in
-from hira.errors import ContextOverflow, EndpointError
+from hira.errors import ContextOverflow, TimedOut
 from hira.messages import ToolCall
 from hira.policies.local.conversation import Conversations, Prompt
 from hira.policies.local.engine import Engine, Sampled
@@ -62,7 +62,8 @@ class LocalPolicy:
                 )
         except TimeoutError:
             told = f"no whole reply within {self._seconds:g} seconds"
-            raise EndpointError(told, where=self._where, retryable=True) from None
+            fix = "let it write shorter replies (max_reply_tokens), or give it more time ([timeout] in hira.toml)"
+            raise TimedOut(told, where=self._where, fix=fix) from None
         completion = self._completion(request, prompt, sampled)
         if streamed:
             streamed.end(completion)

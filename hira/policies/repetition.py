@@ -1,0 +1,54 @@
+"""Replies that go round in circles: their end is one piece of text over and over, to the letter.
+
+Looking for it costs next to nothing: it is done once in some dozens of tokens, by searches that Python does in C.
+"""
+
+from dataclasses import dataclass, field
+
+REPEATS = 4
+SHORTEST = 600
+"""Characters that a repetition has at least: shorter ones stand in tables and in code."""
+LONGEST = 2_000
+"""Characters of the longest piece whose repetition is noticed."""
+_EVERY = 128
+_NEEDLE = 48
+
+
+def find_repetition(text: str) -> int | None:
+    """How much of the text is worth keeping if its end only repeats itself: all up to the end of the first time.
+
+    None if the end is not at least four times the same, in at least 600 characters.
+    """
+    end = len(text)
+    if end < SHORTEST:
+        return None
+    needle, lowest = text[-_NEEDLE:], max(0, end - LONGEST - _NEEDLE)
+    at = text.rfind(needle, lowest, end - 1)
+    while at >= 0:
+        period = end - _NEEDLE - at
+        begin = end - max(SHORTEST, REPEATS * period)
+        if begin >= 0 and text[begin : end - period] == text[begin + period :]:
+            while begin and text[begin - 1] == text[begin - 1 + period]:
+                begin -= 1
+            return begin + period
+        at = text.rfind(needle, lowest, at + _NEEDLE - 1)
+    return None
+
+
+@dataclass(slots=True)
+class Circling:
+    """Watches the end of a text that comes in pieces."""
+
+    _end: str = ""
+    _new: list[str] = field(default_factory=list)
+    _size: int = 0
+
+    def take(self, piece: str) -> bool:
+        """Take the next piece in; whether the text has begun to repeat itself."""
+        self._new.append(piece)
+        self._size += len(piece)
+        if self._size < _EVERY:
+            return False
+        self._end = (self._end + "".join(self._new))[-REPEATS * LONGEST :]
+        self._new, self._size = [], 0
+        return find_repetition(self._end) is not None

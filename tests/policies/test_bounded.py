@@ -1,0 +1,174 @@
+"""How long replies may be and how long they are waited for, over real HTTP."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Iterable
+
+import pytest
+
+from hira.errors import TimedOut
+from hira.messages import user
+from hira.policies.openai import OpenAIPolicy
+from hira.policies.pace import SLOW, USUAL, Pace, Timeout
+from hira.policies.retrying import retrying
+from hira.policy import Completion, Delta, Request, Sampling
+from hira.testing import Endpoint
+from hira.testing.faults import Exchange, Fault, delta, says
+
+ASKED = Request((user("Where is the seat of the court?"),), Sampling(max_tokens=400))
+
+
+def flowing(words: Iterable[str], pause: float, field: str = "content") -> Fault:
+    """A stream of words with a pause before each, which ends by itself if they do."""
+
+    async def act(exchange: Exchange) -> None:
+        await exchange.begin()
+        for word in words:
+            await asyncio.sleep(pause)
+            piece = delta(word) if field == "content" else delta(None, **{field: word})
+            await exchange.chunk(b"data: " + json.dumps(piece).encode() + b"\n\n")
+        await exchange.chunk(b"data: " + json.dumps(delta("", "stop")).encode() + b"\n\ndata: [DONE]\n\n")
+        await exchange.end()
+
+    return Fault(act)
+
+
+def counting() -> Iterable[str]:
+    return (f"{number} " for number in itertools.count())
+
+
+async def asked(fault: Fault, request: Request = ASKED, *, watched: bool = True, **timeout: float) -> Completion:
+    seen: list[Delta] = []
+    with Endpoint(faults=lambda _: fault) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(**timeout))
+        completion = await retrying(policy).complete(request, seen.append if watched else None)
+        await policy.aclose()
+        assert len(endpoint.calls) == 1, "what was cut is not asked for again"
+        deadline = time.monotonic() + 2
+        while endpoint.in_flight and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        assert endpoint.in_flight == 0, "the server is not left to write on"
+    return completion
+
+
+async def test_a_stream_that_goes_round_in_circles_is_cut_after_the_first_time() -> None:
+    words = itertools.chain(["The ", "answer: "], itertools.cycle(["Paris ", "is ", "the ", "capital. "]))
+    completion = await asked(flowing(words, 0.0002))
+    assert completion.text.rstrip() == "The answer: Paris is the capital."
+    assert (completion.finish, len(completion.notes)) == ("stop", 1)
+    assert 100 < completion.usage.completion_tokens < 300, "what was cut off was written, too"
+
+
+async def test_thought_that_goes_round_in_circles_is_no_answer_and_not_asked_for_again() -> None:
+    completion = await asked(flowing(itertools.cycle(["Wait. ", "Let me think. "]), 0.0002, "reasoning_content"))
+    assert (completion.text, completion.finish) == ("", "length")
+    assert completion.reasoning == "Wait. Let me think. "
+
+
+async def test_arguments_of_a_call_that_never_end_are_cut() -> None:
+    def call(arguments: str, **named: str) -> bytes:
+        piece = {"index": 0, "function": {"arguments": arguments, **named}}
+        return b"data: " + json.dumps(delta(None, tool_calls=[piece])).encode() + b"\n\n"
+
+    async def act(exchange: Exchange) -> None:
+        await exchange.begin()
+        await exchange.chunk(call('{"queries": [', name="search"))
+        while True:
+            await exchange.chunk(call('"mars", '))
+            await asyncio.sleep(0.0002)
+
+    completion = await asked(Fault(act))
+    assert [one.arguments for one in completion.calls] == ['{"queries": ["mars", ']
+
+
+async def test_a_whole_reply_is_trimmed_likewise_if_it_ran_out_of_length() -> None:
+    again = "The capital is Paris. " * 60
+    cut = says(content=f"So: {again}")
+    ended = Fault(
+        alter=lambda reply: reply | {"choices": [cut.alter(reply)["choices"][0] | {"finish_reason": "length"}]}
+    )
+    assert (await asked(ended, watched=False)).text.rstrip() == "So: The capital is Paris."
+    assert (await asked(cut, watched=False)).text == f"So: {again}", "it had come to its end by itself"
+
+
+async def test_an_endpoint_that_heeds_no_bound_is_cut() -> None:
+    completion = await asked(flowing(counting(), 0.0), Request(ASKED.messages, Sampling(max_tokens=100)))
+    assert completion.finish == "length"
+    assert 100 <= completion.usage.completion_tokens <= 250
+    assert "does not heed" in completion.notes[0]
+
+
+async def test_a_reply_still_flowing_when_its_time_is_over_is_taken_as_far_as_it_came() -> None:
+    unbounded = Request(ASKED.messages)
+    completion = await asked(flowing(counting(), 0.01), unbounded, reply=0.3)
+    assert completion.text.startswith("0 1 2 3 ")
+    assert completion.finish == "length"
+    assert "took too long" in completion.notes[0]
+
+
+async def test_a_slow_stream_has_the_time_that_its_tokens_need() -> None:
+    words = [f"{number} " for number in range(60)]
+    completion = await asked(flowing(words, 0.01), reply=0.3, between_tokens=0.2)
+    assert completion.text == "".join(words), "0.6 seconds, though 0.3 are set: it flows, and its tokens are bounded"
+
+
+async def test_a_dead_endpoint_is_not_waited_for_five_times() -> None:
+    began = time.monotonic()
+    with Endpoint(faults=lambda _: "silent") as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(first_token=0.2, reply=0.2))
+        with pytest.raises(TimedOut, match="asked 2 times"):
+            await retrying(policy).complete(ASKED)
+        await policy.aclose()
+    assert time.monotonic() - began < 2
+
+
+async def test_the_last_reply_is_cut_in_time_and_kept() -> None:
+    request = Request(ASKED.messages, ASKED.sampling, cut_after=0.3)
+    completion = await asked(flowing(counting(), 0.01), request, watched=False)
+    assert completion.text.startswith("0 1 2 3 ")
+
+
+async def test_what_a_reply_has_cost_that_broke_off_is_counted() -> None:
+    words = ["one ", "two ", "three ", "four "]
+
+    async def breaks(exchange: Exchange) -> None:
+        await exchange.begin()
+        for word in words:
+            await exchange.chunk(b"data: " + json.dumps(delta(word)).encode() + b"\n\n")
+        await exchange.end()
+
+    with Endpoint(["good"], faults=lambda number: Fault(breaks) if number == 1 else "") as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url)
+        completion = await retrying(policy).complete(ASKED, lambda _: None)
+        await policy.aclose()
+    assert (completion.text, completion.usage.calls) == ("good", 2)
+    assert completion.usage.completion_tokens >= 4
+
+
+def test_patience_grows_with_what_was_measured_and_never_shrinks() -> None:
+    pace = Pace()
+    assert (pace.reply(USUAL, 5000, 4096), pace.first_token(USUAL, 5000)) == (900, 300)
+    pace.saw_reading(1000, 100)
+    pace.saw_writing(300, 100)
+    assert pace.slow
+    assert pace.first_token(USUAL, 5000) == 3 * 500
+    assert pace.reply(USUAL, 5000, 4096) == pytest.approx(3 * (500 + 4096 / 3))
+    pace.saw_writing(30_000, 10)
+    assert pace.writes > SLOW
+    assert pace.reply(USUAL, 100, 100) == 900
+
+
+async def test_who_gave_no_whole_reply_in_time_is_asked_for_a_stream() -> None:
+    words = [f"{number} " for number in range(40)]
+
+    async def slowly(exchange: Exchange) -> None:
+        await flowing(words, 0.01).act(exchange)  # type: ignore[misc]
+
+    with Endpoint(faults=lambda number: "silent" if number == 1 else Fault(slowly)) as endpoint:
+        policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(reply=0.3))
+        completion = await retrying(policy).complete(ASKED)
+        await policy.aclose()
+        assert ["stream" in call.body for call in endpoint.calls] == [False, True]
+    assert completion.text == "".join(words)

@@ -1,0 +1,202 @@
+"""What a run does with a model that never ends, only thinks, or is only slow: it ends, in time, and says why."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.answer import Answer
+from hira.bounds import CLOSING, INTERRUPTED_SECONDS, INTERRUPTED_TOKENS, RECORD, REPLY
+from hira.events import Event, Notice
+from hira.policy import Completion, Request, Usage, Watch
+from hira.testing import Endpoint, ScriptedPolicy, calling
+from hira.testing.faults import Exchange, Fault, delta
+
+QUESTION = "When was ASEAN founded?"
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "asean.txt").write_text("ASEAN was founded on 8 August 1967 in Bangkok.\n", encoding="utf-8")
+    return tmp_path / "docs"
+
+
+def writing(words: Iterable[str], field: str = "content") -> Fault:
+    """A stream of words without end."""
+
+    async def act(exchange: Exchange) -> None:
+        await exchange.begin()
+        for word in words:
+            piece = delta(word) if field == "content" else delta(None, **{field: word})
+            await exchange.chunk(b"data: " + json.dumps(piece).encode() + b"\n\n")
+            await asyncio.sleep(0.005)
+
+    return Fault(act)
+
+
+def counting() -> Iterator[str]:
+    return (f"{number} " for number in itertools.count())
+
+
+def settings_of(endpoint: Endpoint, docs: Path, **more: Any) -> Settings:
+    return Settings(model=endpoint.model, base_url=endpoint.base_url, docs=(docs,), cache=None, journal=None, **more)
+
+
+async def ask(endpoint: Endpoint, docs: Path, *, stop_after: float = 0, **more: Any) -> tuple[Answer, list[str], float]:
+    """The answer, the notices, and how long it took."""
+    heard: list[str] = []
+
+    def read(event: Event) -> None:
+        if isinstance(event, Notice):
+            heard.append(event.text)
+
+    began = time.monotonic()
+    async with Hira(settings=settings_of(endpoint, docs, **more)) as hira:
+        run = hira.stream(QUESTION)
+        if stop_after:
+            asyncio.get_running_loop().call_later(stop_after, run.stop)
+        await run.work(read, stream=True)
+    return run.answer, heard, time.monotonic() - began
+
+
+def lengths(endpoint: Endpoint) -> list[Any]:
+    return [call.body.get("max_tokens") for call in endpoint.calls]
+
+
+async def test_every_reply_is_bounded_and_short_turns_have_less(docs: Path) -> None:
+    replies = [
+        calling("subtask", task="look it up"),
+        '{"expert": "simple_search"}',
+        '{"queries": ["ASEAN founded"]}',
+        "ASEAN was founded on 8 August 1967 [s1].",
+        '{"reasoning": "", "conclusion": "It was founded on 8 August 1967 [s1].", "facts": [], "resources": []}',
+        "ASEAN was founded on 8 August 1967 [s1].",
+    ]
+    with Endpoint(replies) as endpoint:
+        answer, _, _ = await ask(endpoint, docs)
+        assert (answer.status, set(lengths(endpoint))) == ("answered", {REPLY, RECORD})
+        schemas = [call.body["max_tokens"] for call in endpoint.calls if "response_format" in call.body]
+    assert set(schemas) == {RECORD}
+
+
+async def test_the_bound_is_set_for_all_and_for_single_roles(docs: Path) -> None:
+    roles = {"reasoner": {"max_reply_tokens": 70}}
+    with Endpoint(["ASEAN was founded on 8 August 1967 [s1]."] * 2) as endpoint:
+        await ask(endpoint, docs, workflow="rag", max_reply_tokens=90)
+        await ask(endpoint, docs, workflow="rag", max_reply_tokens=90, roles=roles)
+        assert lengths(endpoint) == [90, 70]
+
+
+async def test_an_answer_that_has_to_be_given_is_shorter(docs: Path) -> None:
+    searches = [calling("search", query=f"ASEAN {at}") for at in range(10)]
+    with Endpoint([*searches, "It was founded on 8 August 1967 [s1]."]) as endpoint:
+        await ask(endpoint, docs, workflow="react", workflows={"react": {"calls": 10}})
+        assert lengths(endpoint) == [*[REPLY] * 10, CLOSING]
+
+
+async def test_a_model_that_thinks_has_the_whole_bound_in_every_turn(docs: Path) -> None:
+    searches = [
+        Completion("", "I think.", calling("search", query=f"ASEAN {at}").calls, finish="calls") for at in range(10)
+    ]
+    with Endpoint([*searches, "It was founded on 8 August 1967 [s1]."]) as endpoint:
+        await ask(endpoint, docs, workflow="react", workflows={"react": {"calls": 10}})
+        assert lengths(endpoint) == [REPLY] * 11
+
+
+async def test_a_model_that_only_thinks_ends_the_run_with_what_to_do(docs: Path) -> None:
+    def think(request: Request) -> Completion:
+        most = request.sampling.max_tokens or 0
+        return Completion("", reasoning="Hm. Well. ", finish="length", usage=Usage(1, 50, most))
+
+    with Endpoint(think) as endpoint:
+        answer, _, _ = await ask(endpoint, docs, workflow="react")
+        assert lengths(endpoint) == [REPLY, 2 * REPLY]
+        assert (answer.status, answer.text) == ("failed", "")
+        assert "the model thought and gave no answer within 12,288 tokens" in answer.error
+        assert "--max-reply-tokens" in answer.error
+        await ask(endpoint, docs, workflow="react", max_reply_tokens=500)
+        assert lengths(endpoint)[2:] == [500], "nothing exceeds what somebody set"
+
+
+async def test_hidden_thought_is_told_as_well(docs: Path) -> None:
+    def think(request: Request) -> Completion:
+        return Completion("", finish="length", usage=Usage(1, 50, request.sampling.max_tokens or 0))
+
+    with Endpoint(think) as endpoint:
+        answer, _, _ = await ask(endpoint, docs, workflow="rag", max_reply_tokens=300)
+        assert "the model thought and gave no answer within 300 tokens" in answer.error
+
+
+async def test_no_run_is_longer_than_its_time_whatever_the_model_writes(docs: Path) -> None:
+    with Endpoint(faults=lambda _: writing(counting())) as endpoint:
+        answer, _, took = await ask(endpoint, docs, workflow="react", max_time=2)
+    assert took < 2.5
+    assert answer.status == "partial"
+    assert answer.text.startswith("0 1 2 3"), "what had come of the last reply is the answer"
+    assert answer.rollout.usage.completion_tokens > 100, "and all of it is counted"
+
+
+async def test_a_silent_model_ends_in_time_too(docs: Path) -> None:
+    with Endpoint(faults=lambda _: "silent") as endpoint:
+        answer, _, took = await ask(endpoint, docs, workflow="react", max_time=1)
+    assert took < 1.5
+    assert answer.status == "partial"
+
+
+async def test_after_an_interrupt_the_answer_is_bounded(docs: Path) -> None:
+    """In tokens and in seconds, after which a reply that streams in is taken as far as it came."""
+
+    class Stopping(ScriptedPolicy):
+        async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+            if not self.requests:
+                run.stop()
+                await asyncio.sleep(0)
+            return await super().complete(request, watch)
+
+    policy = Stopping([calling("search", query="ASEAN"), "It was founded on 8 August 1967 [s1]."])
+    settings = Settings(docs=(docs,), cache=None, journal=None, workflow="react", max_reply_tokens=3000)
+    async with Hira(settings=settings, policies={"*": policy}) as hira:
+        run = hira.stream(QUESTION)
+        await run.work()
+    assert run.answer.status == "interrupted"
+    last = policy.requests[-1]
+    assert (last.sampling.max_tokens, last.cut_after) == (INTERRUPTED_TOKENS, 0.9 * INTERRUPTED_SECONDS)
+
+
+async def test_what_has_streamed_in_is_the_answer_when_the_time_after_an_interrupt_is_over(docs: Path) -> None:
+    with Endpoint(faults=lambda _: writing(counting())) as endpoint:
+        answer, _, took = await ask(endpoint, docs, workflow="react", stop_after=0.3, max_time=1.5)
+        assert lengths(endpoint) == [REPLY, INTERRUPTED_TOKENS]
+    assert took < 2
+    assert answer.status == "interrupted"
+    assert answer.text.startswith("0 1 2 3")
+
+
+async def test_an_answer_that_goes_round_in_circles_is_given_once(docs: Path) -> None:
+    words = itertools.cycle(["ASEAN ", "was ", "founded ", "on ", "8 ", "August ", "1967 ", "[s1]. "])
+    with Endpoint(faults=lambda _: writing(words)) as endpoint:
+        answer, heard, _ = await ask(endpoint, docs, workflow="rag")
+        assert len(endpoint.calls) == 1
+    assert answer.text == "ASEAN was founded on 8 August 1967 [s1]."
+    assert answer.status == "answered"
+    assert any("only repeated itself" in text for text in heard)
+
+
+async def test_a_batch_does_not_stand_still_behind_one_endless_reply(docs: Path) -> None:
+    def reply(request: Request) -> str:
+        return "ASEAN was founded on 8 August 1967 [s1]."
+
+    with Endpoint(reply, faults=lambda number: writing(counting()) if number == 1 else "") as endpoint:
+        settings = settings_of(endpoint, docs, workflow="rag", max_reply_tokens=200, timeout={"reply": 1})
+        began = time.monotonic()
+        async with Hira(settings=settings) as hira:
+            answers = [answer async for answer in hira.batch([QUESTION] * 4, concurrency=2)]
+    assert time.monotonic() - began < 8
+    assert sum(answer.status == "answered" for answer in answers) >= 3
