@@ -45,7 +45,7 @@ _BRACKETED = re.compile(
 _JSON_CALL = re.compile(
     r"""(["＂]name["＂]\s*[:：]\s*["＂][^"＂\\\n]{1,80}["＂]\s*,\s*)["＂]arguments["＂](?=\s*[:：])""", re.IGNORECASE
 )
-_BOXED = re.compile(r"[\\＼﹨]+(?=boxed\b|fbox\b)")
+_BOXED = re.compile(r"(?<![\\＼﹨])[\\＼﹨]++(?=boxed\b|fbox\b)")
 _LIVE = re.compile(
     rf"[{_L}][{_BAR}]/?[^\s{_L}{_R}{_BAR}]{{1,60}}[{_BAR}][{_R}]|[{_L}]/?(?=｜)|(?<=｜)[{_R}]"
     rf"|[{_L}]\s*(?:begin|end)_\w+_(?:call|subtask|link|query|result)\s*[{_R}]"
@@ -68,9 +68,11 @@ _TITLE = r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*"""
 _TARGET = rf"\(\s*<?((?:[^\s()<>]|\([^()]*\))*)>?{_TITLE}\)"
 _IMAGE = re.compile(rf"!\[([^\[\]]*)\]{_TARGET}")
 _LINK = re.compile(rf"\[([^\[\]]*)\]{_TARGET}")
-_LINKING = re.compile(r"\](?=\(\s*<?([^\s<>]*))")
-_DEFINED = re.compile(r"\[([^\[\]\n]*)\]:(?=\s*<?([^\s<>]*))")
-_DEFINING = re.compile(r"\]:(?=\s*<?([^\s<>]*))")
+# the first characters of a target tell where it leads; to look at all of it from every bracket takes quadratic time
+_AHEAD = r"\s*<?([^\s<>]{0,2000})"
+_LINKING = re.compile(rf"\](?=\({_AHEAD})")
+_DEFINED = re.compile(rf"\[([^\[\]\n]{{0,1000}})\]:(?={_AHEAD})")
+_DEFINING = re.compile(rf"\]:(?={_AHEAD})")
 _BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>@:/]+@)"
 _AUTOLINK = re.compile(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
 _AUTOLINKING = re.compile(rf"<(?={_BEGUN})", re.IGNORECASE)

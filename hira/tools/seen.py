@@ -62,6 +62,11 @@ def urls(text: str) -> list[str]:
 
 
 def _trimmed(url: str) -> str:
-    while url and (url[-1] in _AFTER or (url[-1] in _PAIRS and url.count(url[-1]) > url.count(_PAIRS[url[-1]]))):
-        url = url[:-1]
-    return url
+    """The URL without the punctuation after it, and without brackets that close what it does not open."""
+    unopened = {closing: url.count(closing) - url.count(opening) for closing, opening in _PAIRS.items()}
+    end = len(url)
+    while end and (url[end - 1] in _AFTER or unopened.get(url[end - 1], 0) > 0):
+        end -= 1
+        if url[end] in unopened:
+            unopened[url[end]] -= 1
+    return url[:end]
