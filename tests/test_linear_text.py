@@ -61,5 +61,5 @@ def test_a_megabyte_of_the_worst_patterns_is_cleaned_in_linear_time(function: st
     ended = {}
     for pattern in PATTERNS:
         command = [sys.executable, "-c", PROGRAM, function, repr(pattern)]
-        ended[pattern] = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit_seconds)
+        ended[pattern] = subprocess.run(command, check=False, capture_output=True, text=True, preexec_fn=limit_seconds)
     assert {pattern: run.stderr[-200:] for pattern, run in ended.items() if run.returncode} == {}
