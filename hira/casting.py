@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hira.agents.expert import Expert
 from hira.bounds import ReplyBound
 from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
-from hira.connecting import OFFLINE, Places, connected, nearby, placed_for, with_client
+from hira.connecting import Places, connected, nearby, placed_for, with_client
 from hira.crew import Crew
 from hira.dialects import DIALECTS, NATIVE, TAGS, Dialect
 from hira.errors import UsageError
@@ -15,6 +15,7 @@ from hira.events import Notice
 from hira.journal import Journal
 from hira.policies import LOCAL_PORTS
 from hira.policies.fallback import names_of
+from hira.policies.names import OFFLINE
 from hira.policies.pace import Timeout
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hira.errors import AccessDenied, EndpointError, UsageError
-from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL, open_policy
+from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, has_own_place, resolve_name
 from hira.policies.pace import USUAL, Timeout
 from hira.policy import Policy
 from hira.redaction import without_userinfo
-from hira.settings import FILE, LITELLM, Continuation, RoleSettings, Settings, nearest
+from hira.settings import FILE, Continuation, RoleSettings, Settings, nearest
 
-OFFLINE = "offline"
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
 _ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
@@ -76,21 +76,16 @@ def _check_keys(settings: Settings) -> None:
     for role, own in settings.roles.items():
         for name in names_of(own.model):
             place = placed_for(name, role, own, settings)
-            if not (place.base_url or place.secret or _elsewhere(place.model)):
+            if not (place.base_url or place.secret or has_own_place(place.model)):
                 what = f"there is no key for model {name!r} of role {role!r}"
                 where = f"at {OPENAI_URL}, no key, and no local server was found"
                 raise AccessDenied(what, where=where, fix=_meant(name))
 
 
-def _elsewhere(model: str) -> bool:
-    """Whether a model is asked at no endpoint that hira has to know."""
-    return model == OFFLINE or model.startswith((LITELLM, IN_PROCESS))
-
-
 async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
     key = settings.api_key.get_secret_value()
     first = next(iter(names_of(settings.model)), "")
-    if _elsewhere(first) or place_of(first)[1]:
+    if has_own_place(first) or place_of(first)[1]:
         return settings
     if settings.base_url or key:
         return settings if settings.model else await _only_model(settings, key)
@@ -100,6 +95,8 @@ async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
     found = [one for one in local if one.models]
     if settings.model:
         served = next((one for one in found if first in one.models), None)
+        if served is None and (has_own_place(meant := resolve_name(first)) or place_of(meant)[1]):
+            return settings
         if served is None:
             raise _no_key(settings, [name for one in found for name in one.models])
         return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
@@ -194,13 +191,17 @@ class Places(NamedTuple):
 def placed_for(name: str, role: str, own: RoleSettings, settings: Settings) -> Place:
     """Where one model of a role is asked, and with which key: one that was given for that place, or none.
 
-    A model at an address of its own is given no key; a role with a base URL of its own none but its own, because the
-    general one was meant for the general endpoint. A model of litellm has its provider's place and keys, unless others
-    were given for it.
+    Where no endpoint is named for it, the name of a model may name its provider (`resolve_name`). A model at an
+    address of its own is given no key; a role with a base URL of its own none but its own, because the general one was
+    meant for the general endpoint. A model of litellm has its provider's place and keys, unless others were given for
+    it.
     """
     if name.startswith(IN_PROCESS):
         return Place(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
-    model, elsewhere = place_of(name)
+    if name.startswith(GGUF):
+        return Place(name, "", "", "")
+    named = own.base_url or settings.base_url
+    model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
     if elsewhere:
         return Place(model, elsewhere, "", "")
     base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
@@ -218,7 +219,7 @@ def _meant_for(model: str, setting: str, settings: Settings) -> bool:
 
     What other programs read too was given for OpenAI's API, and what stands in a file for the model of that file.
     """
-    first = next(iter(names_of(settings.model)), "")
+    first = resolve_name(next(iter(names_of(settings.model)), ""))
     if first.split("/")[:2] != model.split("/")[:2]:
         return False
     origin = settings.origin(setting)

@@ -219,7 +219,7 @@ def logged(log: Log) -> Reader:
 def versions() -> Mapping[str, str]:
     """What a run was made with: hira, Python, and the packages that speak to models."""
     found = {"python": platform.python_version()}
-    for package in ("hira", "openai", "httpx", "litellm"):
+    for package in ("hira", "openai", "httpx", "litellm", "xllamacpp"):
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     return found

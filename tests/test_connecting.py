@@ -1,13 +1,14 @@
 """Which endpoint is chosen, and what is refused before anything is sent."""
 
 import asyncio
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from hira.connecting import connected
+from hira.connecting import Place, connected, placed_for
 from hira.errors import AccessDenied, UsageError
-from hira.settings import Settings
+from hira.settings import RoleSettings, Settings, load
 from hira.testing import Endpoint
 
 
@@ -66,3 +67,57 @@ async def test_a_base_url_with_the_path_of_a_request_names_the_one_to_write(path
         with pytest.raises(UsageError) as caught:
             await connected(settings, ports=())
         assert caught.value.fix == "write http://127.0.0.1:9/v1"
+
+
+def place(name: str, **values: Any) -> Place:
+    """Where the general model of these settings is asked."""
+    settings = asyncio.run(connected(given(model=name, **values), ports=()))
+    return placed_for(name, "*", RoleSettings(), settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("claude-opus-4-1", "litellm/anthropic/claude-opus-4-1"),
+        ("anthropic/claude-opus-4-1", "litellm/anthropic/claude-opus-4-1"),
+        ("anthropic:claude-opus-4-1", "litellm/anthropic/claude-opus-4-1"),
+        ("gemini-2.5-pro", "litellm/gemini/gemini-2.5-pro"),
+        ("groq/llama-3.3-70b", "litellm/groq/llama-3.3-70b"),
+    ],
+)
+def test_a_name_with_a_provider_leads_to_litellm_and_takes_no_key_of_openai(name, meant, tmp_path, monkeypatch) -> None:
+    (tmp_path / "litellm.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings = load({"model": name}, {"OPENAI_API_KEY": "sk-of-openai"}, tmp_path, tmp_path)
+    assert placed_for(name, "*", RoleSettings(), settings) == Place(meant, "", "", "")
+
+
+@pytest.mark.skipif(find_spec("litellm") is not None, reason="litellm is installed")
+@pytest.mark.parametrize("name", ["claude-opus-4-1", "gemini/gemini-2.5-pro"])
+def test_without_litellm_one_line_says_what_a_name_with_a_provider_needs(name) -> None:
+    with pytest.raises(UsageError, match="asked through litellm") as refused:
+        place(name)
+    assert "pip install 'hira[litellm]'" in refused.value.fix
+    assert "--base-url" in refused.value.fix
+
+
+def test_at_an_endpoint_that_is_named_such_names_are_the_endpoints_own() -> None:
+    url = "https://gateway.example/v1"
+    for name in ("anthropic/claude-opus-4-1", "claude-opus-4-1", "openai/gpt-oss-20b", "ollama/qwen3"):
+        assert place(name, base_url=url) == Place(name, url, "", "")
+    assert place("openai:gpt-5", base_url=url) == Place("gpt-5", url, "", "")
+
+
+def test_openai_and_ollama_before_a_name_say_where_it_is_asked() -> None:
+    key = {"api_key": "sk-1"}
+    assert place("openai:gpt-5", **key)[:3] == place("openai/gpt-5", **key)[:3] == ("gpt-5", "", "sk-1")
+    assert place("ollama/qwen3:8b", **key) == Place("qwen3:8b", "http://127.0.0.1:11434/v1", "", "")
+    assert place("mistral:7b", **key)[:2] == ("mistral:7b", "")
+
+
+async def test_a_local_server_that_lists_such_a_name_is_asked() -> None:
+    with Endpoint(model="deepseek/deepseek-r1-8b") as endpoint:
+        port = int(endpoint.base_url.split(":")[2].split("/")[0])
+        settings = await connected(given(model="deepseek/deepseek-r1-8b"), ports=(port,))
+    assert settings.base_url == endpoint.base_url
+    assert placed_for(settings.model, "*", RoleSettings(), settings).model == "deepseek/deepseek-r1-8b"

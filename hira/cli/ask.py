@@ -19,10 +19,10 @@ from hira.cli.dry_run import dry_run
 from hira.cli.parser import LIMITS, check_options, flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
-from hira.connecting import OFFLINE
 from hira.crew import Crew
 from hira.errors import HiraError, UsageError
 from hira.given import present
+from hira.policies.names import OFFLINE
 from hira.redaction import without_userinfo
 from hira.settings import load
 from hira.trajectory import Status

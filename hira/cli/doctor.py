@@ -13,11 +13,12 @@ from hira.chosen import made_workflow
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
-from hira.connecting import OFFLINE, connected
+from hira.connecting import connected
 from hira.errors import HiraError, UsageError
-from hira.policies import IN_PROCESS, LOCAL_PORTS, OPENAI_URL
+from hira.policies import LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.fallback import names_of, place_of
+from hira.policies.names import GGUF, OFFLINE, has_own_place, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.redaction import without_userinfo
 from hira.settings import SEARCH_KEYS, Settings, load
@@ -34,6 +35,7 @@ from hira.workbench import mcp_servers, web_searches
 # what each extra is for, and the module by which its presence is seen
 EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
+    "local": ("xllamacpp", "models in GGUF files (gguf:FILE)"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
     "trafilatura": ("trafilatura", "another reader of web pages, where extractor is set to it"),
@@ -98,8 +100,11 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
             + ", ".join(map(str, LOCAL_PORTS))
         )
         return
-    first, elsewhere = place_of(names_of(settings.model)[0])
-    if first.startswith(("litellm/", IN_PROCESS)) or elsewhere:
+    name = names_of(settings.model)[0]
+    first, elsewhere = place_of(name if settings.base_url else resolve_name(name))
+    if first.startswith(GGUF):
+        await _file(report, settings, first.removeprefix(GGUF), probing=probing)
+    if has_own_place(first) or elsewhere:
         return
     base_url, key = settings.base_url or OPENAI_URL, settings.api_key.get_secret_value()
     report.row("endpoint", base_url, settings.origin("base_url"))
@@ -114,6 +119,24 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
         report.off.append("what the endpoint can do is not tried: hira doctor --probe makes a few tiny requests")
 
 
+async def _file(report: Report, settings: Settings, name: str, *, probing: bool) -> None:
+    """How a GGUF file is served here; it is only loaded to be probed."""
+    from hira.policies.llama.policy import LlamaPolicy
+
+    try:
+        policy = LlamaPolicy(name)
+        config = policy.config
+        report.row("file", config.path)
+        report.row("llama.cpp", f"threads: {config.threads}, requests at once: {config.slots}, window: {config.window}")
+        if probing:
+            server = (await policy.hold()).server
+            await _capabilities(report, settings, await server.base_url(), server.key)
+            await policy.aclose()
+    except HiraError as error:
+        report.row("problem", "; ".join(str(error).splitlines()))
+        report.code = code_of(error)
+
+
 def _reached(found: Probe, model: str) -> str:
     if not found.ok:
         return f"no: {found.error}"
@@ -121,7 +144,7 @@ def _reached(found: Probe, model: str) -> str:
     told = ["yes", found.server or "server unknown", count]
     if found.lacks_v1:
         told.append(f"but the base URL lacks /v1: set it to {found.base_url}")
-    here = [name for name in names_of(model) if not (place_of(name)[1] or name.startswith(("litellm/", OFFLINE)))]
+    here = [name for name in names_of(model) if not (place_of(name)[1] or has_own_place(name))]
     told += [f"{name!r} is not listed" for name in here if name not in found.models]
     return ", ".join(told)
 

@@ -10,8 +10,8 @@ from hira.casting import cast_of
 from hira.chosen import check_roles, dialect_of, made_workflow, unused_tools
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.connecting import OFFLINE
 from hira.errors import UsageError
+from hira.policies.names import OFFLINE
 from hira.policy import Usage
 from hira.prices import litellm_table
 from hira.redaction import without_userinfo

@@ -13,9 +13,9 @@ from hira.answer import Answer
 from hira.api import Hira
 from hira.cli import OK, code_of, explain
 from hira.cli.shell import Shell
-from hira.connecting import OFFLINE
 from hira.errors import HiraError, ToolError, UsageError
 from hira.policies import LOCAL_PORTS
+from hira.policies.names import OFFLINE
 from hira.policies.probe import Probe, find_local
 from hira.settings import FILE, SEARCH_KEYS, Settings, load
 from hira.settings.trust import check_harmless

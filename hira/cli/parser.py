@@ -233,7 +233,9 @@ def _mcp(command: Parser) -> None:
 
 def _model(command: Parser, *, several: bool = False) -> None:
     group = command.add_argument_group("model")
-    told = "model name; `offline` for the embedded one, hf:PATH for weights in this process"
+    told = (
+        "model name; gguf:FILE for llama.cpp on this machine, hf:PATH for weights in this process, `offline` for none"
+    )
     if several:
         group.add_argument("--model", action="append", dest="models", metavar="M", help=f"{told}; repeatable")
     else:

@@ -10,9 +10,10 @@ from hira.casting import cast_of
 from hira.cli import OK, PARTIAL, explain
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
-from hira.connecting import OFFLINE, connected
+from hira.connecting import connected
 from hira.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.events import Event, Events, Notice
+from hira.policies.names import OFFLINE
 from hira.rewards.rubric import Rubric, Scores
 from hira.rewards.rubric_judge import score
 from hira.rewards.rubric_writer import generate

@@ -15,12 +15,13 @@ from hira.evaluation.metrics import admitted, exact_match, match, numeric
 from hira.evaluation.record import Score
 from hira.evaluation.reports import fact_of, race_of, rubric_of
 from hira.evaluation.run import Scorer
-from hira.policies import IN_PROCESS, OPENAI_URL
+from hira.policies import OPENAI_URL
 from hira.policies.fallback import names_of
+from hira.policies.names import has_own_place
 from hira.redaction import without_userinfo
 from hira.rewards.answer_judge import JUDGES
 from hira.rewards.match import said
-from hira.settings import LITELLM, RoleSettings, Settings, did_you_mean
+from hira.settings import RoleSettings, Settings, did_you_mean
 from hira.team import Team
 from hira.trajectory import Rollout
 
@@ -90,7 +91,7 @@ async def _reached(settings: Settings) -> None:
     own = settings.roles[JUDGE]
     for name in names_of(own.model or settings.model):
         place = placed_for(name, JUDGE, own, settings)
-        if place.model.startswith((LITELLM, IN_PROCESS)):
+        if has_own_place(place.model):
             return
         base_url = place.base_url or OPENAI_URL
         found = await probe(base_url, place.secret)

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hira.errors import UsageError
+from hira.policies.names import GGUF, IN_PROCESS
 from hira.policies.pace import USUAL, Timeout
 from hira.policy import Policy
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from hira.policies.chat import Continuation
 
 OPENAI_URL = "https://api.openai.com/v1"
-# Weights in this process: a folder, or a model of the Hub.
-IN_PROCESS = "hf:"
 # Where model servers usually listen: Ollama, LM Studio, vLLM, llama.cpp, SGLang.
 LOCAL_PORTS = (11434, 1234, 8000, 8080, 30000)
 
@@ -51,7 +50,8 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     timeout: Timeout = USUAL,
 ) -> Policy:
     """The policy that the model's name asks for: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
-    `adapter` or without, else a model at an OpenAI-compatible endpoint.
+    `adapter` or without, "gguf:…" for a file that llama.cpp serves on this machine, else a model at an
+    OpenAI-compatible endpoint.
 
     Without `base_url` that is OpenAI's own; a `client`, which is an `AsyncOpenAI` or `AsyncAzureOpenAI`, sends the
     requests in its own way and remains the caller's to close. Failures that may pass are retried; all who ask one
@@ -60,6 +60,8 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter, client, timeout)
     if model.startswith(IN_PROCESS):
         return _local(wanted)
+    if model.startswith(GGUF):
+        return _llama(wanted)
     kind, slash, _ = model.partition("/")
     return KINDS.get(kind + slash, _openai)(wanted)
 
@@ -80,6 +82,13 @@ def _local(wanted: Wanted) -> Policy:
     if missing:
         raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
     return fitting(policy)
+
+
+def _llama(wanted: Wanted) -> Policy:
+    from hira.policies.llama.policy import LlamaPolicy
+
+    policy = LlamaPolicy(wanted.model.removeprefix(GGUF), wanted.continuation, wanted.timeout)
+    return _steady(policy, policy.place, policy.where, patient=wanted.patient)
 
 
 def _litellm(wanted: Wanted) -> Policy:

@@ -2,12 +2,13 @@
 
 import asyncio
 
-from hira.connecting import OFFLINE, placed_for
-from hira.policies import IN_PROCESS, OPENAI_URL
+from hira.connecting import placed_for
+from hira.policies import OPENAI_URL
 from hira.policies.fallback import names_of
+from hira.policies.names import has_own_place
 from hira.policies.probe import Probe, probe
 from hira.redaction import without_userinfo
-from hira.settings import LITELLM, RoleSettings, Settings
+from hira.settings import RoleSettings, Settings
 
 REFUSED, BROKEN = (401, 403), 500
 _SHOWN = 5
@@ -27,7 +28,7 @@ def _asked_at(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
     for role, own in {"*": RoleSettings(), **settings.roles}.items():
         for name in names_of(own.model or settings.model):
             place = placed_for(name, role, own, settings)
-            if place.model != OFFLINE and not place.model.startswith((LITELLM, IN_PROCESS)):
+            if not has_own_place(place.model):
                 where = place.base_url or OPENAI_URL, place.secret
                 found[where] = found.get(where, frozenset()) | {place.model}
     return found

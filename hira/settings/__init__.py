@@ -32,7 +32,6 @@ A model is not chosen here: `model == ""` asks `hira.connecting` for a server of
 from hira.settings.fields import (
     FILE,
     JOURNAL,
-    LITELLM,
     OFF,
     PROFILE,
     SEARCH_KEYS,
@@ -57,7 +56,6 @@ from hira.settings.wrong import did_you_mean, nearest
 __all__ = [
     "FILE",
     "JOURNAL",
-    "LITELLM",
     "MCP_CONSENT",
     "OFF",
     "PROFILE",

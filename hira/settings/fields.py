@@ -46,8 +46,6 @@ SEARCH_KEYS: Mapping[str, str] = {
     "openalex": "OPENALEX_API_KEY",
     "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
-# Models of a hundred providers, each with keys of its own in the environment.
-LITELLM = "litellm/"
 
 
 def is_secret(name: str) -> bool:

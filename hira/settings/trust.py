@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hira.errors import UsageError
+from hira.policies.names import LITELLM
 from hira.redaction import without_userinfo
-from hira.settings.fields import LITELLM
 from hira.settings.layer import Layer, listed
 
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
