@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hira.agents.expert import Expert
 from hira.bounds import ReplyBound
 from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
-from hira.connecting import Places, connected, nearby, placed_for, with_client
+from hira.connecting import Places, connected, placed_for, with_client
 from hira.crew import Crew
 from hira.dialects import DIALECTS, NATIVE, TAGS, Dialect
 from hira.errors import UsageError
@@ -17,6 +17,7 @@ from hira.policies import LOCAL_PORTS
 from hira.policies.fallback import names_of
 from hira.policies.names import OFFLINE
 from hira.policies.pace import Timeout
+from hira.policies.transport import is_nearby
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.settings import OFF, RoleSettings, Settings
@@ -130,7 +131,7 @@ def cast_of(
         )
         named = own.dialect or settings.dialect
         spoken = DIALECTS[named] if named else dialect
-        prices = Prices(given, {} if any(nearby(place.base_url) for place in asked.places) else table or {})
+        prices = Prices(given, {} if any(is_nearby(place.base_url) for place in asked.places) else table or {})
         longest = own.max_reply_tokens or settings.max_reply_tokens
         # what a program hands over is its own: it is bounded where somebody says so
         replies = ReplyBound.of(longest) if longest or policy is opened.get(asked) else None

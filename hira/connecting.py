@@ -2,9 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
@@ -224,12 +222,3 @@ def _meant_for(model: str, setting: str, settings: Settings) -> bool:
         return False
     origin = settings.origin(setting)
     return origin == settings.origin("model") or not (origin.startswith("OPENAI_") or origin.endswith(FILE))
-
-
-def nearby(base_url: str) -> bool:
-    """Whether an endpoint is on this machine or in its network, by its address."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return not ip_address(host).is_global
-    except ValueError:
-        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))

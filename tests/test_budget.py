@@ -14,11 +14,11 @@ from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.budget import ANSWER, ROOM, Budget, Limits, Wanted, size
 from hira.casting import cast_of
-from hira.connecting import nearby
 from hira.crew import budget_of
 from hira.errors import OutOfBudget, RoleSpent
 from hira.memory import DualMemory
 from hira.messages import Media, ToolCall, assistant, user
+from hira.policies.transport import is_nearby
 from hira.policy import Completion, Request, Usage, Watch
 from hira.prices import TABLE, Price, Prices, litellm_table
 from hira.settings import RoleSettings, Settings
@@ -287,9 +287,9 @@ def test_a_model_that_is_served_nearby_is_not_priced_by_the_table() -> None:
     for base_url, price in (("http://127.0.0.1:8000/v1", None), ("https://api.example.com/v1", Price(1.0, 1.0))):
         cast, _ = cast_of(Settings(model="gpt-oss", base_url=base_url, api_key="k"), {}, row)
         assert cast["*"].price == price
-    assert nearby("http://vllm:8000/v1")
-    assert nearby("http://10.1.2.3/v1")
-    assert not nearby("")
+    assert is_nearby("http://vllm:8000/v1")
+    assert is_nearby("http://10.1.2.3/v1")
+    assert not is_nearby("")
 
 
 def test_litellms_table_is_read_without_loading_litellm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

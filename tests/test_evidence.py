@@ -60,6 +60,21 @@ def test_citations_of_what_nobody_read_are_dropped_and_reported() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("[s1] Built in 1894. [/s1]", "[s1] Built in 1894."),
+        ("Built in 1894 [/s1].", "Built in 1894 [s1]."),
+        ("Built in 1894 [/s1]. High [/s1].", "Built in 1894 [s1]. High [s1]."),
+        ("Built in 1894 [s1].\n\nHigh [/ s1].", "Built in 1894 [s1].\n\nHigh [s1]."),
+        ("Built in 1894 [/s9].", "Built in 1894."),
+        ("[/s1]", "[s1]"),
+    ],
+)
+def test_the_end_of_a_frame_stands_in_no_answer(said: str, shown: str) -> None:
+    assert drop_unknown(said, read(TOWER))[0] == shown
+
+
 def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> None:
     assert claims("It was built in 1894. [s1] It is 31 m high [s1]. Nice.") == [
         ("It was built in 1894", ["s1"]),

@@ -12,6 +12,7 @@ CITED = re.compile(r"\[\s*(s\d+(?:\s*[,;]\s*s\d+)*)\s*\]")
 HEADING = re.compile(r"#{1,6}\s")
 SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _MARK = re.compile(r"\[(\s*/?\s*s\d+(?:\s*[,;]\s*s\d+)*\s*)\]")
+_MARK_OR_PARAGRAPH = re.compile(rf"(\s?){_MARK.pattern}|\n\n")
 _MARKS = re.compile(rf"(?:{CITED.pattern}\s*)+")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _NAME = re.compile(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
@@ -73,8 +74,29 @@ def inert(text: str) -> Filled:
     return Filled(bare if bare == cleaned else clean(bare))
 
 
+def cite_frames(text: str) -> str:
+    """The text with every `[/s8]`, which ends the frame around what a model is shown, as the citation that is meant by
+    it: dropped where its paragraph cites `[s8]` before."""
+    if "/" not in text:
+        return text
+    before: set[str] = set()
+
+    def mark(match: re.Match[str]) -> str:
+        ids = set(_ID.findall(match[0]))
+        if not ids:
+            before.clear()  # another paragraph
+        elif "/" in match[0]:
+            new = [one for one in _ID.findall(match[0]) if one not in before]
+            return f"{match[1]}[{', '.join(new)}]" if new else ""
+        before.update(ids)
+        return match[0]
+
+    return _MARK_OR_PARAGRAPH.sub(mark, text)
+
+
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
-    """The text without citations of ids that nobody read, and those ids."""
+    """The text without citations of ids that nobody read, and those ids. The ends of frames are citations."""
+    text = cite_frames(text)
     unknown = [one for one in cited(text) if one not in sources]
 
     def kept(match: re.Match[str]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hira.errors import ContextOverflow
+from hira.errors import ContextOverflow, EndpointError
 from hira.messages import Message
+from hira.policies.served import Describes
 from hira.policy import Completion, Policy, Request, Watch
 from hira.prompts import Prompt
 from hira.tokens import clip, count
@@ -16,22 +17,36 @@ SHORTENED = 2
 PROMPT_SHARE = 0.75
 AGAIN_SHARE = 0.6
 SHORTEST = 200
+# what prompts are counted as more than we count, and the share of a window (one in so many) that a reply has at least
+COUNTED_AS = 1.1
+LEAST_REPLY = 4
+_BYTES = 4
+
+
+UNTAUGHT = "the model has no chat template: it is a base model, which goes on writing and answers nothing"
 
 
 @dataclass(slots=True)
 class Fitting:
-    """A policy whose prompts are made to fit; see `fitting`. `limit` is what fits, in our tokens, 0 while unknown."""
+    """A policy whose prompts are made to fit; see `fitting`. `limit` is what fits, in our tokens, `window` what prompt
+    and reply may have together; both are 0 while unknown."""
 
     policy: Policy
     limit: int = 0
+    window: int = 0
+    _asked: bool = False
 
     @property
     def model(self) -> str:
         return self.policy.model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        await self._learn()
+        request = self._with_room(request)
         for again in range(SHORTENED + 1):
             sent = self._shortened(request)
+            if sent is not request and request.tell:
+                request.tell(self._note)
             try:
                 completion = await self.policy.complete(sent, watch)
             except ContextOverflow as overflow:
@@ -43,27 +58,73 @@ class Fitting:
             else:
                 if sent is request:
                     return completion
-                note = f"{self.model}: the prompt is longer than the model's window; its oldest parts are left out"
-                return replace(completion, notes=(*completion.notes, note))
+                return replace(completion, notes=(*completion.notes, self._note))
         raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
         await self.policy.aclose()
 
-    def _shortened(self, request: Request) -> Request:
-        if not self.limit:
+    @property
+    def _note(self) -> str:
+        return f"{self.model}: the prompt is longer than the model's window; its oldest parts are left out"
+
+    async def _learn(self) -> None:
+        """Ask a server nearby, once, for its model's window. Raises `EndpointError` for a model that cannot chat."""
+        inner = None if self._asked else describing(self.policy)
+        self._asked = True
+        if inner is None:
+            return
+        told = await inner.served()
+        self.window = told.window
+        if told.untaught:
+            self._asked = False
+            fix = "serve its instruct version, or give the server a template (llama.cpp: --chat-template-file FILE)"
+            raise EndpointError(UNTAUGHT, where=getattr(inner, "where", f"model {self.model!r}"), fix=fix)
+
+    def _with_room(self, request: Request) -> Request:
+        """The request for a reply no longer than the window leaves room for."""
+        asked = request.sampling.max_tokens
+        if not self.window or asked is None or self._size(request, self.window - asked) <= self.window - asked:
             return request
-        messages = fitted(request.messages, self.limit)
+        room = max(self.window // LEAST_REPLY, self.window - int(COUNTED_AS * self._size(request, 0)))
+        return replace(request, sampling=replace(request.sampling, max_tokens=min(asked, room)))
+
+    def _size(self, request: Request, limit: int) -> int:
+        """About how many tokens the prompt is; of one that is surely within the limit that bound, without counting."""
+        most = _BYTES * (sum(len(message.text) for message in request.messages) + len(str(request.tools)))
+        if most <= limit:
+            return most
+        return sum(count(message.text) for message in request.messages) + count(str(request.tools))
+
+    def _shortened(self, request: Request) -> Request:
+        limit = self.limit
+        if self.window:
+            reply = min(request.sampling.max_tokens or self.window, self.window // LEAST_REPLY)
+            tools = count(str(request.tools)) if request.tools else 0
+            room = max(SHORTEST, self.window - reply - tools)
+            limit = min(limit or room, room)
+        if not limit or self._size(request, limit) <= limit:
+            return request
+        messages = fitted(request.messages, limit)
         return request if messages == request.messages else replace(request, messages=messages)
 
 
 def fitting(policy: Policy) -> Policy:
     """The policy; a prompt that its endpoint finds too long is shortened and sent again, twice at most.
 
-    What fits is remembered, so that the next prompt that is too long is not refused first. The conversation itself and
-    its record stay whole; a note of the completion says that less was sent.
+    What fits is remembered, so that the next prompt that is too long is not refused first; a server nearby is asked for
+    its window before the first. The conversation itself and its record stay whole; who waits is told at once that less
+    is sent, and a note of the completion says it.
     """
     return Fitting(policy)
+
+
+def describing(policy: Policy) -> Describes | None:
+    """The policy, or the one that it stands before, if it can tell what its server says of the model."""
+    inner: object = policy
+    while inner is not None and not isinstance(inner, Describes):
+        inner = getattr(inner, "policy", None)
+    return inner
 
 
 def fitted(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:

@@ -24,6 +24,7 @@ from hira.policies.pace import USUAL, Timeout, pace_at
 from hira.policies.probe import missing
 from hira.policies.refused import check, known_at, learned
 from hira.policies.reply import Parts, completion_of, noted, parts_of, spoken_tokens, whole
+from hira.policies.served import Served, ask_server
 from hira.policies.streaming import MAX_REPLY_BYTES, SLOW_FIX, Bounds, Heard, NoEvents, Unended, read_stream, tell
 from hira.policies.transport import transport_for
 from hira.policy import Completion, Delta, Request, Watch
@@ -76,13 +77,15 @@ class OpenAIPolicy:
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
         key = key if client is None else "with the client that was given"
         self.where = f"at {self.base_url}, model {model!r}, {key}"
+        self._told: Served | None = None
+        self._headers: Mapping[str, str] = {}
         self._sender: Sender
         if client is not None:
             self._sender = GivenClient(client, where=self.where)
         else:
             limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
-            headers = _headers(url, api_key, official=official)
-            self._sender = DirectClient(self.base_url, headers, transport_for(self.base_url), limits)
+            self._headers = _headers(url, api_key, official=official)
+            self._sender = DirectClient(self.base_url, self._headers, transport_for(self.base_url), limits)
 
     @property
     def model(self) -> str:
@@ -108,6 +111,14 @@ class OpenAIPolicy:
             self._pace.saw_whole(completion.usage.completion_tokens, seconds)
         self._noted = noted(parts, request, self._model) | self._noted  # the first of a kind stays
         return replace(completion, notes=(*completion.notes, *self._noted.values()))
+
+    async def served(self) -> Served:
+        """What the server says of the model, asked for once."""
+        if self._told is None:
+            self._told = Served()  # who comes meanwhile does not wait
+            if self._headers:
+                self._told = await ask_server(self.base_url, self._model, self._headers)
+        return self._told
 
     async def aclose(self) -> None:
         await self._sender.aclose()

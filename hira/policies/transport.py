@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import h11
@@ -38,6 +39,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def is_nearby(base_url: str) -> bool:
+    """Whether an endpoint is on this machine or in its network, by its address."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
 
 
 def transport_for(base_url: str) -> httpx.AsyncBaseTransport:

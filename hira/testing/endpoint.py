@@ -36,10 +36,10 @@ class Endpoint:
     number of each request, from 1, and names its fault or makes one, or says "" for a reply of the script. `delay` is
     in seconds a reply, or a function of the request that tells them. What the server does with a stop string is
     `stops`: strip it, keep it in the text, or name it beside the text as vLLM does. `keep` keeps the requests; turn it
-    off where many thousands come. `port` 0 is a free one.
+    off where many thousands come. `port` 0 is a free one. `pages` are what it answers at other paths, such as `/props`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one way in which servers differ
         self,
         replies: Mapping[str, Replies] | Replies = (),
         *,
@@ -49,6 +49,7 @@ class Endpoint:
         faults: Iterable[str] | Callable[[int], str | Fault] = (),
         keep: bool = True,
         port: int = 0,
+        pages: Mapping[str, Any] | None = None,
     ) -> None:
         self._fault_of = faults if callable(faults) else None
         self._faults = [] if callable(faults) else list(faults)
@@ -65,6 +66,7 @@ class Endpoint:
         self._connections: set[_Connection] = set()
         self._server: asyncio.Server | None = None
         self._port = port
+        self._pages = dict(pages or {})
 
     @property
     def base_url(self) -> str:
@@ -139,6 +141,9 @@ class Endpoint:
         """One request: the next fault, or the next reply of the script."""
         if self._keep:
             self.requests.append(received)
+        if received.path in self._pages:
+            await exchange.json(200, self._pages[received.path])
+            return
         if received.method == "GET":
             await self._get(received, exchange)
             return
