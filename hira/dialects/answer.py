@@ -6,8 +6,8 @@ from hira.evidence import cited
 from hira.policy import Completion
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_CLOSING = ("</think>", "</thinking>")
-_CLOSED = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
+_CLOSING = ("</think>", "</thinking>", "<|channel|>final<|message|>")
+_CLOSED = re.compile(r"^.*(?:</think(?:ing)?>|<\|channel\|>final<\|message\|>)", re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
 _FENCED_WHOLE = re.compile(r"```(?:markdown|md)?[ \t]*\n(.*?)\n```", re.DOTALL)
 _OPEN_THOUGHT = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL)

@@ -1,12 +1,16 @@
 """Native tool calls: the chat API's own `tool_calls`, with results as tool messages."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hira.dialects.answer import spoken, verbatim
 from hira.dialects.decoded import decoded
-from hira.dialects.dialect import Call, Dialect, Parsed, instructing, missing
+from hira.dialects.dialect import Call, Dialect, Parsed, instructing
+from hira.dialects.text_calls import fit_arguments, found_in, spoken_in
+from hira.dialects.textual import checked
 from hira.messages import Filled, Message, ToolCall, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt, safe
@@ -19,7 +23,7 @@ class Native:
     name = "native"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        told = INSTRUCTIONS.fill(tools="\n".join(f"- {tool.name}: {tool.description}" for tool in tools))
+        told = INSTRUCTIONS.fill(tools=", ".join(tool.name for tool in tools) or "none")
         return instructing(told, self.name, tools)
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
@@ -32,27 +36,21 @@ class Native:
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = spoken(completion)
         written = completion.calls[:several]
-        message = assistant(verbatim(completion), written)
+        if not written:
+            return _left_in_text(completion, tools, several)
+        # bad arguments are not repeated to an endpoint that would refuse them
+        message = assistant(text, tuple(replace(call, arguments="{}") for call in written))
         known = {tool.name: tool for tool in tools}
         calls: list[Call] = []
         for call in written:
-            if call.name not in known:
-                available = ", ".join(known) or "none; answer without one"
-                return _wrong(text, message, f"There is no tool named {call.name!r}. Available: {available}.")
-            try:
-                arguments = decoded(call.arguments or "{}")
-            except json.JSONDecodeError as error:
+            if (tool := known.get(call.name)) is None:
+                return Parsed(text, (), message, checked(call.name, {}, known)[1])
+            read, error = checked(call.name, fit_arguments(call.arguments or "{}", tool), known)
+            if read is None:
                 cut = " The call was cut off at the length limit." if completion.finish == "length" else ""
-                return _wrong(
-                    text, message, f"The arguments of {call.name} are not valid JSON: {error.msg} at {error.pos}.{cut}"
-                )
-            if not isinstance(arguments, dict):
-                fields = ", ".join(known[call.name].fields)
-                return _wrong(text, message, f"The arguments of {call.name} must be one JSON object with: {fields}.")
-            if lacking := missing(arguments, known[call.name]):
-                return _wrong(text, message, lacking)
-            calls.append(Call(call.name, arguments, call.id))
-        return Parsed(text, tuple(calls), message)
+                return Parsed(text, (), message, error + cut)
+            calls.append(Call(call.name, read.arguments, call.id))
+        return Parsed(text, tuple(calls), assistant(verbatim(completion), tuple(map(_repaired, written, calls))))
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         told = [
@@ -66,10 +64,28 @@ class Native:
         return ""
 
 
-def _wrong(text: str, message: Message, error: str) -> Parsed:
-    """A turn whose call cannot be read. Its bad arguments are not repeated to an endpoint that would refuse them."""
-    calls = tuple(ToolCall(call.id, call.name, "{}") for call in message.calls)
-    return Parsed(text, (), assistant(text, calls), error)
+def _left_in_text(completion: Completion, tools: Sequence[Tool], several: int) -> Parsed:
+    """A turn without a structured call: what was said, or the calls that the server left in the text."""
+    own = Parsed(spoken(completion), (), assistant(verbatim(completion)))
+    found = found_in(own, completion, tools, several)
+    if found is None:
+        return own
+    text = spoken_in(own, completion)
+    said = text[: found.start].strip()
+    # the same reply has the same ids whenever it is read, so that a run that is replayed asks the same
+    name = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    calls = tuple(Call(call.name, call.arguments, f"{name}{at}") for at, call in enumerate(found.calls))
+    made = tuple(ToolCall(call.id, call.name, json.dumps(dict(call.arguments), ensure_ascii=False)) for call in calls)
+    return Parsed(said, calls, assistant(said, made), found.error)
+
+
+def _repaired(written: ToolCall, call: Call) -> ToolCall:
+    """The call as the model wrote it where that is what was read; else as it was read."""
+    try:
+        same = decoded(written.arguments) == call.arguments
+    except json.JSONDecodeError:
+        same = False
+    return written if same else replace(written, arguments=json.dumps(dict(call.arguments), ensure_ascii=False))
 
 
 DIALECT: Dialect = Native()

@@ -13,7 +13,8 @@ from typing import Any
 
 from hira.dialects.decoded import decoded
 from hira.dialects.dialect import Call, Dialect, Parsed, instructing, missing
-from hira.dialects.textual import Written, read, turn_of, unquoted
+from hira.dialects.text_calls import read_turn
+from hira.dialects.textual import Written, read, turn_of, typed, unquoted
 from hira.messages import Filled, Message
 from hira.policy import Completion
 from hira.prompts import Prompt, safe
@@ -96,7 +97,8 @@ class Tags:
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = turn_of(completion, _BEGIN)
-        return read(text, _Reader(text, completion, tools).following, several)
+        own = read(text, _Reader(text, completion, tools).following, several)
+        return read_turn(own, completion, tools, several, self.write)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         told = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
@@ -159,10 +161,12 @@ class _Reader:
 
 
 def body_shape(tool: Tool) -> str:
-    """How a body of this tool looks, for the instructions."""
-    if len(tool.fields) == 1:
-        return f"the {tool.fields[0]}"
-    return "\n" + "\n".join(f"{name}: the {name}" for name in tool.fields) + "\n"
+    """How a body of this tool looks, for the instructions: each parameter by its description."""
+    properties = tool.parameters.get("properties", {})
+    told = {name: str(properties.get(name, {}).get("description") or f"the {name}") for name in tool.fields}
+    if len(told) == 1:
+        return told[tool.fields[0]]
+    return "\n" + "\n".join(f"{name}: {one}" for name, one in told.items()) + "\n"
 
 
 def body(arguments: Mapping[str, Any], tool: Tool) -> str:
@@ -183,7 +187,7 @@ def arguments(inner: str, tool: Tool) -> dict[str, Any]:
     if len(fields) > 1 and (lines := _lines(fields)).match(inner):
         parts = lines.split(inner)[1:]
         return {
-            name.lower(): _typed(value.strip(), tool, name.lower())
+            name.lower(): typed(value.strip(), tool, name.lower())
             for name, value in zip(parts[::2], parts[1::2], strict=True)
         }
     required = tool.parameters.get("required", fields)
@@ -195,7 +199,7 @@ def arguments(inner: str, tool: Tool) -> dict[str, Any]:
         raise ValueError(f"it is empty; write the {fields[0]} in it")
     if fields[0] == "code":
         inner = (fenced[1] if (fenced := _FENCED.match(inner)) else inner).removeprefix("python\n").strip("\n")
-    return {fields[0]: _typed(inner, tool, fields[0])}
+    return {fields[0]: typed(inner, tool, fields[0])}
 
 
 @cache
@@ -213,16 +217,6 @@ def _record(inner: str, tool: Tool) -> dict[str, Any] | None:
     except json.JSONDecodeError:
         return None
     return record if isinstance(record, dict) and set(record) <= set(tool.fields) else None
-
-
-def _typed(value: str, tool: Tool, name: str) -> Any:
-    """The value as the schema wants it: text stays text, anything else is read as JSON where it can be."""
-    if tool.parameters.get("properties", {}).get(name, {}).get("type") == "string":
-        return value
-    try:
-        return decoded(value)
-    except json.JSONDecodeError:
-        return value
 
 
 DIALECT: Dialect = Tags()

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hira.dialects.answer import verbatim
 from hira.dialects.decoded import Beyond, decoded
@@ -96,6 +97,16 @@ def checked(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple[Ca
     return (None, lacking) if lacking else (Call(name, arguments), "")
 
 
+def typed(value: str, tool: Tool, name: str) -> Any:
+    """The value as the schema wants it: text stays text, anything else is read as JSON where it can be."""
+    if tool.parameters.get("properties", {}).get(name, {}).get("type") == "string":
+        return value
+    try:
+        return decoded(value)
+    except json.JSONDecodeError:
+        return value
+
+
 def faulty(fault: json.JSONDecodeError) -> str:
     """Where JSON breaks, and the usual reason."""
     if isinstance(fault, Beyond):
@@ -105,10 +116,33 @@ def faulty(fault: json.JSONDecodeError) -> str:
 
 
 def listed(tools: Sequence[Tool]) -> str:
-    """The tools with their arguments' JSON schemas, as lines of a prompt."""
-    schemas = [clean(json.dumps(tool.parameters, ensure_ascii=False)) for tool in tools]
-    told = zip(tools, schemas, strict=True)
-    return "\n".join(f"- {tool.name}: {clean(tool.description)}\n  arguments: {schema}" for tool, schema in told)
+    """The tools as lines of a prompt: what each is for, and a line for each parameter."""
+    return "\n".join(
+        "\n".join([f"- {tool.name}: {clean(tool.description)}", *(f"  - {one}" for one in parameters(tool))])
+        for tool in tools
+    )
+
+
+def parameters(tool: Tool) -> list[str]:
+    """A line on each parameter of a tool: its name, its type, and its description."""
+    schema, required = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
+    if tool.parameters.get("$defs"):
+        return [f"arguments, by this JSON schema: {clean(json.dumps(tool.parameters, ensure_ascii=False))}"]
+    return [_parameter(name, schema[name], optional=name not in required) for name in tool.fields]
+
+
+def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
+    kind, beside = schema.get("type"), {*schema} - {"type", "description", "title", "default"}
+    if not isinstance(kind, str) or beside:  # more than a word can say
+        kind = json.dumps({key: one for key, one in schema.items() if key not in ("description", "title")})
+    told = str(schema.get("description", "")).strip()
+    return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {told}' if told else ''}")
+
+
+def example(tool: Tool) -> Call:
+    """A call that shows the form: of each parameter that is needed, its name in angle brackets."""
+    needed = tool.parameters.get("required") or tool.fields[:1]
+    return Call(tool.name, {name: f"<{name}>" for name in needed})
 
 
 def told(pairs: Sequence[tuple[Call, str]], notice: Filled | None) -> tuple[Message, ...]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hira.dialects.dialect import Call, Dialect, Parsed, instructing
-from hira.dialects.textual import RESULT, Written, checked, listed, read, told, turn_of, unquoted
+from hira.dialects.text_calls import read_turn
+from hira.dialects.textual import RESULT, Written, checked, example, listed, read, told, turn_of, unquoted
 from hira.messages import Filled, Message
 from hira.policy import Completion
 from hira.prompts import Prompt
@@ -36,7 +37,10 @@ class Xml:
     def instructions(self, tools: Sequence[Tool]) -> Filled:
         servers = dict.fromkeys(tool.server for tool in tools)
         parts = [f"Server {server}\n{listed([tool for tool in tools if tool.server == server])}" for server in servers]
-        return instructing(INSTRUCTIONS.fill(tools=Filled("\n\n".join(parts))), self.name, tools)
+        if not tools:
+            return instructing(Filled(""), self.name, tools)
+        shown = Filled(self.write(example(tools[0]), tools[0]))
+        return instructing(INSTRUCTIONS.fill(tools=Filled("\n\n".join(parts)), example=shown), self.name, tools)
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tag, so that a turn ends with its call; with several calls a turn, the tag of a result."""
@@ -64,7 +68,7 @@ class Xml:
                 closed = closed + END if completion.stop == END else f"{closed.rstrip()}\n{END}"
             return Written(begin.start(), end.end() if end else len(text), closed, call, error)
 
-        return read(text, following, several)
+        return read_turn(read(text, following, several), completion, tools, several, self.write)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         return told(pairs, notice)

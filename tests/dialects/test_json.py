@@ -90,14 +90,10 @@ def test_json_that_is_no_call_is_what_was_said(text: str) -> None:
     [
         ('```json\n{"name": "search", "arguments": {"query": "a long', "length", "cut off"),
         ('{"name": "sear', "length", "cut off"),
-        ('{"name": "search", "arguments": {"query": "say "hi""}}', "stop", "not valid JSON"),
+        ('{"name": "search", "arguments": {"query": "tower}', "stop", "not valid JSON"),
         ('{"name": "teleport", "arguments": {}}', "stop", "no tool named 'teleport'. Available: search, python"),
-        ('{"name": "search", "arguments": ["x"]}', "stop", "must be one JSON object with: query"),
+        ('{"name": "search", "arguments": ["x", "y"]}', "stop", "must be one JSON object with: query"),
         ('{"name": "search", "arguments": {"q": "x"}}', "stop", "lacks query"),
-        ('{"name": "search", "query": "x"}', "stop", 'lacks "arguments", one object with query'),
-        ('{"name": "search", "parameters": {"query": "x"}}', "stop", 'lacks "arguments"'),
-        ('{"arguments": {"query": "x"}, "name": "search"}', "stop", "in this order"),
-        ('{"name": "search", "\\u0061rguments": {"query": "x"}}', "stop", "in this order"),
         ('{"name": "search", "arguments": {"a":' + '{"a":' * 100_000, "stop", "nested too deeply"),
     ],
 )

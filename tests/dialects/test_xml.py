@@ -50,7 +50,7 @@ def test_the_tags_are_those_of_matpo_to_the_letter() -> None:
 
 def test_the_instructions_name_each_tool_under_its_server_with_its_schema() -> None:
     told = XML.instructions(TOOLS)
-    assert "Server browsing_agent\n- search_and_browse: does search_and_browse\n  arguments: {" in told
+    assert "Server browsing_agent\n- search_and_browse: does search_and_browse\n  - " in told
     assert "Server web\n- search: " in told
 
 
