@@ -9,7 +9,7 @@ from hira.bounds import ReplyBound
 from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
 from hira.connecting import Places, connected, placed_for, with_client
 from hira.crew import Crew
-from hira.dialects import DIALECTS, NATIVE, TAGS, Dialect
+from hira.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.errors import UsageError
 from hira.events import Notice
 from hira.journal import Journal
@@ -136,7 +136,7 @@ def cast_of(
         # what a program hands over is its own: it is bounded where somebody says so
         replies = ReplyBound.of(longest) if longest or policy is opened.get(asked) else None
         chosen = named or continuation != "turns" or spoken is not NATIVE
-        otherwise = None if chosen else TAGS
+        otherwise = None if chosen else FALLBACKS[NATIVE.name]
         return Part(
             policy, sampling, spoken, "turns" if continuation == "turns" else "chain", prices, otherwise, replies
         )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hira.bounds import INTERRUPTED_SECONDS
 from hira.budget import Wanted, size
-from hira.dialects import Call, rewritten
+from hira.dialects import FALLBACKS, Call, rewritten
+from hira.dialects.text_calls import Held
 from hira.errors import EndpointError, Interrupted, OutOfBudget, RoleSpent, Stop, UsageError, Withheld
 from hira.events import Notice, TurnEnded, TurnStarted, TurnText
 from hira.messages import Message, assistant
@@ -36,7 +37,9 @@ class Conversation:
     """The messages one role has exchanged, and the only way to its policy. Every turn is recorded.
 
     `unmade` are calls of stateful tools whose results came from the journal, by the tool's name. `closes` says whose
-    answer is written by the last call, for which a reserve is kept: nobody's, the role's own, or the run's.
+    answer is written by the last call, for which a reserve is kept: nobody's, the role's own, or the run's. `callable`
+    are the tools whose calls are kept back from who watches the text; `fell_back` says that the dialect is another than
+    the conversation began in.
     """
 
     team: "Team"
@@ -45,6 +48,8 @@ class Conversation:
     messages: list[Message] = field(default_factory=list)
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     closes: Literal["", "role", "run"] = ""
+    callable: tuple[Tool, ...] = ()
+    fell_back: bool = False
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
 
@@ -81,21 +86,32 @@ class Conversation:
             tokens -= before
         self._sized = (0, None, 0)
 
-    def otherwise(self, tools: Sequence[Tool]) -> bool:
-        """Go on in the other dialect, as if this conversation had begun in it; False if there is none.
-
-        For an endpoint that refused the calls of these tools.
-        """
-        part = self.part
-        if part.otherwise is None:
-            return False
-        self.messages[:] = rewritten(self.messages, tools, part.dialect, part.otherwise)
-        self.part = replace(part, dialect=part.otherwise, otherwise=None)
+    def go_back(self, messages: Sequence[Message]) -> None:
+        """Make these all that has been said."""
+        self.messages[:] = messages
         self._sized = (0, None, 0)
+
+    def otherwise(self, tools: Sequence[Tool], why: str = "") -> bool:
+        """Go on in the next dialect, as if this conversation had begun in it; False if there is none. Without a `why`,
+        the endpoint refused the calls of these tools."""
+        old, new = self.part.dialect, self.part.otherwise
+        if new is None:
+            return False
+        self.go_back(rewritten(self.messages, tools, old, new, self.callable))
+        self.part = replace(self.part, dialect=new, otherwise=FALLBACKS.get(new.name))
+        self.fell_back = True
+        model = self.part.policy.model
         self.team.note(
-            f"{part.policy.model} takes no tool calls: they are written as text (dialect {part.otherwise.name})"
+            f"{model}: {why} in the dialect {old.name}; calls are written in the dialect {new.name}"
+            if why
+            else f"{model} takes no tool calls: they are written as text (dialect {new.name})"
         )
         return True
+
+    def keep_dialect(self) -> None:
+        """A call was read: remember the dialect for this model, if the conversation fell back to it."""
+        if self.fell_back and self.part.learn:
+            self.part.learn(self.part.dialect.name)
 
     async def turn(
         self,
@@ -222,11 +238,14 @@ class Conversation:
             seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
             whole = budget.remaining_seconds(last=wanted.last)
             least = min((one for one in (seconds, whole) if one is not None), default=None)
+            held = Held(self._show, self.callable) if self.team.stream else None
             cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
-            call = policy.complete(replace(bounded, seconds=least, cut_after=cut), self._watch())
+            call = policy.complete(replace(bounded, seconds=least, cut_after=cut), held and self._watch(held))
             if seconds is not None:
                 call = self._in_roles_time(call, wanted.role, seconds)
             completion: object = await call
+            if held:
+                held.end()
             if not isinstance(completion, Completion):
                 what = f"policy {policy.model!r} completed with no Completion: {completion!r}"
                 raise UsageError(what, fix="return hira.policy.Completion(text): docs/policies.md")
@@ -294,12 +313,12 @@ class Conversation:
     def _tell(self, text: str) -> None:
         self.team.events(Notice(f"{self.trajectory.role}: {text}"))
 
-    def _watch(self) -> "Watch | None":
-        if not self.team.stream:
-            return None
-
+    def _watch(self, held: Held) -> "Watch":
         def watch(delta: Delta) -> None:
             self._streamed.append(delta.text)
-            self.team.events(TurnText(self.name, delta.text, delta.reasoning))
+            held(delta)
 
         return watch
+
+    def _show(self, delta: Delta) -> None:
+        self.team.events(TurnText(self.name, delta.text, delta.reasoning))

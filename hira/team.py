@@ -51,7 +51,8 @@ class Part:
 
     `turns` puts a tool's result into the next chat message and works everywhere; `chain` carries one reasoning chain
     on, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the dialect to go on in
-    where the endpoint refuses the tool calls of `dialect`; None leaves a dialect that somebody chose as it is.
+    where the endpoint refuses the tool calls of `dialect`, or the model writes none that can be read; None leaves a
+    dialect that somebody chose as it is. `learn` is told the dialect in which such a model's calls were read.
     `replies` bounds the length of each reply for which the sampling says none; None leaves it to the policy.
     """
 
@@ -62,6 +63,7 @@ class Part:
     prices: Prices = NO_PRICES
     otherwise: Dialect | None = None
     replies: ReplyBound | None = None
+    learn: Callable[[str], None] | None = None
 
     @property
     def price(self) -> Price | None:

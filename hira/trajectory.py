@@ -43,10 +43,12 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """What a planner hands out; `id` counts from "1" in the order of issue."""
+    """What a planner hands out; `id` counts from "1" in the order of issue. `expert` is the one that the planner named,
+    empty if it left the choice to the coordinator."""
 
     id: str
     text: str
+    expert: str = ""
 
 
 @dataclass(frozen=True, slots=True)

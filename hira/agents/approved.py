@@ -124,5 +124,8 @@ def _record(decisions: Sequence[Decision]) -> dict[str, Any]:
 
 
 def _decisions(record: Mapping[str, Any]) -> list[Decision]:
-    made = [(Subtask(one["id"], one["text"]), one.get("rejected")) for one in record["decisions"]]
-    return [subtask if reason is None else Rejected(subtask, reason) for subtask, reason in made]
+    made: list[Decision] = []
+    for one in record["decisions"]:
+        subtask = Subtask(one["id"], one["text"], one.get("expert", ""))
+        made.append(Rejected(subtask, one["rejected"]) if "rejected" in one else subtask)
+    return made

@@ -122,7 +122,10 @@ class Coordinator:
         return finding
 
     async def assign(self, subtask: Subtask, experts: Sequence[Expert]) -> tuple[Expert, str]:
-        """Reasoning transfer: the cheapest of these experts that suffices, and why (HiRA, A*_k)."""
+        """Reasoning transfer: the cheapest of these experts that suffices, and why (HiRA, A*_k). One that the planner
+        called by its name is not chosen again."""
+        if chosen := next((expert for expert in experts if expert.name == subtask.expert), None):
+            return chosen, "the planner named it"
         if len(experts) == 1 or not self.transfer:
             return by_words(subtask.text, experts), ""
         named = {expert.name: expert for expert in experts}

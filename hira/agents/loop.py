@@ -1,7 +1,9 @@
 """The one loop: reason, write a call, get a result, go on. Planner, experts and every workflow run on it.
 
-It ends with an answer in any case. At a limit, at the third repeat of a call, after two calls in a row that cannot be
-read, or when the run has to stop, the model is told so once, after the last result, and asked for its answer.
+It ends with an answer in any case. At a limit, at the third repeat of a call, or when the run has to stop, the model is
+told so once, after the last result, and asked for its answer. After two turns in a row that cannot be read it goes on
+in the next dialect, and closes after the last one. A turn that is not accepted is left out, and so is what the model
+was told of it once a turn is accepted: a model never reads its own broken calls.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ from hira.dialects import Call, Parsed
 from hira.dialects.answer import final, only_thought, spoken
 from hira.errors import BadReply, RoleSpent, Stop, ToolsRefused
 from hira.events import Notice
-from hira.messages import Filled, assistant, user
+from hira.messages import Filled, Message, assistant, user
 from hira.policy import Completion
 from hira.prompts import Prompt
 from hira.team import Conversation, together
@@ -26,6 +28,7 @@ EMPTY = Prompt(__file__, "empty")
 CONCLUDE = Prompt(__file__, "conclude")
 CUT = Prompt(__file__, "cut")
 SPENT = Prompt(__file__, "spent")
+PROSE = Prompt(__file__, "prose")
 
 Perform = Callable[[Call], Awaitable[str]]
 
@@ -57,7 +60,8 @@ class Loop:
     `final` marks the role whose answer is the run's: when the run has to stop, only it is asked once more, and the
     budget's reserve pays for it; the others close with what they wrote last. `conclude` makes of a reason the words
     that ask for the answer. A conversation of `window` tokens or more is closed, and its latest turns are left out
-    until these words fit in (MATPO, "Rollout Summary Mechanism"); 0 is no limit.
+    until these words fit in (MATPO, "Rollout Summary Mechanism"); 0 is no limit. `understood` are tools that the model
+    was not shown, and whose calls are taken all the same.
     """
 
     conversation: Conversation
@@ -67,6 +71,7 @@ class Loop:
     final: bool = False
     conclude: Callable[[str], Filled] = lambda reason: CONCLUDE.fill(reason=reason)
     window: int = 0
+    understood: Sequence[Tool] = ()
     used: int = 0
     repeats: int = 0
     unreadable: int = 0
@@ -76,9 +81,15 @@ class Loop:
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
     _last: asyncio.Event | None = None
+    _accepted: list[Message] | None = None
 
     def __post_init__(self) -> None:
         self.conversation.closes = "run" if self.final else "role"
+        self.conversation.callable = self.callable
+
+    @property
+    def callable(self) -> tuple[Tool, ...]:
+        return (*self.tools, *self.understood)
 
     async def run(self, perform: Perform | None = None) -> Step:
         """Think and act until the model closes. `perform` makes the calls in place of the tools, where they are a
@@ -103,21 +114,22 @@ class Loop:
             self.conversation.trajectory.calls += len(parsed.calls)
             if parsed.error:
                 self.conversation.trajectory.unreadable += 1
-                self.unreadable += 1
-                self._tell(parsed, UNREADABLE.fill(error=Filled(parsed.error)))
+                self._refuse(UNREADABLE.fill(error=Filled(parsed.error)))
             elif not parsed.calls and self._thought_to_the_end(completion):
                 check_spoken(completion, self.conversation)
             elif not parsed.calls and (not parsed.text or only_thought(completion)):
-                self.unreadable += 1
-                self._tell(parsed, EMPTY.fill())
+                self._refuse(EMPTY.fill())
             elif not parsed.calls and self._was_cut(completion):
-                self._tell(parsed, CUT.fill())
+                self._keep(parsed)
+                self.observe([], CUT.fill())
             elif (step := self._accept(parsed)).calls or not parsed.calls:
                 return step
             else:
                 self.repeats += 1
-                self._keep(parsed)
-                self.observe([])
+                (_, refused), *_ = filter(None, self._answered)
+                self._answered = []
+                self._restore()
+                self._tell(Filled(refused))
 
     def _over(self) -> str:
         """Why no further turn is taken, empty if one is."""
@@ -125,7 +137,7 @@ class Loop:
             return f"all {self.limit} calls are used"
         if self.repeats >= REPEATS:
             return "the same call was repeated"
-        if self.unreadable >= UNREADABLE_IN_A_ROW:
+        if self.unreadable >= UNREADABLE_IN_A_ROW and not self._falls_back():
             return "your calls could not be read"
         return "the context is full" if self.window and self._begun() and self._tokens() >= self.window else ""
 
@@ -134,6 +146,7 @@ class Loop:
         had closed by itself."""
         if reason:
             self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
+        self._restore()
         asking = user(self.conclude(reason))
         self._make_room(size([asking]))
         self.conversation.say(asking)
@@ -142,13 +155,26 @@ class Loop:
             if self._was_cut(completion) and not self.conversation.team.stopped:
                 self.conversation.say(assistant(completion.text), user(CUT.fill()))
                 completion = await self._closing_turn()
+            elif self._only_calls(self._parsed(completion)):
+                self.conversation.say(user(PROSE.fill()))
+                completion = await self._closing_turn()
         except Stop as stop:
             return self._end(stop)
         check_spoken(completion, self.conversation)
-        parsed = self.conversation.part.dialect.parse(completion, self.tools, self.several)
-        self.conversation.say(parsed.message)
+        parsed = self._parsed(completion)
+        if self._only_calls(parsed):
+            self._notice(f"{self.conversation.name}: the model wrote a call where its answer was asked for")
+        self.conversation.say(assistant(parsed.text))
         self.transcript.append(parsed.text)
         return Step(parsed.text, forced=reason)
+
+    def _parsed(self, completion: Completion) -> Parsed:
+        return self.conversation.part.dialect.parse(completion, self.callable, self.several)
+
+    @staticmethod
+    def _only_calls(parsed: Parsed) -> bool:
+        """Whether a turn is nothing but a call, be it one that cannot be read."""
+        return bool(parsed.calls or parsed.error) and not parsed.text
 
     async def _closing_turn(self) -> Completion:
         """The tools are shown because the history speaks of them; none may be called."""
@@ -239,7 +265,7 @@ class Loop:
             if not self.conversation.otherwise(self.tools):
                 raise
             return await self._turn(several)
-        return completion, dialect.parse(completion, self.tools, several)
+        return completion, dialect.parse(completion, self.callable, several)
 
     def _accept(self, parsed: Parsed) -> Step:
         """Take the turn: calls that are new and within the limit are to be made, the others are answered here."""
@@ -256,11 +282,14 @@ class Loop:
                 if self._tool(call).pure:
                     self._seen.add(key)
         if made or not parsed.calls:
+            self._restore()
             self.unreadable = 0
             self.said = parsed.text
             self._keep(parsed)
             self.transcript.append(parsed.text)
             self.transcript += [f"[calls {call.name}] {spelled(call.arguments)}" for call in made]
+        if made:
+            self.conversation.keep_dialect()
         return Step(parsed.text, tuple(made))
 
     def _keep(self, parsed: Parsed) -> None:
@@ -269,18 +298,37 @@ class Loop:
         else:
             self.conversation.say(parsed.message)
 
-    def _tell(self, parsed: Parsed, notice: Filled) -> None:
-        """Answer a turn that was not accepted; an endpoint wants a result for every native call all the same."""
-        self._keep(parsed)
+    def _refuse(self, notice: Filled) -> None:
+        """Leave out a turn that could not be read, and tell the model why."""
+        self.unreadable += 1
+        self._restore()
         self._notice(f"{self.conversation.name}: {notice}")
-        pairs = [(Call(call.name, {}, call.id), str(notice)) for call in parsed.message.calls]
-        self.observe(pairs, None if pairs else notice)
+        self._tell(notice)
+
+    def _tell(self, notice: Filled) -> None:
+        """Tell the model something that leaves the conversation with its next turn that is accepted."""
+        self._accepted = list(self.conversation.messages)
+        self.observe([], notice)
+
+    def _restore(self) -> None:
+        """Go back to the conversation as it was after the last turn that was accepted."""
+        if self._accepted is not None:
+            self.conversation.go_back(self._accepted)
+        self._accepted = None
+
+    def _falls_back(self) -> bool:
+        """Go on in the next dialect, if there is one."""
+        self._restore()
+        if not self.conversation.otherwise(self.tools, f"{UNREADABLE_IN_A_ROW} turns in a row could not be read"):
+            return False
+        self.unreadable = 0
+        return True
 
     def _notice(self, text: str) -> None:
         self.conversation.team.events(Notice(text))
 
     def _tool(self, call: Call) -> Tool:
-        return next(tool for tool in self.tools if tool.name == call.name)
+        return next(tool for tool in self.callable if tool.name == call.name)
 
     @staticmethod
     def _key(call: Call) -> str:

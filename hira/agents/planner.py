@@ -29,7 +29,7 @@ NO_TASK = Prompt(__file__, "no_task")
 
 
 async def _by_the_workflow(arguments: Mapping[str, Any]) -> Observation:
-    raise ToolError(f"a subtask is given to the coordinator, not run: {arguments['task']}")
+    raise ToolError(f"a subtask is given to the coordinator, not run: {arguments}")
 
 
 SUBTASK = Tool(
@@ -51,7 +51,7 @@ class Thought:
 
 class Planner:
     """The planner's one conversation. It is told who works for it; where `describe` is False, only what can be done, so
-    that it plans by the task alone (HiRA, Fig. 3)."""
+    that it plans by the task alone (HiRA, Fig. 3). A call of an expert by its name is a subtask for that expert."""
 
     def __init__(
         self, team: Team, *, limit: int = 10, several: int = 1, experts: Sequence[Expert] = (), describe: bool = True
@@ -59,7 +59,14 @@ class Planner:
         self.team = team
         self.experts = experts
         self.describe = describe
-        self.loop = Loop(team.conversation("planner"), [SUBTASK], limit=limit, several=several, final=True)
+        self.loop = Loop(
+            team.conversation("planner"),
+            [SUBTASK],
+            limit=limit,
+            several=several,
+            final=True,
+            understood=[_called(expert) for expert in experts] if describe else (),
+        )
         self._open: tuple[Call, ...] = ()
 
     @property
@@ -103,16 +110,30 @@ class Planner:
         if not step.calls:
             return Thought(answer=step.answer)
         first = self.loop.used - len(step.calls) + 1
-        tasks = [(str(first + at), task_of(call)) for at, call in enumerate(step.calls)]
-        subtasks = tuple(Subtask(number, task) for number, task in tasks if task)
+        issued = [Subtask(str(first + at), task_of(call), self._expert(call)) for at, call in enumerate(step.calls)]
+        subtasks = tuple(subtask for subtask in issued if subtask.text)
         for subtask in subtasks:
             self.team.events(SubtaskIssued(subtask.id, subtask.text))
         return Thought(subtasks)
 
+    def _expert(self, call: Call) -> str:
+        """The expert that the planner named for a subtask, empty if it named none."""
+        named = call.arguments.get("expert") if call.name == SUBTASK.name else call.name
+        return next((expert.name for expert in self.experts if self.describe and expert.name == named), "")
+
 
 def task_of(call: Call) -> str:
-    """What a call hands out, empty if it says nothing."""
-    return str(call.arguments.get("task", "")).strip()
+    """What a call hands out, empty if it says nothing. To an expert that is called by its name, it is all arguments."""
+    if call.name == SUBTASK.name or "task" in call.arguments:
+        return str(call.arguments.get("task", "")).strip()
+    said = (", ".join(map(str, one)) if isinstance(one, list) else str(one) for one in call.arguments.values())
+    return "; ".join(filter(None, map(str.strip, said)))
+
+
+def _called(expert: Expert) -> Tool:
+    """An expert as a planner calls it that takes it for a tool."""
+    parameters = {"type": "object", "properties": {"task": {"type": "string"}}, "additionalProperties": True}
+    return Tool(expert.name, expert.description, parameters, _by_the_workflow, pure=True)
 
 
 def report(finding: Finding) -> Filled:

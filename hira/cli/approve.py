@@ -5,6 +5,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 
 from hira.cli.progress import View
 from hira.cli.shell import Shell, encodable, visible
@@ -43,7 +44,7 @@ class AtTerminal:
                 return subtask
             if said in ("e", "edit"):
                 text = await self._line("its new text (empty keeps the old one): ")
-                return Subtask(subtask.id, text or subtask.text)
+                return replace(subtask, text=text or subtask.text)
             if said in ("n", "no"):
                 return Rejected(subtask, await self._line("why not? the planner is told: "))
 

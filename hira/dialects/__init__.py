@@ -8,5 +8,7 @@ from hira.dialects.tags import DIALECT as TAGS
 from hira.dialects.xml import DIALECT as XML
 
 DIALECTS: dict[str, Dialect] = {"native": NATIVE, "tags": TAGS, "xml": XML, "json": JSON}
+# the next dialect for a model whose calls cannot be read
+FALLBACKS: dict[str, Dialect] = {"native": JSON, "json": TAGS}
 
-__all__ = ["DIALECTS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Parsed", "rewritten"]
+__all__ = ["DIALECTS", "FALLBACKS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Parsed", "rewritten"]

@@ -6,17 +6,24 @@ from dataclasses import replace
 from hira.dialects.decoded import decoded
 from hira.dialects.dialect import Call, Dialect
 from hira.messages import Message, ToolCall, assistant
+from hira.policy import Completion
 from hira.prompts import safe
 from hira.tools.tool import Tool
 
+_MOST = 1_000
+"""Calls of one turn; whatever it holds was accepted before."""
 
-def rewritten(messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect) -> list[Message]:
-    """The messages of a conversation with native calls (`old`), with its calls as text (`new`).
+
+def rewritten(
+    messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, understood: Sequence[Tool] = ()
+) -> list[Message]:
+    """The messages of a conversation in the dialect `old`, with its calls as text in the dialect `new`.
 
     What prompts say about calling these tools is said in the new way; results that stand together become one message.
+    Calls of tools that are only `understood` are rewritten as well.
     """
     told, tells = old.instructions(tools), new.instructions(tools)
-    known = {tool.name: tool for tool in tools}
+    known = {tool.name: tool for tool in (*tools, *understood)}
     found: list[Message] = []
     waiting: list[tuple[Call, str]] = []
     for message in messages:
@@ -29,6 +36,10 @@ def rewritten(messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, 
         if message.calls:
             calls = "".join(f"\n{_written(call, known, new)}" for call in message.calls)
             found.append(assistant(f"{message.text}{calls}".strip()))
+        elif message.role == "assistant":
+            parsed = old.parse(Completion(message.text), [*known.values()], _MOST)
+            calls = "".join(f"\n{new.write(call, known[call.name])}" for call in parsed.calls)
+            found.append(assistant(f"{parsed.text}{calls}".strip()) if calls else message)
         elif told and safe(told) in message.text:
             values = {name: tells if value == told else value for name, value in message.values.items()}
             text = message.text.replace(safe(told), safe(tells))

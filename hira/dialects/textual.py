@@ -66,7 +66,7 @@ def read(text: str, following: Callable[[int], Written | None], several: int) ->
     kept, at, said_until = "", 0, len(text)
     while len(calls) < several and (written := following(at)):
         if written.error:
-            return Parsed(text.strip(), (), assistant(clean(text)), written.error)
+            return Parsed(text[: written.start].strip(), (), assistant(clean(text)), written.error)
         said_until = said_until if calls else written.start
         kept += text[at : written.start]
         if written.call is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hira.serve.chat import check_length
@@ -52,4 +52,4 @@ class Desk:
             return name, Rejected(subtask, printable(reason).strip())
         if text is not None and not text.strip():
             raise Refused(400, f"the text of subtask {name!r} is empty; reject it instead", "invalid_request_error")
-        return name, Subtask(name, printable(text).strip() if text else subtask.text)
+        return name, replace(subtask, text=printable(text).strip()) if text else subtask

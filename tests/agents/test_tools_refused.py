@@ -7,7 +7,7 @@ import pytest
 
 from hira import Hira
 from hira.agents.loop import Loop
-from hira.dialects import NATIVE, TAGS
+from hira.dialects import JSON, NATIVE, TAGS
 from hira.errors import ToolsRefused
 from hira.events import Event, Events, Notice
 from hira.journal import Journal
@@ -36,7 +36,7 @@ def team_at(policy: Policy, notices: list[str], **part: Any) -> Team:
         if isinstance(event, Notice):
             notices.append(event.text)
 
-    return Team({"*": Part(policy, otherwise=TAGS, **part)}, events=Events(told))
+    return Team({"*": Part(policy, otherwise=JSON, **part)}, events=Events(told))
 
 
 def begun(team: Team) -> Loop:
@@ -46,7 +46,7 @@ def begun(team: Team) -> Loop:
     return Loop(conversation, [double])
 
 
-CALL = "I call. <|begin_double_call|>21<|end_double_call|>"
+CALL = 'I call.\n```json\n{"name": "double", "arguments": {"n": 21}}\n```'
 
 
 async def test_the_run_goes_on_in_text_as_if_it_had_begun_in_it() -> None:
@@ -58,9 +58,9 @@ async def test_the_run_goes_on_in_text_as_if_it_had_begun_in_it() -> None:
         endpoint.assert_done()
         sent = [one.body["messages"] for one in endpoint.calls]
     assert step.answer == "42"
-    assert notices == ["scripted takes no tool calls: they are written as text (dialect tags)"]
+    assert notices == ["scripted takes no tool calls: they are written as text (dialect json)"]
     plain = ScriptedPolicy([CALL, "It is \\boxed{42}."])
-    await begun(team_of(plain, dialect="tags")).run()
+    await begun(team_of(plain, dialect="json")).run()
     assert sent[1:] == [[message.wire for message in request.messages] for request in plain.requests]
 
 
@@ -102,13 +102,13 @@ async def test_what_was_called_natively_before_stands_as_text_afterwards() -> No
         sent = second.calls[-1].body["messages"]
     assert step.answer == "42"
     assert [message["role"] for message in sent] == ["user", "assistant", "user"]
-    assert "<|begin_double_call|>" in sent[1]["content"]
-    assert sent[2]["content"] == "<|begin_double_result|>\n42\n<|end_double_result|>"
+    assert '{"name": "double", "arguments": {"n": 21}}' in sent[1]["content"]
+    assert sent[2]["content"] == "<tool_response>\n42\n</tool_response>"
 
 
 async def test_a_whole_question_is_answered_through_an_endpoint_without_tools(tmp_path: Path) -> None:
     (tmp_path / "asean.txt").write_text("ASEAN was founded on 8 August 1967.\n", encoding="utf-8")
-    task = "<|begin_call_subtask|>When was ASEAN founded?<|end_call_subtask|>"
+    task = '{"name": "subtask", "arguments": {"task": "When was ASEAN founded?"}}'
     replies = [
         task,
         '{"reason": "a page states it", "expert": "simple_search"}',
@@ -129,7 +129,7 @@ async def test_a_whole_question_is_answered_through_an_endpoint_without_tools(tm
 @pytest.mark.parametrize(
     ("settings", "otherwise"),
     [
-        (Settings(), "tags"),
+        (Settings(), "json"),
         (Settings(dialect="native"), ""),
         (Settings(dialect="tags"), ""),
         (Settings(roles={"*": RoleSettings(dialect="native")}), ""),
@@ -181,9 +181,9 @@ async def test_a_run_that_went_on_in_text_is_replayed_without_the_endpoint(tmp_p
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "asean.txt").write_text("ASEAN was founded on 8 August 1967.\n", encoding="utf-8")
     replies = [
-        "<|begin_call_subtask|>When was ASEAN founded?<|end_call_subtask|>",
+        '{"name": "subtask", "arguments": {"task": "When was ASEAN founded?"}}',
         '{"reason": "a page states it", "expert": "deep_search"}',
-        "<|begin_search_query|>ASEAN founded<|end_search_query|>",
+        '{"name": "search", "arguments": {"query": "ASEAN founded"}}',
         r"\boxed{ASEAN was founded on 8 August 1967 [s1].}",
         '{"reasoning": "", "conclusion": "ASEAN was founded on 8 August 1967 [s1]."}',
         "ASEAN was founded on 8 August 1967 [s1].",
