@@ -188,7 +188,7 @@ async def test_a_page_that_talks_the_model_into_calls_gets_none_that_leads_out(t
         visits = [visit.path for visit in web.visits]
     assert visits == ["/page"]
     assert step.forced == "the same call was repeated"
-    told = "\n".join(message.text for message in policy.requests[-1].messages)
+    told = "\n".join(message.text for request in policy.requests for message in request.messages)
     assert "was not shown in the question" in told
     assert "no tool named 'python'" in told
     assert "at most 400 are sent" in told

@@ -47,7 +47,8 @@ class Json:
             text = spoken_in(plain, completion)
             if _as_told(text[found.start : found.end], found.calls):
                 closed = "\n```" if text.count("```", found.start, found.end) % 2 else ""
-                return Parsed(parsed.text, parsed.calls, assistant(text[: found.end] + closed))
+                rest = "" if text[found.end :].strip() else text[found.end :]
+                return Parsed(parsed.text, parsed.calls, assistant(text[: found.end] + closed + rest))
         return parsed
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:

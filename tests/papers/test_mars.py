@@ -282,8 +282,9 @@ async def test_a_turn_of_reasoning_alone_goes_on_and_counts_as_a_turn() -> None:
     assert "no answer between" in policy.requests[1].messages[-1].text
     people, policy = team(["Let me think.", wanted("height"), wanted("unread"), ANSWER])
     await rollout(MARS(max_turns=2), QUESTION, people)
-    assert "all 2 calls are used" in policy.requests[-1].messages[-1].text
-    assert len(of(policy, "system2")) == 3
+    assert "all 2 calls are used" in policy.requests[-2].messages[-1].text
+    assert "That was a call" in policy.requests[-1].messages[-1].text
+    assert len(of(policy, "system2")) == 4
 
 
 @pytest.mark.parametrize(
