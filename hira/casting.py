@@ -116,7 +116,9 @@ def cast_of(
         continuation = own.continuation or settings.continuation
         model = own.model or settings.model
         names = names_of(model) or [model]
-        asked = Places(tuple(placed_for(name, role, own, settings) for name in names), continuation)
+        asked = Places(
+            tuple(placed_for(name, role, own, settings) for name in names), continuation, own.api or settings.api
+        )
         policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
         if policy is None:
             if asked not in opened:

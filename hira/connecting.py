@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
-from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, has_own_place, resolve_name
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, Api, has_own_place, resolve_name
 from hira.policies.pace import USUAL, Timeout
 from hira.policy import Policy
 from hira.redaction import without_userinfo
@@ -161,10 +161,11 @@ class Place(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Whom a role asks, in order of preference, and how it is continued."""
+    """Endpoints of a role, in order of preference, and how they are asked."""
 
     places: tuple[Place, ...]
     continuation: Continuation
+    api: Api = "chat"
 
     def opened(self, client: Any = None, timeout: Timeout = USUAL) -> Policy:
         """The policy; with several models, one that falls back. A `client` sends what has no base URL."""
@@ -180,6 +181,7 @@ class Places(NamedTuple):
                 adapter=place.adapter,
                 client=None if place.base_url else client,
                 timeout=timeout,
+                api=self.api,
             )
             for place in self.places
         ]

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hira.errors import UsageError
-from hira.policies.names import GGUF, IN_PROCESS
+from hira.policies.names import GGUF, IN_PROCESS, Api
 from hira.policies.pace import USUAL, Timeout
 from hira.policy import Policy
 
@@ -34,6 +34,7 @@ class Wanted:
     adapter: str = ""
     client: Any = None
     timeout: Timeout = USUAL
+    api: Api = "chat"
 
 
 def open_policy(  # noqa: PLR0913 - each says one thing of the place
@@ -48,6 +49,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     adapter: str = "",
     client: Any = None,
     timeout: Timeout = USUAL,
+    api: Api = "chat",
 ) -> Policy:
     """The policy that the model's name asks for: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
     `adapter` or without, "gguf:…" for a file that llama.cpp serves on this machine, else a model at an
@@ -57,7 +59,9 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     requests in its own way and remains the caller's to close. Failures that may pass are retried; all who ask one
     endpoint share its limits, and a `patient` policy waits a while for an endpoint that is down.
     """
-    wanted = Wanted(model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter, client, timeout)
+    wanted = Wanted(
+        model, base_url, api_key, key_origin, continuation, extra_body, patient, adapter, client, timeout, api
+    )
     if model.startswith(IN_PROCESS):
         return _local(wanted)
     if model.startswith(GGUF):
@@ -110,6 +114,7 @@ def _openai(wanted: Wanted) -> Policy:
         wanted.base_url or OPENAI_URL,
         wanted.api_key,
         client=wanted.client,
+        api=wanted.api,
         key_origin=wanted.key_origin,
         continuation=wanted.continuation,
         extra_body=wanted.extra_body,

@@ -34,6 +34,10 @@ OPTIONAL = (
     "stop",
     "max_tokens",
     "max_completion_tokens",
+    "max_output_tokens",
+    "reasoning",
+    "include",
+    "store",
     "stream_options",
     "tool_choice",
 )
@@ -68,8 +72,9 @@ def refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
     if OVERFLOW.search(told):
         return ""
     schema_statuses = {400, 404, 422, 500, 501}
-    if "response_format" in sent and status in schema_statuses and (status == 501 or _SCHEMA.search(told)):
-        return "response_format"
+    constrained = next((name for name in ("response_format", "text") if name in sent), "")
+    if constrained and status in schema_statuses and (status == 501 or _SCHEMA.search(told)):
+        return constrained
     if status in {400, 422, 500} and (turns := refused_turns(told, sent)):
         return turns
     if status not in {400, 422} or not _REFUSED.search(told):
@@ -91,11 +96,12 @@ def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int,
     And whether that holds for every prompt: what one prompt leaves of the window is no measure for another.
     """
     said = message_in(body)
-    asked = next((sent[name] for name in ("max_tokens", "max_completion_tokens") if name in sent), 0)
+    lengths = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    asked = next((sent[name] for name in lengths if name in sent), 0)
     if (
         status not in {400, 422}
         or not asked
-        or not re.search(r"\bmax_(?:completion_)?tokens\b", f"{codes_in(body)} {said}")
+        or not re.search(r"\bmax_(?:completion_|output_)?tokens\b", f"{codes_in(body)} {said}")
     ):
         return 0, False
     if room := _ROOM.search(said):

@@ -33,7 +33,7 @@ def body_of(
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "top_k": sampling.top_k,
-        accepted.length: _least(sampling.max_tokens, accepted.longest),
+        accepted.length: least(sampling.max_tokens, accepted.longest),
         "seed": sampling.seed,
         "reasoning_effort": sampling.reasoning_effort,
         "stop": stops[: accepted.stops] or None,
@@ -74,7 +74,8 @@ def _joined(first: Any, second: Any) -> Any:
     return [*parts[0], *parts[1]]
 
 
-def _least(asked: int | None, longest: int | None) -> int | None:
+def least(asked: int | None, longest: int | None) -> int | None:
+    """The smaller of two limits, of which either may be missing."""
     return asked if asked is None or longest is None else min(asked, longest)
 
 

@@ -1,9 +1,12 @@
 """What the name of a model says of where it is asked."""
 
 from importlib.util import find_spec
+from typing import Literal
 
 from hira.errors import UsageError
 
+# The APIs of OpenAI that an endpoint may speak.
+Api = Literal["chat", "responses"]
 OFFLINE = "offline"
 LITELLM = "litellm/"
 # Weights in this process: a folder, or a model of the Hub.

@@ -19,13 +19,25 @@ from hira.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageEr
 from hira.policies.accepted import BY_OPENAI, Accepted, longest_reply, refused_field, without
 from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient, GivenClient, Sender
-from hira.policies.failures import failure, failure_in, gist, no_connection
+from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
+from hira.policies.names import Api
 from hira.policies.pace import USUAL, Timeout, pace_at
 from hira.policies.probe import missing
 from hira.policies.refused import check, known_at, learned
 from hira.policies.reply import Parts, completion_of, noted, parts_of, spoken_tokens, whole
+from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
 from hira.policies.served import Served, ask_server
-from hira.policies.streaming import MAX_REPLY_BYTES, SLOW_FIX, Bounds, Heard, NoEvents, Unended, read_stream, tell
+from hira.policies.streaming import (
+    MAX_REPLY_BYTES,
+    SLOW_FIX,
+    Bounds,
+    Heard,
+    NoEvents,
+    Unended,
+    read_stream,
+    take_chunk,
+    tell,
+)
 from hira.policies.transport import transport_for
 from hira.policy import Completion, Delta, Request, Watch
 from hira.tokens import count
@@ -43,7 +55,8 @@ class OpenAIPolicy:
     stream in where somebody watches, where they may have to be cut, and where the endpoint was seen to be slow. A
     request's optional field that the endpoint refuses by name is left out from then on (`accepted`); tools and media
     that it refuses fail at once from then on, for all who ask this model there in this process. A `client` of the
-    `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it.
+    `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it. `api` is
+    "chat" or "responses"; a model that only has the second is asked there from its first refusal on.
 
     After `aclose` it can be used again, also in another event loop.
     """
@@ -55,6 +68,7 @@ class OpenAIPolicy:
         api_key: str = "",
         *,
         client: Any = None,
+        api: Api = "chat",
         key_origin: str = "",
         timeout: Timeout = USUAL,
         continuation: Continuation = "none",
@@ -79,6 +93,8 @@ class OpenAIPolicy:
         self.where = f"at {self.base_url}, model {model!r}, {key}"
         self._told: Served | None = None
         self._headers: Mapping[str, str] = {}
+        self._api: Api = api
+        self._turns = Turns()
         self._sender: Sender
         if client is not None:
             self._sender = GivenClient(client, where=self.where)
@@ -128,14 +144,14 @@ class OpenAIPolicy:
         room = 0
         while True:
             accepted = replace(self.accepted, longest=room) if room else self.accepted
-            body = body_of(
-                request, self._model, continuation=self._continuation, stream=watch is not None, accepted=accepted
-            )
+            path, body = self._written(request, accepted, stream=watch is not None)
             body |= self._extra_body
-            path = "/completions" if "prompt" in body else "/chat/completions"
             try:
                 return await self._exchange(path, body, request, watch)
             except _Refused as refused:
+                if self._api == "chat" and is_wanted(refused.status, message_in(refused.said)):
+                    self._api = "responses"
+                    continue
                 longest, always = longest_reply(refused.status, refused.said, body)
                 if longest:
                     if always:
@@ -150,11 +166,18 @@ class OpenAIPolicy:
             except httpx.HTTPError as error:
                 raise no_connection(error, where=self.where, base_url=self.base_url) from error
 
+    def _written(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
+        """The request as it is sent, with the path that it is sent to."""
+        if self._api == "responses":
+            return PATH, responses_body(request, self._model, self._turns, stream=stream, accepted=accepted)
+        body = body_of(request, self._model, continuation=self._continuation, stream=stream, accepted=accepted)
+        return "/completions" if "prompt" in body else "/chat/completions", body
+
     async def _exchange(self, path: str, body: dict[str, Any], request: Request, watch: Watch | None) -> Parts:
         # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
         raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         bounds = self._bounds(body, request, len(raw))
-        heard = Heard(began=asyncio.get_running_loop().time())
+        heard = Heard(take_event if path == PATH else take_chunk, began=asyncio.get_running_loop().time())
         longest = bounds.first if "stream" in body else bounds.reply
         try:
             async with asyncio.timeout(longest) as limit:
@@ -166,9 +189,9 @@ class OpenAIPolicy:
                     plain = "json" in kind or "html" in kind or "stream" not in body
                     if streams := "event-stream" in kind or not plain:
                         limit.reschedule(None)
-                        parts = await self._streamed(response, heard, watch, bounds)
+                        parts = await self._streamed(response, heard, watch, bounds, path)
                     else:
-                        parts = self._parts(await self._read(response))
+                        parts = self._parts(await self._read(response), path)
                 finally:
                     await response.aclose()
         except TimeoutError:
@@ -177,6 +200,7 @@ class OpenAIPolicy:
             told = f"no reply came within {longest:.3g} seconds"
             raise TimedOut(told, where=self.where, fix=SLOW_FIX, retryable=True) from None
         parts.sent = len(raw)
+        self._turns.keep(parts.items)
         if not streams:  # else it has been told
             tell(watch, parts.text, parts.reasoning)
         return parts
@@ -188,13 +212,15 @@ class OpenAIPolicy:
         first, between = pace.first_token(timeout, prompt), pace.between_tokens(timeout)
         return Bounds(first, between, pace.reply(timeout, prompt, tokens), request.cut_after, tokens)
 
-    async def _streamed(self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds) -> Parts:
+    async def _streamed(
+        self, response: httpx.Response, heard: Heard, watch: Watch | None, bounds: Bounds, path: str
+    ) -> Parts:
         """A reply that streams in. A server that never tells how its replies end is believed the second time that one
         is over: the first time, it may have broken off."""
         try:
             parts = await read_stream(heard, _pieces(response), watch, bounds, where=self.where)
         except NoEvents as other:
-            parts = self._parts(other.raw)
+            parts = self._parts(other.raw, path)
             tell(watch, parts.text, parts.reasoning)
         except Unended as over:
             if self._tells_ends is not False:
@@ -228,7 +254,7 @@ class OpenAIPolicy:
                 raise BadReply(f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB", where=self.where)
         return b"".join(pieces)
 
-    def _parts(self, raw: bytes) -> Parts:
+    def _parts(self, raw: bytes, path: str) -> Parts:
         text = raw.decode("utf-8-sig", "replace")
         try:
             reply = json.loads(text, strict=False)
@@ -242,7 +268,7 @@ class OpenAIPolicy:
             raise BadReply(told, where=self.where, retryable=True) from None
         if error := failure_in(reply, where=self.where):
             raise error
-        return parts_of(reply, where=self.where)
+        return (parts_of_response if path == PATH else parts_of)(reply, where=self.where)
 
     async def _failure(self, refused: "_Refused") -> EndpointError:
         keyed = bool(self._api_key) or isinstance(self._sender, GivenClient)

