@@ -52,6 +52,7 @@ class Conversation:
     fell_back: bool = False
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
 
     @property
     def name(self) -> str:
@@ -151,7 +152,7 @@ class Conversation:
         team.saw(part, completion)
         team.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
         for note in completion.notes:
-            team.note(note)
+            team.note(note, told=note in self._told)
         if completion.finish == "filtered":
             raise self._withheld(completion)
         return completion
@@ -311,7 +312,10 @@ class Conversation:
             raise RoleSpent(f"the seconds of role {role!r} are used up") from None
 
     def _tell(self, text: str) -> None:
-        self.team.events(Notice(f"{self.trajectory.role}: {text}"))
+        """Tell at once what a reply may bring as a note later."""
+        if not self.team.noted(text):
+            self._told.add(text)
+            self.team.events(Notice(f"{self.trajectory.role}: {text}"))
 
     def _watch(self, held: Held) -> "Watch":
         def watch(delta: Delta) -> None:
