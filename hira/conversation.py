@@ -146,7 +146,7 @@ class Conversation:
             conversation=self.name,
             choose=choose,
         )
-        team.events(TurnStarted(self.name, self.trajectory.role))
+        team.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if team.stream else 0))
         completion = await self._charged(self._asked(request, wanted, room), wanted)
         self.trajectory.turns.append(Turn(request, completion))
         team.saw(part, completion)

@@ -45,9 +45,10 @@ _CHARACTERS_A_TOKEN = 8
 
 @dataclass(slots=True)
 class Writing:
-    """A turn under way: since when, since when it writes, and the end of what it wrote."""
+    """A turn under way: since when, how long its prompt is, since when it writes, and the end of what it wrote."""
 
     since: float
+    prompt: int = 0
     first: float = 0.0
     tokens: int = 0
     text: str = ""
@@ -63,7 +64,7 @@ class Writing:
         now = time.monotonic()
         waited = f"{now - self.since:.0f} s"
         if not self.tokens:
-            return f"{waited} · reads"
+            return f"{waited} · reads" + (f" about {self.prompt:,} tokens" if self.prompt else "")
         wrote = now - self.first
         speed = f" · {self.tokens / wrote:.1f} tokens/s" if wrote >= 1 else ""
         return f"{waited} · {self.tokens:,} token{'' if self.tokens == 1 else 's'}{speed}"
@@ -183,7 +184,7 @@ class Watching:
     def _turn(self, event: TurnStarted | TurnEnded) -> None:
         branch = self._branch(event.conversation)
         if isinstance(event, TurnStarted):
-            branch.busy[event.conversation] = Writing(time.monotonic())
+            branch.busy[event.conversation] = Writing(time.monotonic(), event.prompt)
         else:
             branch.busy.pop(event.conversation, None)
             self.usage += event.usage
