@@ -36,16 +36,17 @@ DEPARTED = (
 class Conversation:
     """The messages one role has exchanged, and the only way to its policy. Every turn is recorded.
 
-    `unmade` are calls of stateful tools whose results came from the journal, by the tool's name. `closes` says whose
-    answer is written by the last call, for which a reserve is kept: nobody's, the role's own, or the run's. `callable`
-    are the tools whose calls are kept back from who watches the text; `fell_back` says that the dialect is another than
-    the conversation began in.
+    `tools` are offered to the role. `unmade` are calls of stateful tools whose results came from the journal, by the
+    tool's name. `closes` says whose answer is written by the last call, for which a reserve is kept: nobody's, the
+    role's own, or the run's. `callable` are the tools whose calls are kept back from who watches the text; `fell_back`
+    says that the dialect is another than the conversation began in.
     """
 
     team: "Team"
     trajectory: Trajectory
     part: "Part"
     messages: list[Message] = field(default_factory=list)
+    tools: Sequence[Tool] = ()
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     closes: Literal["", "role", "run"] = ""
     callable: tuple[Tool, ...] = ()
@@ -267,7 +268,9 @@ class Conversation:
             again = min(self.part.replies.again, room or self.part.replies.again)
         sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
         left = self.team.budget.left(wanted)
-        return replace(request, sampling=sampling, tell=self._tell, left=left, again=again)
+        offered = tuple(tool.spec for tool in self.tools)
+        offering = replace(request, callable_tools=offered, write_call=self._write_call)
+        return replace(offering, sampling=sampling, tell=self._tell, left=left, again=again)
 
     def _priced(self, completion: Completion, seconds: float) -> Completion:
         """With the seconds it took, and its cost where the policy does not know it and a price is known."""
@@ -316,6 +319,10 @@ class Conversation:
         if not self.team.noted(text):
             self._told.add(text)
             self.team.events(Notice(f"{self.trajectory.role}: {text}"))
+
+    def _write_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        tool = next(one for one in self.tools if one.name == name)
+        return self.part.dialect.write(Call(name, arguments), tool)
 
     def _watch(self, held: Held) -> "Watch":
         def watch(delta: Delta) -> None:
