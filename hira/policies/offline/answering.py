@@ -13,7 +13,7 @@ from hira.policies.offline.sentences import Passage, Sentence, split_sentences
 from hira.relevance import BM25, words
 
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
-_FILLER = frozenset(words("many much long name call kind sort type exactly please tell give happen use"))
+_FILLER = frozenset(words("many much name call kind sort type exactly please tell give happen use"))
 _NUMBER = (
     r"(?:\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|hundreds?|thousands?))"
 )

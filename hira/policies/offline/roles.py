@@ -220,7 +220,7 @@ def _covers_half(query: str, one: Sentence) -> bool:
 
 
 def _write_report(topic: str, read: Sequence[Passage], before: str = "") -> str:
-    """The report before with what was read about the topic, in a section for each document; empty if that is nothing."""
+    """The report before with what was read about the topic, in a section for each document; empty if both are."""
     sections = {title: lines.splitlines() for title, lines in _SECTION.findall(before)}
     titles = {one.id: " ".join(one.title.split()) for one in read}
     for one in _worth_telling(topic, read):
