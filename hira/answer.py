@@ -1,9 +1,10 @@
 """What a question is answered with, for Python and as JSON."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hira.evidence import Citation, Source, cited
+from hira.evidence import Citation, Source, Sources, cited, flag_claims
 from hira.trajectory import Rollout, Status
 
 
@@ -11,8 +12,9 @@ from hira.trajectory import Rollout, Status
 class Answer:
     """What a run ends with. `sources` is everything that was read, `citations` what the text rests on.
 
-    `status` is `answered`, `insufficient_evidence`, `partial` (a budget ended the run), `interrupted` or `failed`; the
-    text is then what was known by that time, and `error` says what ended it.
+    `status` is `answered`, `unverified` (nothing that was read supports the main claim, or a source contradicts one),
+    `insufficient_evidence` (the answer says that it has none), `partial` (a budget ended the run), `interrupted` or
+    `failed`; the text of the last three is what was known by that time, and `error` says what ended the run.
     """
 
     text: str
@@ -25,9 +27,15 @@ class Answer:
 
     @property
     def cited(self) -> tuple[Source, ...]:
-        """The sources that the text cites, in its order."""
+        """The sources that the text cites, in its order, and those that were found to support an uncited claim."""
         read = self.rollout.sources.read
-        return tuple(read[one] for one in cited(self.text) if one in read)
+        found = [one.source for one in self.citations if one.attributed and one.verdict == "supported"]
+        return tuple(read[one] for one in dict.fromkeys([*cited(self.text), *found]) if one in read)
+
+    @property
+    def flagged(self) -> str:
+        """The text with the verdict behind every claim that was checked and not found supported."""
+        return flag_claims(self.text, self.citations)
 
     def source(self, source: str) -> Source:
         """What stands behind an id such as `s1`. Raises `KeyError` for one that nobody read."""
@@ -36,16 +44,12 @@ class Answer:
     def json(self) -> dict[str, Any]:
         """The answer as one JSON object: the same keys for every run."""
         record, usage = self.rollout, self.rollout.usage
-        where = record.sources.read
         return {
             "question": record.question,
             "answer": self.text,
             "status": self.status,
             "error": self.error,
-            "citations": [
-                {"id": one.source, "source": where[one.source].location, "quote": one.quote, "verdict": one.verdict}
-                for one in self.citations
-            ],
+            "citations": citations_as_json(self.citations, record.sources),
             "sources": [
                 {"id": one.id, "title": one.title, "location": one.location, "kind": one.kind} for one in self.sources
             ],
@@ -69,6 +73,23 @@ class Answer:
             "model": self.model,
             "run_id": record.run,
         }
+
+
+def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[dict[str, Any]]:
+    """The citations as plain values, each with the location of its source."""
+    return [
+        {
+            "id": one.source,
+            "source": sources.read[one.source].location,
+            "claim": one.claim,
+            "quote": one.quote,
+            "verdict": one.verdict,
+            "score": one.score,
+            "by": one.by,
+            "attributed": one.attributed,
+        }
+        for one in citations
+    ]
 
 
 def answer_of(record: Rollout, model: str) -> Answer:

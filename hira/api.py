@@ -22,6 +22,7 @@ from hira.casting import crew
 from hira.crew import HANDED, Crew
 from hira.errors import HiraError, Interrupted, Stop, UsageError
 from hira.events import Event, Notice, Reader, RunEnded
+from hira.evidence import Verifier
 from hira.given import check, paths_of, present, question_of
 from hira.journal import Entry, Log, StillGoing
 from hira.policy import Effort, Policy, Usage
@@ -178,7 +179,8 @@ class Hira:
     `roles` name other models for single roles; `tools` go to every expert that works in a loop, `experts` stand beside
     the built-in ones, `policies` speak for roles in place of an endpoint (`"*"` for all that are not named), `workflow`
     is a name or an object of one's own, `approve` is asked about subtasks before they are handed out, and
-    `max_reply_tokens` bounds each reply of a model (4,096 where nobody sets it).
+    `max_reply_tokens` bounds each reply of a model (4,096 where nobody sets it). `verify` says how answers are checked:
+    `lexical` (by words alone), `model` or `off`; a `verifier` of your own, an object or `"module:Object"`, replaces it.
     One object serves many questions at once and any number of event loops; `async with` opens and closes it, else the
     first question does. Close it when done, with `aclose` in each loop, or `close` for good. What is closed raises
     `UsageError` when it is asked again.
@@ -202,6 +204,8 @@ class Hira:
     policies: Mapping[str, Policy] = field(default_factory=dict)
     approve: Approve | None = None
     max_reply_tokens: int | None = None
+    verify: str = ""
+    verifier: str | Verifier | None = None
     settings: Settings | None = None
     _crews: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Crew]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
@@ -219,6 +223,8 @@ class Hira:
             "docs": paths_of(self.docs, "docs"),
             "search": self.search,
             "workflow": self.workflow if isinstance(self.workflow, str) else "",
+            "verify": self.verify,
+            "verifier": self.verifier if isinstance(self.verifier, str) else "",
             "roles": {role: {"model": model} for role, model in self.roles.items()},
         }
         given = {name: value for name, value in given.items() if value}
@@ -293,13 +299,13 @@ class Hira:
 
     async def _open(self) -> Crew:
         assert self.settings is not None  # noqa: S101 - __post_init__ has set it
-        own = None if isinstance(self.workflow, str) else self.workflow
         made = await crew(
             self.settings,
             tools=self.tools,
             experts=self.experts,
             policies=self.policies,
-            workflow=own,
+            workflow=None if isinstance(self.workflow, str) else self.workflow,
+            verifier=None if isinstance(self.verifier, str) else self.verifier,
             client=self.client,
         )
         try:

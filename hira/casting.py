@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
+from hira.agents.verifier import ROLE
 from hira.bounds import ReplyBound
 from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
 from hira.connecting import Places, connected, placed_for, with_client
@@ -12,7 +13,9 @@ from hira.crew import Crew
 from hira.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.errors import UsageError
 from hira.events import Notice
+from hira.evidence import Verifier
 from hira.journal import Journal
+from hira.plugin import load_object
 from hira.policies import LOCAL_PORTS
 from hira.policies.fallback import names_of
 from hira.policies.names import OFFLINE
@@ -21,7 +24,7 @@ from hira.policies.transport import is_nearby
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.settings import OFF, RoleSettings, Settings
-from hira.team import Part
+from hira.team import Part, Verify
 from hira.tools import Tool
 from hira.workbench import workbench
 from hira.workflows import Workflow
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from hira.telemetry.live import Telemetry
 
 
-async def crew(
+async def crew(  # noqa: PLR0913 - one for each thing that a program may hand over
     settings: Settings,
     *,
     tools: Sequence[Tool] = (),
@@ -38,6 +41,7 @@ async def crew(
     policies: Mapping[str, Policy] | None = None,
     workflow: Workflow | None = None,
     client: Any = None,
+    verifier: Verifier | None = None,
     ports: Sequence[int] = LOCAL_PORTS,
 ) -> Crew:
     """Cast the roles and lay out the tools. Everything that is wrong with the settings is raised here, before any work.
@@ -55,6 +59,8 @@ async def crew(
         settings = await connected(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
     cast, own = cast_of(settings, given, prices, dialect_of(flow), client)
+    verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
+    settings = settings.changed({"verify": choose_verify(settings, given, cast)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, tools, sees=sees)
     bench.notices += map(Notice, unused)
@@ -66,8 +72,33 @@ async def crew(
         *(f"policy of {role!r}" for role in given),
         *([] if client is None else ["client"]),
         *([] if named else [f"workflow {flow.name!r}"]),
+        *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
     ]
-    return Crew(settings, cast, flow, bench, own, journal, opened_telemetry(settings, bench.notices), tuple(handed))
+    telemetry = opened_telemetry(settings, bench.notices)
+    return Crew(settings, cast, flow, bench, own, journal, telemetry, tuple(handed), verifier=verifier)
+
+
+def open_verifier(name: str) -> Verifier:
+    """The verifier that the settings name as `module:Object`. Raises `UsageError` for what is none."""
+    verifier = load_object(name)
+    if not isinstance(verifier, Verifier):
+        fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
+        raise UsageError(f"{name!r} is no verifier: {verifier!r:.80}", fix=fix)
+    return verifier
+
+
+def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapping[str, Part]) -> Verify:
+    """How answers are checked: as the settings say, else by the run's model where an endpoint is connected.
+
+    `policies` that a program handed over are often scripts that count their calls: they are asked only if the settings
+    say so. Raises `UsageError` if the settings ask for a model and there is none.
+    """
+    role = ROLE if ROLE in cast else "*"
+    offline = cast[role].policy.model == OFFLINE
+    if settings.verify == "model" and offline:
+        what = "no model is connected that could verify answers"
+        raise UsageError(what, fix="name one with --model or --role verifier=MODEL, or use --verify lexical")
+    return settings.verify or ("lexical" if offline or role in policies else "model")
 
 
 def opened_journal(settings: Settings, notices: list[Notice]) -> Journal | None:

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
+from hira.agents.verifier import ROLE
 from hira.dialects import DIALECTS, NATIVE, Dialect
 from hira.errors import UsageError
 from hira.policy import Policy
@@ -21,6 +22,8 @@ GENERAL = ("max_subtasks", "parallel", "without")
 """Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
+ANYWHERE = frozenset({ROLE})
+"""Roles of every workflow: the one that checks the answer."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
 """Numbers of a workflow that may be 0; of all others there is at least one."""
 _NO_OPTIONS = frozenset({"name", "experts"})
@@ -97,6 +100,7 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
     known = getattr(workflow, "roles", None)
     if known is None:
         return
+    known = known | ANYWHERE
     anywhere = {role for make in WORKFLOWS.values() for role in make().roles} | {JUDGE}
     wanted = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
     for role in (*settings.roles, *policies):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from hira.budget import Allowance, Budget, Limits
 from hira.chosen import dialect_of
 from hira.errors import UsageError
-from hira.events import Event, Events, Notice, Reader, TurnEnded, TurnText
+from hira.events import Event, Events, Notice, Reader, TurnEnded
+from hira.evidence import Verifier
 from hira.journal import Journal, Log
 from hira.policies.fallback import Fallback
 from hira.policy import Policy
@@ -39,8 +40,8 @@ class Crew:
     """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
 
     `handed` names what came as objects from a program, and which no settings can bring back. `approve` asks a person
-    about the subtasks of these runs, `shared` is what they may spend together with others. `iterated` are the tasks of
-    runs that somebody iterates over, or left.
+    about the subtasks of these runs, `verifier` checks their answers in place of what the settings say, `shared` is
+    what they may spend together with others. `iterated` are the tasks of runs that somebody iterates over, or left.
     """
 
     settings: Settings
@@ -52,6 +53,7 @@ class Crew:
     telemetry: "Telemetry | None" = None
     handed: tuple[str, ...] = ()
     approve: Approve | None = None
+    verifier: Verifier | None = None
     shared: Allowance | None = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -110,7 +112,18 @@ class Crew:
             secrets = self.settings.secrets
             try:
                 yield Team(
-                    cast, record, events, budget, tools, tuple(files), stream, secrets, log, approve=self.approve
+                    cast,
+                    record,
+                    events,
+                    budget,
+                    tools,
+                    tuple(files),
+                    stream,
+                    secrets,
+                    log,
+                    approve=self.approve,
+                    verify=self.settings.verify or "lexical",
+                    verifier=self.verifier,
                 )
             finally:
                 if self.shared:
@@ -120,9 +133,10 @@ class Crew:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
             return None
+        verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
         return self.journal.begin(
             run,
-            settings={**self.settings.shown(), HANDED: self.handed},
+            settings={**self.settings.shown(), HANDED: self.handed, **verifier},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),
@@ -211,13 +225,8 @@ def scope_of(settings: Settings, files: Sequence[Path]) -> str:
 
 
 def logged(log: Log) -> Reader:
-    """A reader that writes events into the journal, but not each piece of a text that the turn's end holds whole."""
-
-    def read(event: Event) -> None:
-        if not isinstance(event, TurnText):
-            log.event(event)
-
-    return read
+    """A reader that writes events into the journal."""
+    return log.event
 
 
 @cache

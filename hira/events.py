@@ -38,11 +38,8 @@ class RunEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(Event):
-    """`prompt` is about how many tokens the model reads, 0 where nobody watches."""
-
     conversation: str
     role: str
-    prompt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +133,13 @@ class SourceRead(Event):
     kind: str
     title: str
     location: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChecked(Event):
+    """The claims of the answer were checked; one record a citation, with the fields of `hira.evidence.Citation`."""
+
+    citations: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)

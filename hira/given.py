@@ -8,6 +8,7 @@ from typing import Any
 
 from hira.agents.experts import EXPERTS
 from hira.errors import UsageError
+from hira.evidence import Verifier
 from hira.settings import Settings
 from hira.tools import Tool
 from hira.tools.files import check_attached
@@ -23,7 +24,7 @@ _POLICY = "a policy has a model and async complete(request, watch): docs/policie
 
 def check(given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for the first of these arguments of `Hira` that is not what it should be."""
-    for name in ("model", "base_url", "api_key", "search"):
+    for name in ("model", "base_url", "api_key", "search", "verify"):
         if not isinstance(given[name], str):
             shown = type(given[name]).__name__ if name == "api_key" else repr(given[name])
             raise UsageError(f"{name} is no text: {shown}", fix=f'write {name}="…"')
@@ -38,6 +39,9 @@ def check(given: Mapping[str, Any]) -> None:
     _check_tools(given["tools"])
     _check_experts(given["experts"])
     _check_policies(given["policies"])
+    if not isinstance(given["verifier"], str | Verifier | None):
+        fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
+        raise UsageError(f"verifier is no verifier: {given['verifier']!r:.80}", fix=fix)
     approve = given["approve"]
     if approve is not None and not callable(approve):
         raise UsageError(f"approve cannot be called: {approve!r}", fix="give an async function of a list of subtasks")

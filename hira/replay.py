@@ -1,6 +1,6 @@
 """Going through a recorded run again, with nothing but the record: no model, no tool, no network, no documents."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from hira.answer import Answer, answer_of
 from hira.casting import cast_of
 from hira.chosen import dialect_of, made_workflow
 from hira.events import Events
+from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Entry, Journal, NotRecorded
 from hira.policy import Completion, Policy, Request, Watch
 from hira.settings import Settings
@@ -50,6 +51,17 @@ class Silent:
         pass
 
 
+@dataclass(frozen=True, slots=True)
+class AbsentVerifier:
+    """A verifier that has only its name; what it said is in the record."""
+
+    name: str
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
+        del question
+        raise NotRecorded(f"the record does not hold what {self.name!r} said of {len(claims)} claims")
+
+
 async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:
     """Go through the run by its record. `workflow` is one of your own, if the run was made with one.
 
@@ -67,6 +79,8 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))
     team = Team(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
+    team.verify = settings.verify or "lexical"
+    team.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     await rollout(flow, entry.question, team)
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
     return Replay(entry, events, answer_of(record, settings.model), ends)

@@ -13,7 +13,7 @@ from hira.conversation import Conversation
 from hira.dialects import NATIVE, Dialect
 from hira.errors import Interrupted, OutOfBudget, Stop
 from hira.events import Events, Notice, SourceRead
-from hira.evidence import Source
+from hira.evidence import Source, Verifier
 from hira.journal import Log
 from hira.policy import Completion, Policy, Sampling
 from hira.prices import NO_PRICES, Price, Prices
@@ -21,7 +21,7 @@ from hira.tools import Toolbox
 from hira.tools.once import Once
 from hira.trajectory import Rejected, Rollout, Subtask, Trajectory
 
-__all__ = ["Approve", "Continuation", "Conversation", "Part", "Team", "together"]
+__all__ = ["Approve", "Continuation", "Conversation", "Part", "Team", "Verify", "together"]
 
 T = TypeVar("T")
 
@@ -40,6 +40,7 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
 
 
 Continuation = Literal["turns", "chain"]
+Verify = Literal["lexical", "model", "off"]
 Approve = Callable[[list[Subtask]], Awaitable[Sequence[Subtask | Rejected]]]
 """Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
 with another text, or rejected."""
@@ -78,7 +79,8 @@ class Team:
     `cast` maps a role to its part; the entry `*` stands for every role that is not named. No tool is ever given an
     argument that holds one of the `secrets`. `called` counts the calls of tools. `unmade` are, by subtask, the calls of
     Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
-    subtask before it is handed out, None for nobody.
+    subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
+    the program's own does it.
     """
 
     cast: Mapping[str, Part]
@@ -93,6 +95,8 @@ class Team:
     called: int = 0
     unmade: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     approve: Approve | None = None
+    verify: Verify = "lexical"
+    verifier: Verifier | None = None
     _bell: asyncio.Future[None] | None = None
     _reason: Stop | None = None
     _once: Once = field(default_factory=Once)
@@ -197,12 +201,8 @@ class Team:
         if completion.reasoning:
             self._thinking.add(part.policy.model)
 
-    def note(self, text: str, *, important: bool = False, told: bool = False) -> None:
-        """Tell something that a person should know, once in a run; what was `told` already is only remembered."""
+    def note(self, text: str, *, important: bool = False) -> None:
+        """Tell something that a person should know, once in a run."""
         if text not in self._noted:
             self._noted.add(text)
-            if not told:
-                self.events(Notice(text, important=important))
-
-    def noted(self, text: str) -> bool:
-        return text in self._noted
+            self.events(Notice(text, important=important))

@@ -10,7 +10,7 @@ from hira.evidence import Citation, Sources
 from hira.memory import DualMemory, Fact, Resource
 from hira.policy import Completion, Request, Usage
 
-Status = Literal["answered", "insufficient_evidence", "partial", "interrupted", "failed"]
+Status = Literal["answered", "unverified", "insufficient_evidence", "partial", "interrupted", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,12 @@ async def test_the_answer_as_json_has_exactly_the_keys_of_the_contract(hira: Hir
         {
             "id": "s1",
             "source": "asean.txt",
+            "claim": "ASEAN was founded on 8 August 1967",
             "quote": "ASEAN was founded on 8 August 1967 in Bangkok.",
             "verdict": "supported",
+            "score": said["citations"][0]["score"],
+            "by": "lexical",
+            "attributed": False,
         }
     ]
     assert said["subtasks"] == [

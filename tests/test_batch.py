@@ -141,7 +141,7 @@ async def test_a_stopped_batch_answers_what_is_in_flight_and_begins_nothing_else
         async for answer in batch:
             statuses.append(answer.status)
             batch.stop()
-    assert statuses == ["insufficient_evidence", "interrupted", "interrupted"]
+    assert statuses == ["unverified", "interrupted", "interrupted"]
     assert sum(isinstance(event, RunEnded) for event in heard) == 3
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from hira.evidence import inert, unmarked
+from hira.evidence import Source, Sources, drop_unknown, inert, unmarked
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,26 @@ def test_a_text_full_of_marks_takes_time_in_proportion(text: str) -> None:
         return time.process_time() - began
 
     assert seconds(4000) < 40 * max(seconds(400), 0.005)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("[s1] Built in 1894. [/s1]", "[s1] Built in 1894."),
+        ("Built in 1894 [/s1].", "Built in 1894 [s1]."),
+        ("Built in 1894 [/s1]. High [/s1].", "Built in 1894 [s1]. High [s1]."),
+        ("Built in 1894 [s1].\n\nHigh [/ s1].", "Built in 1894 [s1].\n\nHigh [s1]."),
+        ("Built in 1894 [/s9].", "Built in 1894."),
+        ("[/s1]", "[s1]"),
+    ],
+)
+def test_the_end_of_a_frame_stands_in_no_answer(said: str, shown: str) -> None:
+    sources = Sources()
+    sources.add(Source("tower.md", "The tower", "It was built in 1894."))
+    assert drop_unknown(said, sources)[0] == shown
+
+
+def test_citations_of_what_nobody_read_are_dropped_and_reported() -> None:
+    sources = Sources()
+    sources.add(Source("tower.md", "The tower", "It was built in 1894."))
+    assert drop_unknown("Built in 1894 [s1, s7] , once [s9].", sources) == ("Built in 1894 [s1], once.", ["s7", "s9"])

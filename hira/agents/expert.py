@@ -7,7 +7,6 @@ from typing import Protocol, runtime_checkable
 
 from hira.agents.loop import Loop
 from hira.errors import EndpointError
-from hira.evidence import shortened
 from hira.memory import Recall
 from hira.messages import Filled, user
 from hira.prompts import Prompt
@@ -85,7 +84,7 @@ class Looping(Expert, Protocol):
 def accounted(account: object) -> Account:
     """What an expert's work returned. Raises `TypeError` if it is no account of it."""
     if not isinstance(account, Account):
-        raise TypeError(f"its work returned no Account(reasoning, conclusion): {shortened(repr(account))}")
+        raise TypeError(f"its work returned no Account(reasoning, conclusion): {account!r:.100}")
     if wrong := [name for name in ("reasoning", "conclusion", "ended") if not isinstance(getattr(account, name), str)]:
         raise TypeError(f"its Account holds what is no text: {', '.join(wrong)}")
     return account

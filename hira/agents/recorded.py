@@ -19,6 +19,7 @@ from hira.redaction import redacted
 from hira.team import Conversation, Team
 from hira.tokens import clip
 from hira.tools import Observation, Passage, Tool
+from hira.tools.tool import read_result
 from hira.trajectory import Trajectory, Turn
 
 _FAULT = 500
@@ -101,6 +102,8 @@ async def _made(tool: Tool, arguments: Mapping[str, Any], team: Team) -> Observa
         why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
         observation = Observation(f"{tool.name} failed: {why}", ok=False)
         team.note(redacted(f"{tool.name} failed: {why}", team.secrets), important=True)
+    if observation.citable and observation.ok:
+        observation = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text)
     passages = tuple(_masked(passage, team.secrets) for passage in observation.passages)
     return replace(observation, text=redacted(observation.text, team.secrets), passages=passages)
 

@@ -19,7 +19,7 @@ from hira.errors import UsageError
 from hira.trajectory import Status
 
 # What is not asked again.
-FINAL = ("answered", "insufficient_evidence")
+FINAL = ("answered", "unverified", "insufficient_evidence")
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 

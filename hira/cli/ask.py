@@ -30,6 +30,7 @@ from hira.untrusted import printable
 
 CODES: dict[Status, int] = {
     "answered": OK,
+    "unverified": NO_EVIDENCE,
     "insufficient_evidence": NO_EVIDENCE,
     "partial": PARTIAL,
     "interrupted": INTERRUPTED,
@@ -102,27 +103,62 @@ def answered(
         explain(_resumable(run, run.failure), shell)
         return code_of(run.failure)
     again = going_on(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
-    return told(run.answer, args, shell, again=again, tell=tell)
+    return told(run.answer, args, shell, vars(hira.settings), again=again, tell=tell)
 
 
-def told(answer: Answer, args: argparse.Namespace, shell: Shell, again: str = "", tell: Tell = output.tell) -> int:
-    """Tell an answer, and what is wrong with it; `again` says how to go on with one that its budget ended."""
+def told(
+    answer: Answer,
+    args: argparse.Namespace,
+    shell: Shell,
+    settings: Mapping[str, Any],
+    *,
+    again: str = "",
+    tell: Tell = output.tell,
+) -> int:
+    """Print an answer, and what is wrong with it.
+
+    `settings` are those of its run; `again` says how to resume one that its budget ended.
+    """
     tell(answer, args, shell)
-    if answer.status == "insufficient_evidence":
-        looked = any(finding.expert == "multimodal" for finding in answer.rollout.findings)
-        fix = "name documents (--docs) or a web search (--search) that hold the answer, or ask more precisely"
-        fix = "name a model that can see and hear (--model), or ask more precisely" if looked else fix
-        why = "nothing that was read supports an answer"
-        if answer.rollout.workflow == "direct":
-            fix = "this workflow reads nothing; one that does, such as --workflow hira, can find evidence"
-        elif answer.text and not answer.sources:
-            why = "nothing was read that could support the answer"
-            fix = "name documents (--docs) or a web search (--search), and a workflow that reads them"
-        explain(HiraError(f"not enough evidence: {why}", fix=fix), shell)
+    if answer.status in ("unverified", "insufficient_evidence"):
+        searched = any(settings.get(name) for name in ("docs", "search", "search_keys", "searxng_url"))
+        explain(what_is_missing(answer, searched=searched), shell)
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
         explain(HiraError(first, where="this is what was known by then" if answer.text else "", fix=again), shell)
     return CODES[answer.status]
+
+
+def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
+    """Why an answer is not accepted, and what would help; what the user did already (`searched`) is not suggested."""
+    by_source = {one.source: one for one in answer.citations if one.verdict == "contradicted"}
+    unchecked = any(one.verdict == "unchecked" for one in answer.citations)
+    if answer.rollout.workflow == "direct":
+        why, fix = (
+            "nothing was read",
+            "this workflow reads nothing; one that does, such as --workflow hira, finds evidence",
+        )
+    elif any(finding.expert == "multimodal" for finding in answer.rollout.findings):
+        why, fix = "no source supports it", "name a model that can see and hear (--model), or ask more precisely"
+    elif not answer.sources:
+        named = "use a workflow that reads them" if searched else "name documents (--docs) or a web search (--search)"
+        why, fix = "nothing was read that could support it", named
+    elif by_source:
+        why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim of it"
+        fix = "compare the marked claims with their sources"
+    elif unchecked:
+        why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
+    elif answer.status == "insufficient_evidence":
+        why = "what was read does not hold the answer"
+        more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
+        fix = f"name {more} it, or ask more precisely"
+    else:
+        why, fix = (
+            "no source supports its main claim",
+            "compare the marked claims with the sources, or ask more precisely",
+        )
+    found = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
+    return HiraError(f"{found}: {why}", fix=fix)
 
 
 def going_on(run: str, status: Status, limits: Mapping[str, Any]) -> str:
@@ -156,7 +192,7 @@ async def _worked(
                 with interruptible(run, working, view.say):
                     if said:
                         view.say(said)
-                    await _watched(run, view, said=said)
+                    await _watched(run, view, stream=args.events, said=said)
     except asyncio.CancelledError:
         if run and run.resumable:
             shell.remark(f"to go on: hira resume {run.id}")
@@ -182,11 +218,10 @@ def announced(crew: Crew, files: Sequence[Path] = ()) -> str:
     return ""
 
 
-async def _watched(run: Run, view: View, *, said: str) -> None:
-    """The run with its progress shown. Replies stream in, shown or not: one that does not end is then noticed."""
+async def _watched(run: Run, view: View, *, stream: bool, said: str) -> None:
     keeping = asyncio.create_task(view.keep())
     try:
-        await run.work(view, stream=True, said=said)
+        await run.work(view, stream=stream, said=said)
     finally:
         keeping.cancel()
         with suppress(asyncio.CancelledError):

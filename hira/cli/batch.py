@@ -24,7 +24,7 @@ from hira.spread import Spread
 from hira.trajectory import Status
 
 # The worst of what happened is the exit code, in this order.
-WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evidence", "answered")
+WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evidence", "unverified", "answered")
 
 
 def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
@@ -94,7 +94,7 @@ def _end(many: Batch | Spread, answers: Answers, args: argparse.Namespace, shell
     parts = [f"{told[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if told[status]]
     parts += [f"{unasked} not asked"] if unasked else []
     shell.remark(f"of {len(answers.questions)} questions {', '.join(parts)}")
-    if unasked or set(told) - {"answered", "insufficient_evidence"}:
+    if unasked or set(told) - {"answered", "unverified", "insufficient_evidence"}:
         shell.remark(_again(args))
     if many.failure:
         explain(many.failure, shell)

@@ -19,7 +19,7 @@ from hira.trajectory import Status
 from hira.untrusted import printable
 
 # Where nothing was answered, the best that happened is the exit code, in this order.
-BEST: Sequence[Status] = ("insufficient_evidence", "partial", "interrupted", "failed")
+BEST: Sequence[Status] = ("unverified", "insufficient_evidence", "partial", "interrupted", "failed")
 WIDTH = 100
 SHOWN = 400
 """Characters of an answer in the table; `--json` has all of it."""

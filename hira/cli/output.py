@@ -12,7 +12,7 @@ from hira.cli.shell import Shell
 from hira.errors import UsageError
 from hira.evidence import Source, Verdict
 
-WORST_FIRST: tuple[Verdict, ...] = ("contradicted", "not found", "unchecked", "supported")
+WORST_FIRST: tuple[Verdict, ...] = ("contradicted", "unsupported", "unchecked", "supported")
 SUFFIXES = (".json", ".md", ".txt")
 
 
@@ -25,9 +25,9 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
 
 
 def text(answer: Answer) -> str:
-    """The answer and, below it, the sources that it cites."""
+    """The answer with its unverified claims flagged and, below it, the sources that it rests on."""
     lines = [f"{named(source)}{_verdict(answer, source)}" for source in answer.cited]
-    return "\n".join([answer.text, *([""] if lines else []), *lines])
+    return "\n".join([answer.flagged, *([""] if lines else []), *lines])
 
 
 def named(source: Source) -> str:
@@ -37,10 +37,11 @@ def named(source: Source) -> str:
 
 
 def _verdict(answer: Answer, source: Source) -> str:
-    """What the check of its citations said: the worst verdict, if there is more than one."""
-    verdicts = {one.verdict for one in answer.citations if one.source == source.id}
+    """The worst verdict on the claims that cite a source, or that hira attributed a claim to it."""
+    own = [one for one in answer.citations if one.source == source.id]
+    verdicts = {one.verdict for one in own if not one.attributed}
     worst = next((verdict for verdict in WORST_FIRST if verdict in verdicts), "")
-    return f" ({worst})" if worst else ""
+    return f" ({worst})" if worst else " (supported, attributed)" if own else ""
 
 
 def as_json(answer: Answer) -> str:
@@ -49,7 +50,7 @@ def as_json(answer: Answer) -> str:
 
 def markdown(answer: Answer) -> str:
     """A page: the question, the answer, its sources with the passages that it rests on."""
-    parts = [f"# {answer.rollout.question}", answer.text]
+    parts = [f"# {answer.rollout.question}", answer.flagged]
     if answer.cited:
         parts.append("## Sources")
         parts.append("\n".join(f"- {named(source)}" for source in answer.cited))

@@ -86,7 +86,7 @@ def parser(version: str) -> Parser:
         prog="hira",
         description="Ask hard questions of any model; get answers bound to evidence.",
         epilog="exit codes: 0 answered, 1 a fault in hira, 2 usage or configuration, 3 endpoint or key, "
-        "4 not enough evidence, 5 partial (a budget ended it), 130 interrupted",
+        "4 not verified or not enough evidence, 5 partial (a budget ended it), 130 interrupted",
         hints={"COMMAND": 'hira ask "question" asks; hira --help lists the commands'},
     )
     main.add_argument("--version", action="version", version=f"hira {version}")
@@ -194,8 +194,9 @@ def _recorded(commands: Any) -> None:
     )
     trace.add_argument("--content", action="store_true", help="with what was said: prompts, replies, results")
     trace.add_argument("--debug", action="store_true", help="show tracebacks")
-    verify = command("verify", "check the citations of a run again, against what it read")
+    verify = command("verify", "show how the claims of a run's answer were checked, or check them again")
     _model(verify)
+    verify.add_argument("--verify", choices=("lexical", "model"), help="check again: by words alone, or by the model")
     verify.add_argument("--json", action="store_true", help="one JSON object on stdout")
     verify.add_argument("--debug", action="store_true", help="show tracebacks")
 
@@ -299,6 +300,12 @@ def _limits(command: Parser) -> None:
     group.add_argument("--max-time", type=float, metavar="S", help="seconds")
     group.add_argument("--max-calls", type=int, metavar="N", help="calls of models")
     group.add_argument("--max-reply-tokens", type=int, metavar="N", help="tokens of one reply of a model (4096)")
+    group = command.add_argument_group("check of the answer")
+    group.add_argument(
+        "--verify",
+        choices=("lexical", "model", "off"),
+        help="compare claims and sources by words alone, ask the model where words leave a doubt (default), or neither",
+    )
 
 
 def _record(command: Parser) -> None:

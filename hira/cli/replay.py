@@ -29,7 +29,8 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
         form.write(answer, path)
     run = again.entry.id
     if again.same:
-        return told(answer, args, shell, again=going_on(run, answer.status, again.entry.settings), tell=form.tell)
+        settings = again.entry.settings
+        return told(answer, args, shell, settings, again=going_on(run, answer.status, settings), tell=form.tell)
     form.tell(answer, args, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} broke off here", fix=f"to go on: hira resume {run}"), shell)

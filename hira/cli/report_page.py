@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 from hira.answer import Answer
-from hira.evidence import Source, Verdict
+from hira.evidence import Source, Verdict, flag_claims
 from hira.evidence.references import HEADINGS, Reference, is_chinese, numbered, references
 from hira.page_policy import digest
 
 VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
-    False: {verdict: verdict for verdict in ("supported", "contradicted", "not found", "unchecked")},
-    True: {"supported": "有据", "contradicted": "相矛盾", "not found": "未见于原文", "unchecked": "未核对"},
+    False: {verdict: verdict for verdict in ("supported", "contradicted", "unsupported", "unchecked")},
+    True: {"supported": "有据", "contradicted": "相矛盾", "unsupported": "未见于原文", "unchecked": "未核对"},
 }
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 _HERE = Path(__file__)
@@ -30,7 +30,7 @@ _MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 def as_markdown(answer: Answer) -> str:
     """The report with numbers in place of ids, and at its end what they stand for."""
     chinese, listed = _known(answer)
-    parts = [titled(answer, numbered(answer.text, answer.rollout.sources.read))]
+    parts = [titled(answer, numbered(_flagged(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
         lines = [f"{one.number}. {_plain(one.source)}{_bracketed(answer, one, chinese=chinese)}" for one in listed]
         parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
@@ -42,7 +42,7 @@ def as_html(answer: Answer) -> str:
     and no link but to what was read."""
     chinese, listed = _known(answer)
     shape = f"{_OPEN}{{}}{_CLOSE}"
-    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", answer.text)
+    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flagged(answer, chinese=chinese))
     body = _rendered(titled(answer, numbered(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
     style = _HERE.with_name("report_page.css").read_text(encoding="utf-8")
@@ -57,6 +57,11 @@ def as_html(answer: Answer) -> str:
         references="\n".join(_item(answer, one, chinese=chinese) for one in listed),
         made=html.escape(_made(answer, chinese=chinese)),
     ).strip()
+
+
+def _flagged(answer: Answer, *, chinese: bool) -> str:
+    """The report with a verdict behind each claim that is not supported, in its language."""
+    return flag_claims(answer.text, answer.citations, names=VERDICTS[chinese])
 
 
 def titled(answer: Answer, text: str) -> str:
@@ -84,7 +89,7 @@ def _item(answer: Answer, one: Reference, *, chinese: bool) -> str:
 
 
 def _bracketed(answer: Answer, one: Reference, *, chinese: bool) -> str:
-    """How the statements that cite a source stood the check: " (3 supported, 1 not found)"."""
+    """How the statements that cite a source stood the check: " (3 supported, 1 unsupported)"."""
     counts = Counter(citation.verdict for citation in answer.citations if citation.source == one.source.id)
     told = [f"{counts[verdict]} {named}" for verdict, named in VERDICTS[chinese].items() if counts[verdict]]
     return f" ({', '.join(told)})" if told else ""

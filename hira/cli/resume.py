@@ -23,7 +23,7 @@ from hira.settings import FILE, Settings, load
 from hira.trace import read
 from hira.workflows import WORKFLOWS
 
-DONE = ("answered", "insufficient_evidence")
+DONE = ("answered", "unverified", "insufficient_evidence")
 
 
 def resume(args: argparse.Namespace, shell: Shell) -> int:
@@ -37,7 +37,7 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
                 shell.remark(f"run {entry.id} had ended; this is its answer")
             if path:
                 form.write(answer, path)
-            return told(answer, args, shell, tell=form.tell)
+            return told(answer, args, shell, entry.settings, tell=form.tell)
     if entry.workflow and entry.workflow not in WORKFLOWS:
         raise UsageError(f"run {entry.id} was made with a workflow of its own, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
@@ -47,7 +47,8 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError(f"run {entry.id} was made by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)
-    limits = {name: value for name in (*LIMITS, "max_reply_tokens") if (value := getattr(args, name)) is not None}
+    named = (*LIMITS, "max_reply_tokens", "verify")
+    limits = {name: value for name in named if (value := getattr(args, name)) is not None}
     flags = {**as_flags(entry, today), **limits, "journal": file}
     hira = Hira(settings=load(flags, shell.environ, shell.folder, shell.home), approve=approve)
 

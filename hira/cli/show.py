@@ -42,11 +42,11 @@ def _lines(reading: Reading) -> Iterator[str]:
     if entry.error:
         yield f"ended by: {brief(entry.error, WIDTH)}"
     if entry.answer:
-        yield from ("", entry.answer)
+        yield from ("", reading.answer.flagged)
     if reading.rollout.citations:
         yield ""
     for citation in reading.rollout.citations:
-        yield f"{citation.verdict:<12}  {named(reading.rollout.sources.read[citation.source])}"
+        yield f"{citation.verdict:<12}  {named(reading.rollout.sources.read[citation.source])} ({citation.by})"
         yield f"              {brief(citation.claim, WIDTH)}"
         if citation.quote:
             yield f"              “{brief(citation.quote, WIDTH)}”"

@@ -1,11 +1,12 @@
-"""`hira verify`: the citations of a recorded run, checked again against what the run had read."""
+"""`hira verify`: how the claims of a recorded run's answer were checked, or the same check made again."""
 
 import argparse
 import asyncio
 import json
-from dataclasses import replace
+from collections.abc import Sequence
 
-from hira.agents.entailment import entailed
+from hira.agents.verifier import ModelVerifier
+from hira.answer import citations_as_json
 from hira.casting import cast_of
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.output import named
@@ -14,7 +15,9 @@ from hira.cli.progress import brief
 from hira.cli.recorded import opened
 from hira.cli.shell import Shell
 from hira.connecting import connected
-from hira.evidence import Citation, Verdict, accepted
+from hira.errors import HiraError
+from hira.evidence import Citation, is_accepted, verify_answer
+from hira.evidence import verify as verify_lexically
 from hira.settings import Settings, load
 from hira.team import Team
 from hira.trace import Reading, read
@@ -25,66 +28,49 @@ WIDTH = 110
 def verify(args: argparse.Namespace, shell: Shell) -> int:
     with opened(args, shell) as journal:
         reading = read(journal, args.run)
-    citations = reading.rollout.citations
-    judged: list[Verdict] = []
-    if args.model or args.base_url or args.role:
+    record = reading.rollout
+    citations: Sequence[Citation] = record.citations
+    if args.verify == "lexical":
+        citations = verify_lexically(record.answer, record.sources, record.question)
+    elif args.verify or args.model or args.base_url or args.role:
         settings = load(flags(args), shell.environ, shell.folder, shell.home)
-        judged = asyncio.run(judgements(reading, settings))
+        citations = asyncio.run(verify_by_model(reading, settings))
     if args.json:
-        shell.say(json.dumps(_as_json(reading, judged), ensure_ascii=False, indent=2))
+        shell.say(json.dumps(_as_json(reading, citations), ensure_ascii=False, indent=2))
     elif not citations:
-        shell.tell("hira: the answer cites nothing" if reading.entry.answer else "hira: the run has no answer")
-    for at, citation in enumerate([] if args.json else citations):
-        _show(reading, citation, judged[at] if judged else "", shell)
-    verdicts = [by if by != "unchecked" else one.verdict for one, by in zip(citations, judged, strict=bool(judged))]
-    held = [
-        replace(one, verdict=verdict) for one, verdict in zip(citations, verdicts, strict=bool(judged))
-    ] or citations
-    return OK if accepted(held) else NO_EVIDENCE
+        shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
+    for citation in () if args.json else citations:
+        _show(reading, citation, shell)
+    return OK if is_accepted(citations) else NO_EVIDENCE
 
 
-async def judgements(reading: Reading, settings: Settings) -> list[Verdict]:
-    """What a model says of each citation, in their order. One that fails leaves its citation unchecked."""
+async def verify_by_model(reading: Reading, settings: Settings) -> list[Citation]:
+    """The citations as a model judges every claim. Raises `HiraError` if the model fails."""
     cast, own = cast_of(await connected(settings), {})
-    team = Team(cast)
-    sources = reading.rollout.sources.read
+    record = reading.rollout
     try:
-        return list(
-            await asyncio.gather(
-                *(
-                    entailed(team.conversation("judge", str(at)), one.claim, sources[one.source], one.quote)
-                    for at, one in enumerate(reading.rollout.citations, 1)
-                )
-            )
-        )
+        verifier = ModelVerifier(Team(cast), every=True)
+        citations, reasons = await verify_answer(record.answer, record.sources, record.question, verifier)
     finally:
         for policy in own:
             await policy.aclose()
+    if reasons:
+        raise HiraError(reasons[0], fix="try again, or --verify lexical compares words alone")
+    return citations
 
 
-def _show(reading: Reading, citation: Citation, judged: str, shell: Shell) -> None:
+def _show(reading: Reading, citation: Citation, shell: Shell) -> None:
     source = reading.rollout.sources.read[citation.source]
-    by_model = f" · by the model: {judged}" if judged else ""
-    shell.say(f"{citation.verdict:<12}  {named(source)}{by_model}")
+    how = ", attributed" if citation.attributed else ""
+    shell.say(f"{citation.verdict:<12}  {named(source)} ({citation.by}{how})")
     shell.say(f"              {brief(citation.claim, WIDTH)}")
     if citation.quote:
         shell.say(f"              “{brief(citation.quote, WIDTH)}”")
 
 
-def _as_json(reading: Reading, judged: list[Verdict]) -> dict[str, object]:
-    sources = reading.rollout.sources.read
+def _as_json(reading: Reading, citations: Sequence[Citation]) -> dict[str, object]:
     return {
         "run_id": reading.entry.id,
         "question": reading.entry.question,
-        "citations": [
-            {
-                "id": one.source,
-                "source": sources[one.source].location,
-                "claim": one.claim,
-                "quote": one.quote,
-                "verdict": one.verdict,
-                **({"by_model": judged[at]} if judged else {}),
-            }
-            for at, one in enumerate(reading.rollout.citations)
-        ],
+        "citations": citations_as_json(citations, reading.rollout.sources),
     }

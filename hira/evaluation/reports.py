@@ -1,21 +1,17 @@
 """Scores of reports: RACE against a reference, FACT by its citations, and rubrics. They are figures from 0 to 1 and no
 yes or no, so `correct` is None."""
 
-import asyncio
-
-from hira.agents.entailment import entailed
+from hira.agents.verifier import ModelVerifier
 from hira.answer import Answer
 from hira.evaluation import needs
 from hira.evaluation.item import Item
 from hira.evaluation.record import Score
 from hira.evaluation.run import Scorer
+from hira.evidence import SourcedClaim
 from hira.rewards.race import judged
 from hira.rewards.rubric_judge import score
-from hira.team import Team, together
+from hira.team import Team
 from hira.trajectory import Rollout
-
-AT_ONCE = 8
-"""Citations of one report that are judged side by side."""
 
 
 def race_of(team: Team) -> Scorer:
@@ -37,19 +33,14 @@ def fact_of(team: Team | None) -> Scorer:
     or, with a judge, by what it reads in the stored source. The note tells how many (effective citations)."""
 
     async def scored(_item: Item, answer: Answer) -> Score:
-        pairs = {(one.claim, one.source): one for one in answer.citations}
+        pairs = {(one.claim, one.source): one for one in answer.citations if not one.attributed}
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
         verdicts = [str(one.verdict) for one in pairs.values()]
         if team is not None:
-            own, gate = _own(team, _item), asyncio.Semaphore(AT_ONCE)
-
-            async def asked(at: int, claim: str, source: str, quote: str) -> str:
-                async with gate:
-                    return await entailed(own.conversation("judge", str(at)), claim, answer.source(source), quote)
-
-            works = [asked(at, *key, one.quote) for at, (key, one) in enumerate(pairs.items(), 1)]
-            verdicts = await together(works)
+            claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
+            judge = ModelVerifier(_own(team, _item), role="judge", every=True)
+            verdicts = [str(one.verdict) for one in await judge.verify(claims, answer.rollout.question)]
         checked = [one for one in verdicts if one != "unchecked"]
         if not checked:
             return Score(None, None, "fact", "the judge failed")

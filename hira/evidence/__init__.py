@@ -1,30 +1,46 @@
-"""Answers bound to evidence: what was really read, and whether a cited passage says what the answer claims.
+"""Answers bound to evidence: what a run read, the claims of its answer, and what a verifier says of them.
 
-A model never writes a URL. It cites `[s3]`; the id is resolved here and the claim is held against the stored text.
+A model never writes a URL. It cites `[s1]`; the id is resolved here and the claim is held against the stored text.
 """
 
-from hira.evidence.check import Citation, Verdict, accepted, check, doubts, shortened, verify
-from hira.evidence.marks import CITED, cited, claims, drop_unknown, inert, uncited, unmarked
+from hira.evidence.citations import CITED, Citation, cited, drop_unknown, inert, unmarked
+from hira.evidence.claims import Claim, claims, flag_claims, is_refusal
 from hira.evidence.source import OUTPUT, Kind, Source, Sources, told
+from hira.evidence.verdict import Verdict
+from hira.evidence.verifiers import (
+    Judgement,
+    LexicalVerifier,
+    SourcedClaim,
+    Verifier,
+    check,
+    is_accepted,
+    verify,
+    verify_answer,
+)
 
 __all__ = [
     "CITED",
     "OUTPUT",
     "Citation",
+    "Claim",
+    "Judgement",
     "Kind",
+    "LexicalVerifier",
     "Source",
+    "SourcedClaim",
     "Sources",
     "Verdict",
-    "accepted",
+    "Verifier",
     "check",
     "cited",
     "claims",
-    "doubts",
     "drop_unknown",
+    "flag_claims",
     "inert",
-    "shortened",
+    "is_accepted",
+    "is_refusal",
     "told",
-    "uncited",
     "unmarked",
     "verify",
+    "verify_answer",
 ]

@@ -4,21 +4,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hira.evidence.marks import CITED, cited
+from hira.evidence.citations import CITED, cited
 from hira.evidence.source import Source
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _LIST = re.compile(
-    r"^(?:#{1,6}\s*|\*\*)?(?:\d+[.)、]\s*)?"
+    r"^(?:#{1,6}[ \t]*+|\*\*)?(?:\d+[.)、][ \t]*+)?"
     r"(?:references?|sources?|bibliography|works cited|参考文献|参考资料|引用来源|来源)"
-    r"\s*(?:\*\*)?\s*[:：]?\s*(?:\*\*)?$",
+    r"[ \t]*+(?:\*\*)?[ \t]*+[:：]?[ \t]*+(?:\*\*)?[ \t]*+$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ENTRY = re.compile(r"\s*(?:[-*+]\s+)?(?:\[|https?:|s\d+\b|\d+[.)、](?!.*\[\s*s\d))|.*https?://|\s*$")
 HEADINGS = {True: "参考文献", False: "References"}
-_RUN = re.compile(rf"{CITED.pattern}(?:\s*{CITED.pattern})*")
+_RUN = re.compile(rf"{CITED.pattern}(?:\s*+{CITED.pattern})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,12 @@ def language(question: str) -> str:
 
 def without_references(text: str) -> str:
     """The text without a list of references at its end, which hira adds itself from what was read."""
+    return text[: references_start(text)].strip()
+
+
+def references_start(text: str) -> int:
+    """Where the list of references at the end of a text begins; its length if there is none."""
     found = list(_LIST.finditer(text))
     if not found or not all(_ENTRY.match(line) for line in text[found[-1].end() :].splitlines()):
-        return text.strip()
-    return text[: found[-1].start()].strip()
+        return len(text)
+    return found[-1].start()

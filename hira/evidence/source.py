@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-Kind = Literal["page", "hit", "file", "computation", "media"]
+Kind = Literal["page", "hit", "file", "computation", "media", "tool"]
 
 OUTPUT = "\n\nOutput:\n"
 """Stands between what was asked for and what came out: a program and what it printed, a question and what was told."""
@@ -11,7 +11,7 @@ OUTPUT = "\n\nOutput:\n"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page, file or computation that was really read, with its text. `id` is given when it enters the run."""
+    """A page, file, computation or tool result that was read. `id` is given when it enters the run."""
 
     location: str
     title: str
@@ -21,25 +21,32 @@ class Source:
 
     @property
     def evidence(self) -> str:
-        """What a claim may rest on: all of the text, but only what came out of a computation or of a look at media."""
+        """The text that a claim may rest on: all of it, or of a call only what came back."""
         if self.kind == "computation":
             return self.text.rpartition(OUTPUT)[2]
-        if self.kind == "media" and OUTPUT in self.text:
+        if self.kind in ("media", "tool") and OUTPUT in self.text:
             return "\n\n".join(answer.partition(ASKED)[0] for answer in self.text.split(OUTPUT)[1:])
         return self.text
 
     @property
-    def program(self) -> str:
-        """The code of a computation, empty for any other source."""
-        return self.text.rpartition(OUTPUT)[0] if self.kind == "computation" else ""
+    def call(self) -> str:
+        """The code of a computation or the calls of a tool, which count together with what came back; else empty.
+
+        What was asked about media is left out: a leading question would support its own answer.
+        """
+        if self.kind == "computation":
+            return self.text.rpartition(OUTPUT)[0]
+        if self.kind == "tool":
+            return "\n\n".join(asked.partition(OUTPUT)[0] for asked in self.text.split(ASKED)[1:])
+        return ""
 
 
 ASKED = "\n\nAsked:\n"
-"""Stands before a question about media, so that a second question is no part of the first answer."""
+"""Stands before a question about media or a tool's call, so that a second one is no part of the first answer."""
 
 
 def told(question: str, answer: str) -> str:
-    """The text of a media source: what was asked about it, and what was told, which alone is evidence."""
+    """The text of a media or tool source: what was asked, and what came back, which alone is evidence."""
     return f"{ASKED}{' '.join(question.split())}{OUTPUT}{answer}"
 
 

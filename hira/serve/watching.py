@@ -153,7 +153,8 @@ async def one_run(door: Door, request: Request) -> Response:
 def _told(answer: Answer) -> dict[str, Any]:
     """An answer with the texts that it rests on, and where in it which source is cited."""
     texts = {source.id: source.text for source in answer.sources}
-    return {"answer": {**answer.json(), "error": trouble(answer)}, "texts": texts, "status": answer.status}
+    told = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
+    return {"answer": told, "texts": texts, "status": answer.status}
 
 
 async def events(door: Door, request: Request) -> Response:
@@ -234,7 +235,7 @@ async def _gone_on(door: Door, client: Client, name: str) -> Response:
     entry, journal = await _recorded(door, client, name)
     if entry.alive:
         raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
-    if entry.state in ("answered", "insufficient_evidence"):
+    if entry.state in ("answered", "unverified", "insufficient_evidence"):
         raise Refused(409, f"run {name!r} has its answer", "invalid_request_error", "conflict")
     if lacking := _lacking(door, entry):
         what = f"run {name!r} was made by a program, with its own {', '.join(lacking)}; it goes on there"

@@ -31,6 +31,7 @@ ORIGINS = "origins"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
 Extractor = Literal["hira", "trafilatura"]
+Verify = Literal["lexical", "model", "off"]
 Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
@@ -171,8 +172,9 @@ class Settings(Checked):
     opened all the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
     whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
     programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows`
-    holds further options of workflows, by their names. `otel` is the base URL of a collector of spans, empty or
-    "off" for none.
+    holds further options of workflows, by their names. `verify` says how answers are checked, None for a model where
+    one is connected and by words alone elsewhere; `verifier` names a verifier of your own as `module:Object`. `otel`
+    is the base URL of a collector of spans, empty or "off" for none.
     """
 
     profile: Path | None = None
@@ -211,6 +213,8 @@ class Settings(Checked):
     max_calls: int | None = Field(default=None, ge=1)
     prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
     keys: Mapping[str, KeySettings] = Field(default_factory=dict)
+    verify: Verify | None = None
+    verifier: str = ""
     sandbox: Sandbox = "auto"
     sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
     cache: Path | None = None

@@ -13,7 +13,7 @@ from hira.settings.layer import Layer, listed
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
-_GUARDS = ("sandbox", "sandbox_image", "allow", "otel")
+_GUARDS = ("sandbox", "sandbox_image", "allow", "otel", "verifier")
 
 
 def check_harmless(values: Mapping[str, Any], path: Path) -> None:

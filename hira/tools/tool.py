@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints, overload
 
 from hira.errors import ToolError, UsageError
-from hira.evidence import Source
+from hira.evidence import Source, told
 from hira.tokens import clip
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ class Passage:
 class Observation:
     """What a tool saw: plain `text` (hira's own words or counts) and `passages` of what was read.
 
-    `ok` is False for a call that failed; `text` then tells the model how.
+    `ok` is False for a call that failed; `text` then tells the model how. A `citable` text is a result that an answer
+    may rest on: in a run it becomes a source together with the call.
     """
 
     text: str = ""
     passages: tuple[Passage, ...] = ()
     ok: bool = True
+    citable: bool = False
 
 
 Run = Callable[[dict[str, Any]], Awaitable[Observation]]
@@ -106,9 +108,18 @@ def _bounded(observation: Observation, tool: Tool, arguments: Mapping[str, Any])
     passages = tuple(replace(one, text=_cut(one.text, tool.shown)) for one in observation.passages)
     text = _cut(observation.text, tool.shown)
     if text != observation.text and observation.ok:
-        whole = Source(located(f"tool:{tool.name}", arguments), tool.name, observation.text)
-        text, passages = "", (Passage(whole, text), *passages)
+        (whole,) = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text).passages
+        return replace(observation, text="", passages=(replace(whole, text=text), *passages), citable=False)
     return replace(observation, text=text, passages=passages)
+
+
+def read_result(place: str, title: str, arguments: Mapping[str, Any], result: str) -> Observation:
+    """A tool's text as a source that can be cited. The call stays with it, since it says what the result is about."""
+    if not result.strip():
+        return Observation(result)
+    spelled = json.dumps(dict(arguments), ensure_ascii=False, default=str)
+    source = Source(located(place, arguments), title, told(f"{title}({spelled})", result), "tool")
+    return Observation(passages=(Passage(source, result),))
 
 
 def _cut(text: str, limit: int) -> str:
@@ -184,7 +195,7 @@ def tool(
             from anyio import to_thread
 
             result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)
-        return result if isinstance(result, Observation) else Observation(str(result))
+        return result if isinstance(result, Observation) else Observation(str(result), citable=True)
 
     return Tool(
         name or function.__name__,

@@ -193,7 +193,7 @@
   };
   const nameOf = (id) => { const one = sources.find((each) => each.id === id); return one ? `${one.title || one.location} — ${one.location}` : id; };
 
-  const tones = { answered: "supported", insufficient_evidence: "not-found", partial: "not-found", failed: "contradicted" };
+  const tones = { answered: "supported", unverified: "unsupported", insufficient_evidence: "unsupported", partial: "unsupported", failed: "contradicted" };
   const total = run.prompt + run.completion;
   const header = el("header", {},
     el("h1", {}, written(run.question)),

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 from hira.answer import Answer
 from hira.errors import HiraError
 from hira.events import (
+    AnswerChecked,
     Event,
     Notice,
     Remembered,
@@ -19,7 +20,7 @@ from hira.events import (
     TurnStarted,
     events_of,
 )
-from hira.evidence import Source, Sources, accepted, verify
+from hira.evidence import Citation, Source, Sources, verify
 from hira.journal import Call, Entry, Journal
 from hira.journal.calls import completion_of
 from hira.journal.digest import digest_of_tool
@@ -146,7 +147,7 @@ def read(journal: Journal, run: str) -> Reading:
         if one.ok is not None
     ]
     record.answer = entry.answer
-    record.citations = verify(entry.answer, record.sources, entry.question)
+    record.citations = citations_of(events, record)
     record.status = cast("Status", entry.state if entry.state != "running" else "partial")
     record.failure = HiraError(entry.error) if entry.error else None
     notices = [event.text for event in events if isinstance(event, Notice)]
@@ -154,9 +155,12 @@ def read(journal: Journal, run: str) -> Reading:
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage)
 
 
-def holds(reading: Reading) -> bool:
-    """Whether the answer rests on evidence, by what the journal holds of its sources."""
-    return accepted(reading.rollout.citations)
+def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:
+    """The citations as the run's verifier judged them; of a run that kept none, as words alone do today."""
+    for event in reversed(events):
+        if isinstance(event, AnswerChecked):
+            return [Citation(**one) for one in event.citations if one["source"] in record.sources]
+    return verify(record.answer, record.sources, record.question)
 
 
 def _replied(call: Call) -> bool:

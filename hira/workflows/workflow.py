@@ -1,13 +1,15 @@
 """What a workflow is, and how one is run to a rollout that never loses what was found."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Protocol
 
 from hira.agents.distiller import NO_CONCLUSION
+from hira.agents.verifier import check_answer
 from hira.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
-from hira.events import Notice, RunEnded, RunStarted
-from hira.evidence import accepted, doubts, drop_unknown, shortened, uncited, verify
+from hira.events import AnswerChecked, Notice, RunEnded, RunStarted
+from hira.evidence import Citation, drop_unknown, is_accepted, is_refusal
 from hira.policy import Usage
 from hira.team import Team
 from hira.trajectory import Rollout, Status
@@ -85,21 +87,31 @@ async def _answered(workflow: Workflow, question: str, team: Team) -> None:
 
 
 async def settle(record: Rollout, team: Team) -> None:
-    """Drop links and citations of what nobody read, check the others, and say whether the answer rests on evidence.
-
-    The check runs in a thread: sources may be long, and other runs go on meanwhile.
-    """
+    """Drop links and citations of what nobody read, check the claims, and say whether the answer rests on evidence."""
     read = {source.location for source in record.sources.read.values()}
     answer, unknown = drop_unknown(record.answer, record.sources)
     record.answer = presentable(answer, read)  # last, since words on both sides of a dropped mark may make a tag
     if unknown:
         team.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
-    record.citations = await asyncio.to_thread(verify, record.answer, record.sources, record.question)
-    for doubt in doubts(record.citations):
-        team.events(Notice(doubt))
-    if record.citations and (bare := uncited(record.answer)):
-        team.events(Notice(f"sentences of the answer that cite nothing: {len(bare)}, the first: {shortened(bare[0])}"))
-    record.status = "answered" if accepted(record.citations) else "insufficient_evidence"
+    if not record.answer or is_refusal(record.answer):
+        record.status = "insufficient_evidence"
+    elif team.verify == "off" and not team.verifier:
+        record.status = "answered"
+    else:
+        record.citations, reasons = await check_answer(team)
+        for reason in reasons:
+            team.events(Notice(f"not checked: {reason}", important=True))
+        record.status = "answered" if is_accepted(record.citations) else "unverified"
+        if counted := count_supported(record.citations):
+            team.events(Notice(counted))
+        team.events(AnswerChecked(tuple(asdict(one) for one in record.citations)))
+
+
+def count_supported(citations: Sequence[Citation]) -> str:
+    """How many claims of an answer are supported; empty if all are."""
+    verdicts = dict.fromkeys((one.claim, one.verdict) for one in citations)
+    held = sum(verdict == "supported" for _, verdict in verdicts)
+    return f"{held} of {len(verdicts)} claims are supported by what was read" if held < len(verdicts) else ""
 
 
 def known(record: Rollout) -> str:

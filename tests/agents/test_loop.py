@@ -356,7 +356,7 @@ async def test_every_call_of_a_turn_is_answered_also_those_that_were_not_made() 
     step = await Loop(conversation, TOOLS, several=4, limit=2).run()
     told = {message.call_id: message.text for message in conversation.messages if message.call_id.startswith("c")}
     del told["call_1_1"]
-    assert told["c0"] == "2"
+    assert told["c0"].splitlines()[1:] == ["2", "[/s2]"]
     assert "not made again" in told["c1"]
     assert "not made again" in told["c2"]
     assert "all 2 calls are used" in told["c3"]
@@ -435,8 +435,8 @@ async def test_a_full_chain_loses_its_end() -> None:
     step = await loop.run()
     assert (step.answer, step.forced) == ("4", "the context is full")
     task, chain, asking = policy.requests[-1].messages
-    assert "<|begin_double_result|>\n2\n" in chain.text
-    assert "<|begin_double_result|>\n4\n" not in chain.text
+    assert "\n2\n[/s1]" in chain.text
+    assert "\n4\n[/s2]" not in chain.text
     assert asking.prompt == "conclude"
     assert size([task, chain, asking]) < 330
 

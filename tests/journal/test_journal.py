@@ -897,12 +897,12 @@ async def test_a_session_with_state_is_brought_back_before_its_next_call(journal
 
     first = session()
     conversation = team_of([], log=begun(journal)).conversation("code")
-    assert (await use(conversation, first, {"n": 1})).text == "sum 1"
-    assert (await use(conversation, first, {"n": 2})).text == "sum 3"
+    assert "sum 1" in (await use(conversation, first, {"n": 1})).text
+    assert "sum 3" in (await use(conversation, first, {"n": 2})).text
     again = team_of([], log=journal.resume("r1")).conversation("code")
     second = session()
     texts = [(await use(again, second, {"n": n})).text for n in (1, 2, 4)]
-    assert texts == ["sum 1", "sum 3", "sum 7"]
+    assert [text.splitlines()[1] for text in texts] == ["sum 1", "sum 3", "sum 7"]
 
 
 def test_a_run_that_is_resumed_or_replayed_tells_the_day_on_which_it_began(journal: Journal) -> None:

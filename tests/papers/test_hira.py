@@ -151,7 +151,7 @@ async def test_the_planner_works_with_and_without_the_experts_descriptions() -> 
 async def test_an_answer_without_evidence_cites_nothing_and_says_so() -> None:
     workflow, team, _ = run_of([r"\boxed{It is 31 m high [s4].}"])
     record = await rollout(workflow, "How high?", team)
-    assert (record.status, record.answer, record.citations) == ("insufficient_evidence", "It is 31 m high.", [])
+    assert (record.status, record.answer, record.citations) == ("unverified", "It is 31 m high.", [])
 
 
 async def test_an_endpoint_that_dies_leaves_what_was_found_as_a_clear_partial() -> None:

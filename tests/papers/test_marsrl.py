@@ -313,7 +313,7 @@ async def test_offline_without_documents_computes_or_says_that_it_knows_nothing(
     for question, answer in (("What is 12 times 17?", "12 * 17 = 204."), ("Who was Ida Lorn?", "do not hold")):
         record = await rollout(MarsRL(), question, team_of(OfflinePolicy()))
         assert answer in record.answer
-        assert (record.status, record.usage.calls) == ("insufficient_evidence", 2)
+        assert (record.status == "answered", record.usage.calls) == (False, 2)
 
 
 def served(request: Request) -> str:

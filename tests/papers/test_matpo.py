@@ -32,7 +32,7 @@ from hira.workflows.matpo import MATPO
 from hira.workflows.workflow import rollout
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
-QUESTION = "How high is the tower of Varn, and how old?"
+QUESTION = "How high is the tower, and how old?"
 SUMMARY = "## Conclusion\nIt is {0} [s{1}].\n\n## Supporting Information\n- {0}\n\n## Observations\nNone.\n\n## Contribution to Main Task\nSettles it."
 ANSWER = "## Conclusion\n\\boxed{It is 31 m high [s1].}\n\n## Supporting Information\n- [s1]\n\n## Observations\nSure.\n\n## Contribution to Main Task\nThe first."
 
@@ -40,14 +40,14 @@ ANSWER = "## Conclusion\n\\boxed{It is 31 m high [s1].}\n\n## Supporting Informa
 @tool(pure=True)
 async def search(query: str) -> Observation:
     "Search the library."
-    text = f"All about {query}: 31 m high. PAGE-OF-{query.upper().replace(' ', '-')}"
+    text = f"All about {query} and the old tower: 31 m high. PAGE-OF-{query.upper().replace(' ', '-')}"
     return Observation(passages=(Passage(Source(f"{query}.md", query, text), text),))
 
 
 @tool(pure=True)
 async def browse(url: str, intent: str = "") -> Observation:
     "Open a page."
-    return Observation(passages=(Passage(Source(url, url, f"Opened {url}, 31 m high"), f"Opened {url}, 31 m high"),))
+    return Observation(passages=(Passage(Source(url, url, text := f"Opened {url}: the old tower, 31 m high"), text),))
 
 
 BOX = Toolbox(search=search, browse=browse)
@@ -149,7 +149,7 @@ async def test_a_worker_knows_the_main_question_by_the_recap_alone(recap: bool) 
     asked = of(policy, "1/worker")
     assert (QUESTION in asked[0].messages[0].text) is recap
     assert (QUESTION in asked[-1].messages[-1].text) is recap
-    assert ("Varn" in "".join(map(told, asked))) is recap
+    assert ("and how old" in "".join(map(told, asked))) is recap
     assert all("Height" in request.messages[1].text for request in asked)
 
 

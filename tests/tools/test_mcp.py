@@ -116,8 +116,8 @@ async def test_a_servers_tools_have_safe_names_clean_descriptions_and_its_schema
 @shared
 async def test_results_become_passages_of_sources_and_what_is_no_text_is_told_in_words(tool):
     (passage,) = (await tool["read_note"].call({"path": "mill.md"})).passages
-    assert (passage.source.location, passage.source.kind) == ('mcp:shelf/read.Note({"path": "mill.md"})', "page")
-    assert passage.text == passage.source.text == f"mill.md: {NOTE}"
+    assert (passage.source.location, passage.source.kind) == ('mcp:shelf/read.Note({"path": "mill.md"})', "tool")
+    assert passage.text == passage.source.evidence == f"mill.md: {NOTE}"
     assert text(await tool["pid"].call({})).isdigit()
     long = await tool["long"].call({})
     assert "500,007 characters" in long.text

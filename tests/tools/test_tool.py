@@ -81,7 +81,8 @@ async def test_a_long_text_is_shown_by_its_ends_and_stays_whole_as_a_source() ->
     assert "It begins here." in seen.text
     assert "It ends here." in seen.text
     (source,) = team.rollout.sources.read.values()
-    assert (source.location, source.text) == ('tool:table({"year": 1742})', LONG)
+    assert (source.location, source.evidence) == ('tool:table({"year": 1742})', LONG)
+    assert source.call.strip() == 'table({"year": 1742})'
     assert f"[{source.id}]" in seen.text
 
 
@@ -93,7 +94,7 @@ async def test_a_text_of_two_million_characters_is_cut_to_the_same_measure() -> 
 
     (passage,) = (await dump.call({})).passages
     assert SHOWN * 0.9 < count(passage.text) < SHOWN * 1.1
-    assert len(passage.source.text) == len(LONG) * 10 > 2_000_000
+    assert len(passage.source.evidence) == len(LONG) * 10 > 2_000_000
 
 
 async def test_a_long_passage_of_an_own_source_is_cut_too_and_its_source_is_not() -> None:
@@ -118,8 +119,25 @@ async def test_a_tool_may_be_given_another_measure(shown: int, expected: str) ->
     assert (await table.call({})).text == expected
 
 
-async def test_a_short_text_is_shown_as_it_is_and_is_no_source() -> None:
-    assert await counting().call({"number": 1}) == Observation("9: 1 × 3")
+async def test_a_short_text_is_a_source_of_the_run_together_with_its_call() -> None:
+    assert await counting().call({"number": 1}) == Observation("9: 1 × 3", citable=True)
+    team = team_of([])
+    seen = await use(team.conversation("reader"), counting(), {"number": 1})
+    (source,) = team.rollout.sources.read.values()
+    assert (source.kind, source.evidence, source.call.strip()[-15:]) == ("tool", "9: 1 × 3", '({"number": 1})')
+    assert f"[{source.id}]" in seen.text
+    assert "9: 1 × 3" in seen.text
+
+
+async def test_an_observation_of_plain_text_is_no_source() -> None:
+    @tool
+    def shelf(word: str) -> Observation:
+        """Finds a book."""
+        return Observation(f"no book is called {word}")
+
+    team = team_of([])
+    seen = await use(team.conversation("reader"), shelf, {"word": "mill"})
+    assert (seen.text, len(team.rollout.sources)) == ("no book is called mill", 0)
 
 
 async def test_a_long_account_of_what_failed_is_cut_and_no_source() -> None:

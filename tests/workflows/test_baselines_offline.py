@@ -1,5 +1,6 @@
 """The eight baselines on real documents with `offline`: answers with citations, every dialect, resume, budgets."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,13 +38,8 @@ from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 FILES = sorted(path for path in LIBRARY.rglob("*.*") if path.is_file())
-QUESTIONS = {
-    "When was the lighthouse at Skerry Point built?": "1871",
-    "Who was the last keeper of Skerry Point?": "Agnes Halloran",
-    "Since when does Gull Rock run on solar panels?": "2009",
-    "What is the fare of the ferry to the Isle of Wren?": "31 crowns",
-    "Who asked whether the silt is contaminated?": "Brandt",
-}
+ASKED = Path(__file__).parents[2] / "benchmarks" / "data" / "library.jsonl"
+QUESTIONS = {one["question"]: one["answer"] for one in map(json.loads, ASKED.read_text(encoding="utf-8").splitlines())}
 READING = (
     Rag(),
     SearchO1(),
@@ -75,7 +71,7 @@ def files_for(workflow: Any) -> list[Path]:
 
 @needs_python
 @reading
-async def test_questions_are_answered_from_documents_with_citations_that_hold(workflow: Any) -> None:
+async def test_ten_questions_are_answered_from_documents_with_citations_that_hold(workflow: Any) -> None:
     async with Hira(settings=settings(), workflow=workflow) as hira:
         for question, answer in QUESTIONS.items():
             told = await hira.ask(question, files=files_for(workflow))
@@ -101,7 +97,7 @@ def _within_bounds(workflow: Any, answer: Answer) -> None:
         ("What is the square root of 2?", "sqrt(2) = 1.41421356237."),
         ("What is 2 to the power of minus 1?", "2 ** - 1 = 0.5."),
         ("What is 1 / 0?", "cannot be computed"),
-        ("How many memory entries are recalled?", "do not hold the answer"),
+        ("How many memory entries are recalled?", "only plain arithmetic"),
     ],
 )
 async def test_direct_computes_offline_and_for_everything_else_says_that_it_knows_nothing(
@@ -109,7 +105,7 @@ async def test_direct_computes_offline_and_for_everything_else_says_that_it_know
 ) -> None:
     record = await rollout(Direct(), question, team_of(OfflinePolicy()))
     assert answer in record.answer
-    assert record.status == "insufficient_evidence"
+    assert record.status in {"unverified", "insufficient_evidence"}
 
 
 async def test_what_no_document_holds_is_not_answered() -> None:
@@ -125,7 +121,7 @@ async def test_offline_sees_no_picture_and_says_so(tmp_path: Path) -> None:
     pytest.importorskip("PIL.Image").new("RGB", (4, 3), "red").save(picture)
     async with Hira(settings=Settings(model="offline", journal=None, cache=None), workflow=MultimodalAlone()) as hira:
         told = await hira.ask("How high is the tower?", files=[picture])
-    assert told.status == "insufficient_evidence"
+    assert told.status in {"unverified", "insufficient_evidence"}
     assert "cannot see" in told.text
 
 
@@ -134,7 +130,7 @@ async def test_the_answer_to_a_question_that_stands_in_another_is_no_answer_to_t
     async with Hira(settings=settings(), workflow=SearchO1()) as hira:
         told = await hira.ask(question)
     assert told.status == "insufficient_evidence"
-    assert told.rollout.usage.calls > 2
+    assert told.rollout.usage.calls > 3
 
 
 @pytest.fixture
@@ -230,7 +226,7 @@ async def test_a_run_that_its_budget_ends_says_so(workflow: Any, limit: dict[str
     spent = told.rollout.usage
     assert spent.calls <= limit.get("max_calls", spent.calls)
     assert spent.tokens <= 1.1 * limit.get("max_tokens", spent.tokens)
-    assert told.status in {"answered", "partial", "insufficient_evidence"}
+    assert told.status in {"answered", "unverified", "partial", "insufficient_evidence"}
     assert told.status != "partial" or "budget of" in told.error
 
 

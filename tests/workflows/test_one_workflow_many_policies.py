@@ -77,5 +77,5 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_
     assert len(record.findings) == 2
     assert all(finding.subtask.text.startswith("find ") for finding in record.findings)
     assert {finding.expert for finding in record.findings} <= {"simple_search", "deep_search"}
-    assert record.status in {"insufficient_evidence", "answered"}
+    assert record.status in {"insufficient_evidence", "unverified", "answered"}
     assert record.usage.calls >= 7

@@ -371,7 +371,7 @@ export class RunView {
 
   // Its verdict is told by a sign too, not by its colour alone.
   citation(id) {
-    const own = this.told.answer.citations.filter(one => one.id === id);
+    const own = this.told.answer.citations.filter(one => one.id === id && !one.attributed);
     const verdict = own.find(one => one.verdict !== "supported")?.verdict ?? own[0]?.verdict ?? "not checked";
     const sign = { supported: "", contradicted: " ✗" }[verdict] ?? " ?";
     const button = element("button", {

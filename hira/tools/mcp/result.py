@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hira.errors import ToolError
-from hira.evidence import Source
-from hira.tools.tool import Observation, Passage, located
+from hira.tools.tool import Observation, read_result
 from hira.untrusted import clean
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def observed(server: str, tool: str, arguments: Mapping[str, Any], result: "Call
         text = text[:KEPT]
     if not text:
         return Observation("\n".join(told) or "Done. The tool returned nothing.")
-    source = Source(located(f"mcp:{server}/{tool}", arguments), f"{server}: {tool}", text)
-    return Observation("\n".join(told), (Passage(source, text),))
+    seen = read_result(f"mcp:{server}/{tool}", f"{server}: {tool}", arguments, text)
+    return replace(seen, text="\n".join(told))
 
 
 def _parts(result: "CallToolResult") -> tuple[list[str], list[str]]:

@@ -19,7 +19,7 @@ async def test_a_text_that_a_program_wrote_is_a_source_that_can_be_cited(sandbox
     assert (written.kind, written.title) == ("computation", "squares.csv")
     assert written.location == str(sandbox.folder / "squares.csv")
     assert written.evidence == "40,1600\n41,1681\n42,1764"
-    assert written.program == code
+    assert written.call == code
 
 
 async def test_what_the_program_was_told_to_write_is_no_evidence(sandbox: PythonSandbox) -> None:

@@ -1,0 +1,193 @@
+"""How a run has its answer checked: by words alone, by a model that reads the sources, or by a plug-in."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from hira.agents.record import record
+from hira.errors import DialectError, EndpointError, Stop
+from hira.evidence import Citation, Judgement, LexicalVerifier, Source, SourcedClaim, Verifier, verify_answer
+from hira.evidence.verifiers import flat, is_echo
+from hira.journal import Asked
+from hira.journal.digest import digest_of_tool
+from hira.messages import Filled, user
+from hira.prompts import Prompt
+from hira.relevance import BM25
+from hira.team import Team
+from hira.untrusted import clean, said
+
+PROMPT = Prompt(__file__, "verifier")
+ROLE = "verifier"
+DOUBT = 0.75
+"""Claims with a lower score by words go to the model. On the dev halves of WiCE and ExpertQA people find five of six
+claims above it supported, and two of three of those that words reject in the answers of ExpertQA."""
+BATCH = 12
+"""Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below `REPLY`."""
+REPLY = 2_000
+EXCERPTS = 3
+EXCERPT = 600
+"""Characters of an excerpt, about four sentences."""
+SHORTEST_QUOTE = 8
+
+
+class ClaimVerdict(BaseModel):
+    number: int
+    quote: str = ""
+    verdict: Literal["supported", "contradicted", "unsupported"]
+
+
+class ClaimVerdicts(BaseModel):
+    claims: list[ClaimVerdict] = Field(min_length=1)
+
+
+@dataclass(slots=True)
+class ModelVerifier:
+    """Asks a role about the claims that words alone leave in doubt, or about `every` one, a dozen in one call.
+
+    The passage that the model quotes has to occur in a source of the claim; otherwise the verdict by words stands. So
+    it does when the budget is used up. A model that fails leaves its claims `unchecked`.
+    """
+
+    team: Team
+    role: str = ROLE
+    every: bool = False
+    name: str = "model"
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
+        found = await LexicalVerifier().verify(claims, question)
+        doubted = [at for at, one in enumerate(found) if self.every or is_doubted(one)]
+        for begin in range(0, len(doubted), BATCH):
+            chunk = doubted[begin : begin + BATCH]
+            some = [claims[at] for at in chunk]
+            for at, one in zip(chunk, await self._ask(some, [found[at] for at in chunk], question), strict=True):
+                found[at] = one
+        return found
+
+    async def _ask(
+        self, claims: Sequence[SourcedClaim], lexical: Sequence[Judgement], question: str
+    ) -> list[Judgement]:
+        conversation = self.team.conversation(self.role, reply=REPLY)
+        sampling = replace(conversation.part.sampling, temperature=0.0)
+        conversation.part = replace(conversation.part, sampling=sampling)
+        listed = "\n".join(f"{number}. {said(one.text)}" for number, one in enumerate(claims, 1))
+        prompt = PROMPT.fill(excerpts=excerpts_of(claims), question=said(question), claims=Filled(listed))
+        try:
+            reply = await record(conversation, user(prompt), ClaimVerdicts)
+        except Stop:
+            self.team.note("the budget left no call for the verifier: the claims were compared by words alone")
+            return list(lexical)
+        except (DialectError, EndpointError) as error:
+            reason = f"the verifier failed: {error.what}"
+            return [Judgement("unchecked", reason=reason)] * len(claims)
+        given = {one.number: one for one in reversed(reply.claims)}
+        return [_judgement(claim, given.get(number), lexical[number - 1]) for number, claim in enumerate(claims, 1)]
+
+
+def is_doubted(one: Judgement) -> bool:
+    """Whether a verdict by words is worth a second opinion."""
+    return one.verdict != "supported" or one.score < DOUBT
+
+
+def _judgement(claim: SourcedClaim, given: ClaimVerdict | None, lexical: Judgement) -> Judgement:
+    """The model's verdict, or the one by words where the model gave none or quotes what no source says."""
+    if given is None:
+        return lexical
+    if given.verdict == "unsupported":
+        return Judgement("unsupported", 0.0, lexical.quote, lexical.source, "model")
+    quote = flat(given.quote).strip("\"'. …")
+    holder = next((one for one in claim.sources if quote in flat(one.evidence)), None)
+    if holder is None or len(quote) < min(SHORTEST_QUOTE, len(flat(holder.evidence))):
+        return lexical
+    if holder.kind == "computation" and is_echo(given.quote, holder.call):
+        return lexical
+    return Judgement(given.verdict, float(given.verdict == "supported"), given.quote.strip(), holder.id, "model")
+
+
+def excerpts_of(claims: Sequence[SourcedClaim]) -> Filled:
+    """The parts of the sources that are closest to the claims, each once, in the order of the sources."""
+    parts: dict[str, tuple[Source, list[str], BM25]] = {}
+    wanted: dict[str, set[int]] = {}
+    for claim in claims:
+        ranked: list[tuple[float, str, int]] = []
+        for source in claim.sources:
+            if source.id not in parts:
+                cut = cut_text(source.evidence)
+                parts[source.id] = source, cut, BM25(cut)
+            scores = parts[source.id][2].scores(claim.text)
+            ranked += [(score, source.id, at) for at, score in enumerate(scores)]
+        for _, source_id, at in sorted(ranked, key=lambda one: -one[0])[:EXCERPTS]:
+            wanted.setdefault(source_id, set()).add(at)
+    shown: list[str] = []
+    for source_id, places in wanted.items():
+        source, cut, _ = parts[source_id]
+        head = " ".join(f"{source.title}: {source.call}".split())[:EXCERPT].rstrip(": ")
+        text = "\n…\n".join(clean(cut[at]) for at in sorted(places))
+        shown.append(f'[{source_id}] {clean(head)}\n"""\n{text}\n"""')
+    return Filled("\n\n".join(shown))
+
+
+def cut_text(text: str) -> list[str]:
+    """The text in pieces of about `EXCERPT` characters that end with a sentence or a line where they can."""
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        end = at + EXCERPT
+        if end < len(text):
+            stop = max(text.rfind(sign, at + EXCERPT // 2, end) for sign in (". ", "\n", "。"))
+            end = stop + 1 if stop > 0 else end
+        found.append(text[at:end].strip())
+        at = end
+    return [one for one in found if one]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedVerifier:
+    """A plug-in whose judgements the journal keeps, so that a replay needs neither the plug-in nor its weights."""
+
+    verifier: Verifier
+    team: Team
+
+    @property
+    def name(self) -> str:
+        return self.verifier.name
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
+        if self.team.log is None:
+            return await self.verifier.verify(claims, question)
+        told: Mapping[str, Any] = {
+            "question": question,
+            "claims": [[one.text, *(_named(source) for source in one.sources)] for one in claims],
+        }
+        asked = Asked("tool", ROLE, digest_of_tool(ROLE, told), self.name, lambda: told)
+
+        async def make() -> Sequence[Judgement]:
+            return await self.verifier.verify(claims, question)
+
+        return await self.team.log.call(asked, make, _encoded, _decoded)
+
+
+def _named(source: Source) -> str:
+    """A source's id with a digest of its text: another run's source of this id is another."""
+    return f"{source.id} {hashlib.sha256(source.text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def _encoded(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in judged]
+
+
+def _decoded(stored: Any) -> list[Judgement]:
+    return [Judgement(**one) for one in stored]
+
+
+async def check_answer(team: Team) -> tuple[list[Citation], list[str]]:
+    """The citations of the run's answer as the run's verifier judges them, and the reasons why some are unchecked."""
+    run, verify = team.rollout, team.verify
+    verifier: Verifier = LexicalVerifier()
+    if team.verifier:
+        verifier = RecordedVerifier(team.verifier, team)
+    elif verify == "model":
+        verifier = ModelVerifier(team)
+    return await verify_answer(run.answer, run.sources, run.question, verifier)

@@ -1,0 +1,102 @@
+"""Adapters for two published fact checkers. Their weights come from the hub or a folder of yours.
+
+>>> Hira("gpt-5", docs="papers", verifier=MiniCheck())               # pip install 'hira[minicheck]'
+>>> Hira("gpt-5", docs="papers", verifier=LettuceDetect("FOLDER"))   # pip install 'hira[lettucedetect]'
+
+Both only tell supported claims from others: `contradicted` is never their verdict. The quoted passage is the one that
+shares most words with the claim.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from hira.evidence.verifiers import Judgement, LexicalVerifier, SourcedClaim
+
+WORDS = 250
+"""Words of a piece of a source: with its claim it fits into the 512 tokens of the smallest MiniCheck model."""
+NO, YES = 3, 209
+"""The tokens that the T5 model answers with (MiniCheck, released code)."""
+
+
+@dataclass
+class MiniCheck:
+    """MiniCheck (Tang et al., 2024): the probability that a document supports a claim, the highest of its pieces."""
+
+    model: str = "lytang/MiniCheck-RoBERTa-Large"
+    name: str = "minicheck"
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
+        return await asyncio.to_thread(self._judge, claims, question)
+
+    def _judge(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
+        nearest = LexicalVerifier().judge(claims, question)
+        return [_decided(near, self.name, self.probability(claim)) for claim, near in zip(claims, nearest, strict=True)]
+
+    def probability(self, claim: SourcedClaim) -> float:
+        """The probability that one of the claim's sources supports it."""
+        import torch
+
+        tokenizer, model, generates = self._loaded
+        scores = [0.0]
+        for piece in _pieces(claim):
+            text = f"{piece}{tokenizer.eos_token}{claim.text}"
+            asked = tokenizer(f"predict: {text}" if generates else text, truncation=True, return_tensors="pt")
+            with torch.no_grad():
+                if generates:
+                    logits = model(**asked, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0]
+                    logits = logits[[NO, YES]]
+                else:
+                    logits = model(**asked).logits[0]
+            scores.append(float(logits.softmax(-1)[1]))
+        return max(scores)
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any, bool]:
+        from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
+
+        generates = bool(AutoConfig.from_pretrained(self.model).is_encoder_decoder)
+        kind: Any = AutoModelForSeq2SeqLM if generates else AutoModelForSequenceClassification
+        return AutoTokenizer.from_pretrained(self.model), kind.from_pretrained(self.model).eval(), generates
+
+
+@dataclass
+class LettuceDetect:
+    """LettuceDetect (Kovács and Recski, 2025): marks the words of a claim that its sources do not bear out."""
+
+    model: str = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
+    name: str = "lettucedetect"
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
+        return await asyncio.to_thread(self._judge, claims, question)
+
+    def _judge(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
+        found: list[Judgement] = []
+        for claim, near in zip(claims, LexicalVerifier().judge(claims, question), strict=True):
+            spans = self._loaded.predict(
+                context=_pieces(claim), question=question, answer=claim.text, output_format="spans"
+            )
+            wrong = max((float(span["confidence"]) for span in spans), default=0.0)
+            found.append(_decided(near, self.name, 1 - wrong))
+        return found
+
+    @cached_property
+    def _loaded(self) -> Any:
+        from lettucedetect.models.inference import HallucinationDetector  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        return HallucinationDetector(method="transformer", model_path=self.model)
+
+
+def _decided(near: Judgement, name: str, score: float) -> Judgement:
+    return replace(near, verdict="supported" if score > 0.5 else "unsupported", score=score, by=name, reason="")
+
+
+def _pieces(claim: SourcedClaim) -> list[str]:
+    """The sources of a claim in pieces of `WORDS` words, those of a call with the call before them."""
+    found: list[str] = []
+    for source in claim.sources:
+        words = f"{source.call}\n{source.evidence}".split()
+        found += [" ".join(words[at : at + WORDS]) for at in range(0, len(words), WORDS)]
+    return found

@@ -1,0 +1,119 @@
+"""Marks such as `[s1]` in a text, and the citations that a checked answer ends with."""
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from hira.evidence.source import Sources
+from hira.evidence.verdict import Verdict
+from hira.messages import Filled
+from hira.untrusted import clean
+
+# Blanks are taken possessively: a bracket before a million of them is looked at once.
+CITED = re.compile(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
+_MARK = re.compile(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
+_MARK_OR_PARAGRAPH = re.compile(rf"(\s?){_MARK.pattern}|\n\n")
+_BEFORE_STOP = re.compile(r"(?<!\s)\s++([.,;:])")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_NAME = re.compile(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
+_CODED = re.compile(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
+_ID = re.compile(r"s\d+")
+_NEAR = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A claim of an answer and a source that it rests on.
+
+    `quote` is the passage of the source that decided; `score` is between 0 and 1, the verifier's confidence that the
+    claim is supported; `by` names the verifier, empty if nothing was checked. `attributed` says that the answer cites
+    nothing for the claim and that hira found the source.
+    """
+
+    source: str
+    claim: str
+    quote: str
+    verdict: Verdict
+    score: float = 0.0
+    by: str = ""
+    attributed: bool = False
+
+
+def cited(text: str) -> list[str]:
+    """The ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
+    return list(dict.fromkeys(one for match in CITED.finditer(text) for one in _ID.findall(match[1])))
+
+
+def unmarked(text: str) -> str:
+    """What was read, without marks like ours: no page cites a source, or opens and closes the frame around another.
+
+    In code an index such as `df[s1]` stays: right behind a name, between backticks or in a line that no prose has. A
+    mark that comes about where another is dropped loses its brackets.
+    """
+    once = _without_marks(text, "")
+    return once if once == text else _without_marks(once, r"(\1)")
+
+
+def _without_marks(text: str, instead: str) -> str:
+    if not _MARK.search(text):
+        return text
+    spans = [match.span() for match in _CODE.finditer(text)]
+    begins = [start for start, _ in spans]
+
+    def kept(match: re.Match[str]) -> str:
+        at = match.start()
+        after = text[match.end() : match.end() + 1]
+        if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, at - 40) : at]):
+            return match.expand(instead)
+        span = bisect_left(begins, at) - 1
+        in_code = (span >= 0 and at < spans[span][1]) or _CODED.search(_line(text, at))
+        return match[0] if in_code else match.expand(instead)
+
+    return _MARK.sub(kept, text)
+
+
+def _line(text: str, at: int) -> str:
+    """The line that this place is in; of a very long one, what is near."""
+    begin = text.rfind("\n", max(0, at - _NEAR), at) + 1
+    end = text.find("\n", at, at + _NEAR)
+    cut = "" if begin or at <= _NEAR else "…"
+    return cut + text[begin or max(0, at - _NEAR) : end if end >= 0 else at + _NEAR]
+
+
+def inert(text: str) -> Filled:
+    """What was read, as a prompt may hold it: with no token, no mark like ours, and none that dropping one leaves."""
+    cleaned = clean(text)
+    bare = unmarked(cleaned)
+    return Filled(bare if bare == cleaned else clean(bare))
+
+
+def cite_frames(text: str) -> str:
+    """The text with every `[/s8]`, which ends the frame around what a model is shown, as the citation that is meant by
+    it: dropped where its paragraph cites `[s8]` before."""
+    if "/" not in text:
+        return text
+    before: set[str] = set()
+
+    def mark(match: re.Match[str]) -> str:
+        ids = set(_ID.findall(match[0]))
+        if not ids:
+            before.clear()  # another paragraph
+        elif "/" in match[0]:
+            new = [one for one in _ID.findall(match[0]) if one not in before]
+            return f"{match[1]}[{', '.join(new)}]" if new else ""
+        before.update(ids)
+        return match[0]
+
+    return _MARK_OR_PARAGRAPH.sub(mark, text)
+
+
+def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
+    """The text without citations of ids that nobody read, and those ids. The ends of frames are citations."""
+    text = cite_frames(text)
+    unknown = [one for one in cited(text) if one not in sources]
+
+    def kept(match: re.Match[str]) -> str:
+        ids = [one for one in _ID.findall(match[1]) if one in sources]
+        return f"[{', '.join(ids)}]" if ids else ""
+
+    return (_BEFORE_STOP.sub(r"\1", CITED.sub(kept, text)) if unknown else text), unknown

@@ -1,0 +1,218 @@
+"""Verifiers: which sources a claim is held against, what a broken verifier costs, and when an answer is accepted."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from hira.events import AnswerChecked, Events, Notice
+from hira.evidence import (
+    OUTPUT,
+    Citation,
+    Judgement,
+    LexicalVerifier,
+    Source,
+    SourcedClaim,
+    Sources,
+    Verdict,
+    Verifier,
+    check,
+    is_accepted,
+    verify,
+    verify_answer,
+)
+from hira.evidence.source import told
+from hira.team import Team
+from hira.testing import ScriptedPolicy, team_of
+from hira.workflows import rollout
+
+WEIR = Source(
+    "weir.md", "The weir", "The weir of Arn was mended in 1911 by the smith Jonas Keel. Its crest is 41 m long."
+)
+FERRY = Source(
+    "ferry.md", "The ferry", "The ferry of Arn crosses the Dell every hour. Lena Brook has steered it since 1987."
+)
+
+
+def read(*sources: Source) -> Sources:
+    found = Sources()
+    for source in sources:
+        found.add(source)
+    return found
+
+
+def test_a_claim_without_a_mark_is_attributed_to_the_source_that_supports_it() -> None:
+    (one,) = verify("Lena Brook has steered the ferry since 1987.", read(WEIR, FERRY))
+    assert (one.source, one.attributed, one.verdict) == ("s2", True, "supported")
+    assert "Lena Brook" in one.quote
+
+
+def test_a_claim_with_a_mark_is_held_against_that_source_alone() -> None:
+    (one,) = verify("Lena Brook has steered the ferry since 1987 [s1].", read(WEIR, FERRY))
+    assert (one.source, one.attributed, one.verdict) == ("s1", False, "unsupported")
+
+
+def test_a_sentence_of_the_source_is_a_quotation() -> None:
+    assert check("Its crest is 41 m long", WEIR).by == "quote"
+    assert check("The crest of the weir of Arn is 41 m long", WEIR).by == "lexical"
+    wrapped = Source("w", "W", "Some say:\nits crest\nis 41 m long; others differ.")
+    assert (check("Its crest is 41 m long", wrapped).by, check("Its crest is 41", wrapped).by) == ("quote", "lexical")
+
+
+def test_one_citation_is_made_for_each_source_that_a_claim_cites() -> None:
+    found = verify("The weir was mended in 1911 [s1, s2].", read(WEIR, FERRY))
+    assert [(one.source, one.verdict) for one in found] == [("s1", "supported"), ("s2", "supported")]
+    assert found[0].quote
+    assert not found[1].quote
+
+
+def test_a_tools_result_counts_together_with_its_call() -> None:
+    call = 'orders({"sql": "SELECT sum(amount) FROM orders WHERE customer = \'Ada\'"})'
+    source = Source("tool:orders(…)", "orders", told(call, "15.0"), "tool")
+    assert check("Ada's orders sum to 15.0", source).verdict == "supported"
+    assert check("Ada's orders sum to 16.0", source).verdict != "supported"
+    assert check("The orders of Bert sum to 15.0", source).verdict != "supported"
+
+
+def test_two_calls_of_a_tool_at_one_place_keep_their_results_apart() -> None:
+    sources = read(Source("t", "t", told("t({})", "red"), "tool"), Source("t", "t", told("t({})", "blue"), "tool"))
+    assert sources.read["s1"].evidence.split() == ["red", "blue"]
+    assert sources.read["s1"].call.split() == ["t({})", "t({})"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "program", "output", "verdict"),
+    [
+        ("The mean is 42.0", "print('mean', sum(v) / len(v))", "mean 42.0", "supported"),
+        ("Perth is the capital", "print('Perth is the capital')", "Perth is the capital", "unchecked"),
+        ("rows = 32", 'print("rows =", 32)', "rows = 32", "unchecked"),
+        ("rows = 32", 'few, many = 3, 2\nprint("rows =", count())', "rows = 32", "supported"),
+        (
+            "Tilsen is the largest",
+            "print(max({'Orlen': f(1), 'Tilsen': f(2)}), 'is the largest')",
+            "Tilsen is the largest",
+            "supported",
+        ),
+    ],
+)
+def test_what_a_program_was_written_with_and_only_printed_is_no_evidence(
+    claim: str, program: str, output: str, verdict: Verdict
+) -> None:
+    assert check(claim, Source("python:1", "p", f"{program}{OUTPUT}{output}", "computation")).verdict == verdict
+
+
+def test_a_number_of_a_thousand_digits_costs_nothing() -> None:
+    huge = Source("rsa.txt", "A modulus", f"The modulus is {'7' * 1000}. The exponent is 65537.")
+    assert check("The exponent is 65537", huge).verdict == "supported"
+    assert check(f"The modulus is {'8' * 1000}", huge).verdict != "supported"
+
+
+async def test_claims_after_the_deadline_are_unchecked() -> None:
+    citations, reasons = await verify_answer("The weir leaks.", read(WEIR), "", LexicalVerifier(seconds=-1))
+    assert [one.verdict for one in citations] == ["unchecked"]
+    assert reasons == ["the check took more than -1 seconds"]
+
+
+class Broken:
+    name = "broken"
+
+    def __init__(self, reply: object) -> None:
+        self.reply = reply
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        if self.reply == "slow":
+            await asyncio.sleep(60)
+        return self.reply  # type: ignore[return-value]  # nonsense is what is tested
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (ZeroDivisionError("no weights"), "ZeroDivisionError: no weights"),
+        ("slow", "no verdict within 0.05 seconds"),
+        ([], "0 judgements for 1 claims"),
+        (["supported"], "no judgement: 'supported'"),
+        ([Judgement("perhaps")], "no judgement"),  # type: ignore[arg-type]
+        ([Judgement("supported", float("nan"))], "no judgement"),
+        (None, "TypeError"),
+    ],
+)
+async def test_a_broken_verifier_leaves_claims_unchecked_and_says_why(reply: object, why: str) -> None:
+    assert isinstance(Broken(reply), Verifier)
+    citations, (reason,) = await verify_answer("The weir leaks [s1].", read(WEIR), "", Broken(reply), seconds=0.05)
+    assert [(one.verdict, one.by) for one in citations] == [("unchecked", "broken")]
+    assert reason.startswith("verifier 'broken' failed: ")
+    assert why in reason
+
+
+class Says:
+    name = "says"
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+
+    async def run(self, question: str, team: Team) -> str:
+        return self.answer
+
+
+async def test_a_run_with_a_broken_verifier_ends_with_its_answer_and_a_notice() -> None:
+    notices: list[Notice] = []
+    team = team_of(ScriptedPolicy([]), verifier=Broken(OSError("the disk is gone")))
+    team.events = Events(lambda event: notices.append(event) if isinstance(event, Notice) else None)
+    team.rollout.sources.add(WEIR)
+    record = await rollout(Says("The weir leaks."), "What does the weir do?", team)
+    assert (record.status, record.answer) == ("unverified", "The weir leaks.")
+    assert any("the disk is gone" in one.text and one.important for one in notices)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("The smith Jonas Keel mended the weir of Arn in 1911.", "answered"),
+        ("The smith Jonas Keel mended the weir of Arn in 1911. It took him eleven weeks of hard winter.", "answered"),
+        ("A duck drew the plans. The weir of Arn was mended in 1911.", "unverified"),
+        ("The weir is haunted by a duck.", "unverified"),
+        ("The documents do not say who paid the smith.", "insufficient_evidence"),
+        ("", "failed"),
+    ],
+)
+async def test_the_status_says_what_the_answer_is_worth(answer: str, status: str) -> None:
+    team = team_of(ScriptedPolicy([]))
+    team.rollout.sources.add(WEIR)
+    assert (await rollout(Says(answer), "Who mended the weir?", team)).status == status
+
+
+async def test_an_answer_over_no_sources_is_unverified() -> None:
+    record = await rollout(Says("Arn has a weir."), "What has Arn?", team_of(ScriptedPolicy([])))
+    assert (record.status, record.citations) == ("unverified", [])
+
+
+async def test_nothing_is_checked_where_checks_are_off() -> None:
+    team = team_of(ScriptedPolicy([]), verify="off")
+    team.rollout.sources.add(WEIR)
+    record = await rollout(Says("The weir is haunted."), "Who haunts the weir?", team)
+    assert (record.status, record.citations) == ("answered", [])
+
+
+async def test_the_checked_citations_are_told_to_whoever_watches() -> None:
+    heard: list[AnswerChecked] = []
+    team = team_of(ScriptedPolicy([]))
+    team.events = Events(lambda event: heard.append(event) if isinstance(event, AnswerChecked) else None)
+    team.rollout.sources.add(WEIR)
+    record = await rollout(Says("The weir of Arn was mended in 1911."), "When was it mended?", team)
+    assert [Citation(**one) for one in heard[0].citations] == record.citations
+
+
+def made(*verdicts: Verdict) -> list[Citation]:
+    return [Citation("s1", f"claim {at}", "", verdict) for at, verdict in enumerate(verdicts)]
+
+
+def test_an_answer_is_accepted_by_its_first_claim_and_a_report_by_half_of_them() -> None:
+    assert is_accepted(made("supported", "unsupported", "unchecked"))
+    assert not is_accepted(made("unsupported", "supported", "supported"))
+    assert not is_accepted(made("supported", "contradicted"))
+    assert is_accepted(made("unsupported", *["supported"] * 5, *["unchecked"] * 4))
+    assert not is_accepted(made(*["supported"] * 4, *["unsupported"] * 6))
+    assert not is_accepted([])
