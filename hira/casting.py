@@ -8,7 +8,7 @@ from hira.agents.expert import Expert
 from hira.agents.verifier import ROLE
 from hira.bounds import ReplyBound
 from hira.chosen import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
-from hira.connecting import Places, connected, placed_for, with_client
+from hira.connecting import Places, connected, with_client
 from hira.crew import Crew
 from hira.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.errors import UsageError
@@ -24,6 +24,7 @@ from hira.policies.transport import is_nearby
 from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.settings import OFF, RoleSettings, Settings
+from hira.settings.keys import placed_for
 from hira.team import Part, Verify
 from hira.tools import Tool
 from hira.workbench import workbench

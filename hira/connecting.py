@@ -1,4 +1,4 @@
-"""Which model is asked where, and with which key: what is named, what is found on this machine, else `offline`."""
+"""Which model is asked where: what is named, what is found on this machine, else `offline`."""
 
 import re
 from collections.abc import Sequence
@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
 from hira.policies.fallback import Fallback, names_of, place_of
-from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, Api, has_own_place, resolve_name
+from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, resolve_name
 from hira.policies.pace import USUAL, Timeout
 from hira.policy import Policy
 from hira.redaction import without_userinfo
-from hira.settings import FILE, Continuation, RoleSettings, Settings, nearest
+from hira.settings import Continuation, RoleSettings, Settings, nearest
+from hira.settings.keys import Place, placed_for
 
 WANTS_KEY = frozenset({401, 403})
 _LISTED = 5
@@ -150,16 +151,6 @@ def _key_told(settings: Settings) -> str:
     return f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
 
 
-class Place(NamedTuple):
-    """A model, where it is asked, with which key, and where that came from."""
-
-    model: str
-    base_url: str
-    secret: str
-    key_origin: str
-    adapter: str = ""
-
-
 class Places(NamedTuple):
     """Endpoints of a role, in order of preference, and how they are asked."""
 
@@ -186,41 +177,3 @@ class Places(NamedTuple):
             for place in self.places
         ]
         return policies[0] if len(policies) == 1 else Fallback(tuple(policies))
-
-
-def placed_for(name: str, role: str, own: RoleSettings, settings: Settings) -> Place:
-    """Where one model of a role is asked, and with which key: one that was given for that place, or none.
-
-    Where no endpoint is named for it, the name of a model may name its provider (`resolve_name`). A model at an
-    address of its own is given no key; a role with a base URL of its own none but its own, because the general one was
-    meant for the general endpoint. A model of litellm has its provider's place and keys, unless others were given for
-    it.
-    """
-    if name.startswith(IN_PROCESS):
-        return Place(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
-    if name.startswith(GGUF):
-        return Place(name, "", "", "")
-    named = own.base_url or settings.base_url
-    model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
-    if elsewhere:
-        return Place(model, elsewhere, "", "")
-    base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
-    origin = f"role {role}" if key else settings.origin("api_key")
-    if model.startswith(LITELLM) and not own.base_url and not _meant_for(model, "base_url", settings):
-        base_url = ""
-    general = own.base_url in ("", settings.base_url)
-    if not key and general and (not model.startswith(LITELLM) or _meant_for(model, "api_key", settings)):
-        key = settings.api_key.get_secret_value()
-    return Place(model, base_url, key, origin if key else "")
-
-
-def _meant_for(model: str, setting: str, settings: Settings) -> bool:
-    """Whether the general key or base URL was given for this model of litellm: for hira and for that provider.
-
-    What other programs read too was given for OpenAI's API, and what stands in a file for the model of that file.
-    """
-    first = resolve_name(next(iter(names_of(settings.model)), ""))
-    if first.split("/")[:2] != model.split("/")[:2]:
-        return False
-    origin = settings.origin(setting)
-    return origin == settings.origin("model") or not (origin.startswith("OPENAI_") or origin.endswith(FILE))

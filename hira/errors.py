@@ -2,6 +2,7 @@
 
     HiraError
     ├── UsageError            what the user asked for cannot be done as asked
+    │   └── NotTrusted        a project's file names endpoints that the user has not allowed
     ├── PromptError           a prompt got a value too many or too few
     ├── EndpointError         the model's endpoint failed
     │   ├── AccessDenied      key missing, wrong or not allowed
@@ -25,6 +26,7 @@ rollout, the others for the person at the terminal: what failed, where, and what
 """
 
 import errno
+from collections.abc import Callable
 
 SCARCE = {
     errno.EAGAIN: "This user's processes and threads are at their limit (ulimit -u): end some, or raise it.",
@@ -50,6 +52,14 @@ class HiraError(Exception):
 
 class UsageError(HiraError):
     pass
+
+
+class NotTrusted(UsageError):
+    """`allow` records that the user allows it, for the folder of that file."""
+
+    def __init__(self, what: str, *, where: str, fix: str, allow: Callable[[], None]) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.allow = allow
 
 
 class PromptError(HiraError):

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from hira import Hira
 from hira.casting import cast_of, crew
-from hira.connecting import connected, placed_for
+from hira.connecting import connected
 from hira.dialects import JSON, XML
 from hira.dialects.dialect import instructing
 from hira.errors import AccessDenied, ToolError, UsageError
@@ -19,6 +19,7 @@ from hira.events import Event, Notice
 from hira.messages import Filled, user
 from hira.policies.offline import OfflinePolicy
 from hira.settings import RoleSettings, Settings, load
+from hira.settings.keys import placed_for
 from hira.team import Team
 from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint

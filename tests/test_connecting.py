@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from hira.connecting import Place, connected, placed_for
+from hira.connecting import connected
 from hira.errors import AccessDenied, UsageError
 from hira.settings import RoleSettings, Settings, load
+from hira.settings.keys import Place, placed_for
 from hira.testing import Endpoint
 
 

@@ -46,6 +46,7 @@ from hira.settings import (
     FILE,
     MCP_CONSENT,
     SEARCH_KEYS,
+    TRUST,
     KeySettings,
     McpSettings,
     PriceSettings,
@@ -223,8 +224,10 @@ def test_few_python_blocks_are_left_out() -> None:
 def test_every_hira_toml_shown_can_be_read(page: Path, place: Path) -> None:
     for block in blocks(page):
         if block.kind == "toml":
-            (place / FILE).write_text(block.body, encoding="utf-8")
-            assert load({}, {}, place, place).model_fields_set
+            config = place / "hira" / FILE
+            config.parent.mkdir(exist_ok=True)
+            config.write_text(block.body, encoding="utf-8")
+            assert load({}, {"XDG_CONFIG_HOME": str(place)}, place, place).model_fields_set
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
@@ -402,6 +405,7 @@ def test_tools_names_every_search_service_and_its_key() -> None:
         assert f"`{variable}`" in told[service], service
         assert f"`{variable}`" in settings, variable
     assert f"`{MCP_CONSENT}`" in settings
+    assert f"`{TRUST}`" in settings
 
 
 def test_performance_names_every_benchmark_and_every_page_of_results() -> None:

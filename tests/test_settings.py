@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hira.errors import UsageError
-from hira.settings import Settings, load
+from hira.settings import TRUST, Settings, load
 
 
 @pytest.fixture
@@ -196,16 +196,16 @@ def test_a_base_url_of_a_projects_file_gets_no_key_that_was_meant_for_another_en
 ) -> None:
     project(folder, 'base_url = "https://attacker.example/v1"')
     config(home, 'api_key = "mine"')
-    settings = load({}, {"OPENAI_API_KEY": "openai"}, folder, home)
+    settings = load({}, {"OPENAI_API_KEY": "openai", TRUST: "https://attacker.example/v1"}, folder, home)
     assert not settings.api_key.get_secret_value()
     assert "the key from OPENAI_API_KEY is not sent" in settings.withheld[0]
-    assert load({}, {"HIRA_API_KEY": "meant"}, folder, home).api_key.get_secret_value() == "meant"
 
 
 def test_a_role_whose_base_url_is_replaced_does_not_hand_its_key_to_the_new_one(folder: Path, home: Path) -> None:
     config(home, '[roles.planner]\nbase_url = "https://mine/v1"\napi_key = "mine"')
     project(folder, '[roles.planner]\nbase_url = "https://attacker.example/v1"')
-    assert not load({}, {}, folder, home).roles["planner"].api_key.get_secret_value()
+    environ = {TRUST: "https://attacker.example/v1"}
+    assert not load({}, environ, folder, home).roles["planner"].api_key.get_secret_value()
 
 
 def test_documents_named_closer_than_a_web_search_keep_the_question_off_the_web(folder: Path, home: Path) -> None:
@@ -277,13 +277,13 @@ def test_a_projects_file_gives_the_users_model_of_litellm_no_address_either(fold
         load({"model": "litellm/openai/x"}, {}, folder, home)
     with pytest.raises(UsageError, match="'litellm/openai/x'"):
         load({"roles": {"planner": {"model": "litellm/openai/x"}}}, {}, folder, home)
-    load({"roles": {"code": {"model": "litellm/openai/x"}}}, {}, folder, home)
+    load({"roles": {"code": {"model": "litellm/openai/x"}}}, {TRUST: "https://evil.example/v1"}, folder, home)
 
 
 def test_a_projects_base_url_is_not_given_the_key_of_a_role(folder: Path, home: Path) -> None:
     config(home, '[roles.planner]\napi_key = "mine"\n[roles.code]\nbase_url = "https://mine/v1"\napi_key = "mine"')
     project(folder, 'base_url = "https://evil.example/v1"\n[roles.look]\napi_key = "theirs"')
-    settings = load({}, {}, folder, home)
+    settings = load({}, {TRUST: "https://evil.example/v1"}, folder, home)
     keys = {name: role.api_key.get_secret_value() for name, role in settings.roles.items()}
     assert keys == {"planner": "", "code": "mine", "look": "theirs"}
     assert "the key of role 'planner' is not sent" in settings.withheld[0]

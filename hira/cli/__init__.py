@@ -11,7 +11,7 @@ import hira
 from hira.cli.eval_flags import spelled_out
 from hira.cli.parser import parser
 from hira.cli.shell import Shell, of_this_process
-from hira.errors import EndpointError, HiraError, UsageError, fault
+from hira.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.events import Error
 
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -46,8 +46,23 @@ def _run(arguments: Sequence[str], shell: Shell) -> int:
     name = args.command.replace("-", "_")
     command = import_module(f"hira.cli.{name}")  # loads what this command needs, and no other
     with _faults_told(shell) if name == "serve" or "--debug" in arguments else nullcontext():
-        code: int = getattr(command, name)(args, shell)
+        try:
+            code: int = getattr(command, name)(args, shell)
+        except NotTrusted as error:
+            if not _allowed(error, shell):
+                raise
+            error.allow()
+            code = getattr(command, name)(args, shell)
     return code
+
+
+def _allowed(error: NotTrusted, shell: Shell) -> bool:
+    """Whether the person at the terminal allows what a project's file names; False where there is no terminal."""
+    if shell.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
+        return False
+    shell.remark(f"{error.what} ({error.where})")
+    shell.tell("allow it for this folder from now on? [y]es, [N]o: ")
+    return shell.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _faults_told(shell: Shell) -> AbstractContextManager[None]:

@@ -13,7 +13,7 @@ from hira.answer import Answer
 from hira.api import Hira
 from hira.cli import OK, code_of, explain
 from hira.cli.shell import Shell
-from hira.errors import HiraError, ToolError, UsageError
+from hira.errors import HiraError, NotTrusted, ToolError, UsageError
 from hira.policies import LOCAL_PORTS
 from hira.policies.names import OFFLINE
 from hira.policies.probe import Probe, find_local
@@ -69,7 +69,11 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
     found = asyncio.run(look(shell, args.docs or ()))
     _write(path, written(found), force=args.force)
     shell.remark(f"wrote {path}")
-    settings = load({}, shell.environ, shell.folder, shell.home)
+    try:
+        settings = load({}, shell.environ, shell.folder, shell.home)
+    except NotTrusted as error:  # the endpoint that was found and written just now
+        error.allow()
+        settings = load({}, shell.environ, shell.folder, shell.home)
     if args.no_try:
         return OK
     return _tried(settings, found, shell)

@@ -62,15 +62,15 @@ def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
     """The recorded settings as they would be given on the command line.
 
     What speaks at the place of today's configuration takes its key from there; a place is recorded without its
-    password. A place that a file named then, and that no configuration names today, is sent no key but HIRA_API_KEY:
-    the file may have been anyone's.
+    password. A place that a file named then, and that no configuration names today, is sent no key: the file may have
+    been anyone's.
     """
     values = dict(recorded_settings(entry))
     for name in ("base_url", "searxng_url"):
         if without_userinfo(getattr(today, name)) == values.get(name):
             del values[name]
     if "base_url" in values and entry.settings.get("base_url_from", "").endswith(FILE):
-        values |= {} if today.origin("api_key") == "HIRA_API_KEY" else {"api_key": ""}
+        values["api_key"] = ""
     roles = {}
     for name, own in values.pop("roles", {}).items():
         given = {key: value for key, value in own.items() if value not in ("", None)}

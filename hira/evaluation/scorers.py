@@ -7,7 +7,7 @@ from typing import Any
 from hira.answer import Answer
 from hira.casting import cast_of
 from hira.chosen import JUDGE
-from hira.connecting import connected, placed_for
+from hira.connecting import connected
 from hira.crew import budget_of
 from hira.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation.item import Item
@@ -22,6 +22,7 @@ from hira.redaction import without_userinfo
 from hira.rewards.answer_judge import JUDGES
 from hira.rewards.match import said
 from hira.settings import RoleSettings, Settings, did_you_mean
+from hira.settings.keys import placed_for
 from hira.team import Team
 from hira.trajectory import Rollout
 

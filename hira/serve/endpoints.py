@@ -2,13 +2,13 @@
 
 import asyncio
 
-from hira.connecting import placed_for
 from hira.policies import OPENAI_URL
 from hira.policies.fallback import names_of
 from hira.policies.names import has_own_place
 from hira.policies.probe import Probe, probe
 from hira.redaction import without_userinfo
 from hira.settings import RoleSettings, Settings
+from hira.settings.keys import placed_for
 
 REFUSED, BROKEN = (401, 403), 500
 _SHOWN = 5

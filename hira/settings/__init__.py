@@ -50,7 +50,7 @@ from hira.settings.fields import (
     TimeoutSettings,
 )
 from hira.settings.loading import load
-from hira.settings.trust import MCP_CONSENT
+from hira.settings.trust import MCP_CONSENT, TRUST
 from hira.settings.wrong import did_you_mean, nearest
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "SEARCH_KEYS",
     "SERVED",
     "SHORTEST_SECRET",
+    "TRUST",
     "Continuation",
     "Dialect",
     "Extractor",

@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 from hira.settings.fields import FILE, JOURNAL, OFF, ORIGINS, Settings, is_secret
+from hira.settings.keys import pair_keys
 from hira.settings.layer import Layer
 from hira.settings.reading import environment, file_layer, named_flags, placed, profile_layers
-from hira.settings.trust import check_litellm, consented, documents_alone, paired_key, placed_by
+from hira.settings.trust import TRUSTED, check_litellm, check_trusted, consented, documents_alone, placed_by
 
 
 def load(
@@ -41,6 +42,7 @@ def load(
     for layer in layers:
         if layer.kind == "project":
             check_litellm(placed_by(layer, values), folder / FILE)
+    check_trusted(layers, values, environ, folder / FILE, config.with_name(TRUSTED))
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     if "journal" not in values:
@@ -49,7 +51,7 @@ def load(
         values["journal"] = None
     else:
         values["journal"] = folder / Path(values["journal"]).expanduser()
-    withheld = [*refused, *paired_key(layers, values, origins), *documents_alone(layers, values, origins)]
+    withheld = [*refused, *pair_keys(layers, values, origins), *documents_alone(layers, values, origins)]
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if is_secret(name)]
     return settings.told(origins, withheld, secrets)

@@ -23,7 +23,7 @@ from hira.settings.fields import (
     TimeoutSettings,
 )
 from hira.settings.layer import Layer, listed
-from hira.settings.trust import MCP_CONSENT, check_harmless, check_litellm, places
+from hira.settings.trust import MCP_CONSENT, TRUST, check_harmless, check_litellm, places
 from hira.settings.wrong import did_you_mean, nearest
 
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
@@ -63,7 +63,7 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
             origins[name] = variable
         elif (
             variable.startswith("HIRA_")
-            and variable not in {*plain, MCP_CONSENT}
+            and variable not in {*plain, MCP_CONSENT, TRUST}
             and (near := nearest(variable, plain))
         ):
             raise UsageError(f"unknown environment variable {variable}", fix=f"did you mean {near}?")

@@ -1,17 +1,26 @@
-"""What a project's file may not decide, and which key goes to which endpoint: others may have written that file."""
+"""What a project's file may decide only with the user's consent, or not at all: others may have written that file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-from hira.errors import UsageError
+from pydantic import TypeAdapter
+
+from hira.errors import NotTrusted, UsageError
 from hira.policies.names import LITELLM
 from hira.redaction import without_userinfo
+from hira.settings.keys import endpoint, endpoints_of
 from hira.settings.layer import Layer, listed
 
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
+# The endpoints of a project's file that may be sent questions and documents; else the user is asked, once per folder.
+TRUST = "HIRA_TRUST"
+TRUSTED = "trusted.json"
+_STORE = TypeAdapter(dict[str, list[str]])
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
 _GUARDS = ("sandbox", "sandbox_image", "allow", "otel", "verifier")
 
@@ -57,7 +66,8 @@ def placed_by(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, 
 
 
 def consented(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple[list[Layer], list[str]]:
-    """The layers without those MCP servers of a project's file that the user has not named, and what to say of them."""
+    """The layers without what a project's file may not give: MCP servers that the user has not named, and keys of
+    `hira serve`, because whoever wrote that file knows them. With a line for each."""
     named = listed(environ.get(MCP_CONSENT, ""), ",")
     kept: list[Layer] = []
     refused: list[str] = []
@@ -66,44 +76,63 @@ def consented(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple[list
         allowed = {name: server for name, server in servers.items() if layer.kind != "project" or name in named}
         held = [name for name in servers if name not in allowed]
         origins = {name: origin for name, origin in layer.origins.items() if name.removeprefix("mcp.") not in held}
-        kept.append(replace(layer, values={**layer.values, "mcp": allowed}, origins=origins) if servers else layer)
+        values = {**layer.values, "mcp": allowed} if servers else dict(layer.values)
+        if layer.kind == "project" and values.pop("keys", None):
+            origins.pop("keys")
+            refused.append(f"[keys] of {layer.origins['keys']} are not used; write them into your own configuration")
+        kept.append(replace(layer, values=values, origins=origins))
         if held:
             fix = f"{MCP_CONSENT}={','.join(servers)} allows it"
             refused.append(f"MCP servers of {layer.origins['mcp']} are not started: {', '.join(held)}; {fix}")
     return kept, refused
 
 
-def paired_key(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
-    """A key belongs to an endpoint: see that it is sent to no other.
+def check_trusted(
+    layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
+) -> None:
+    """Raise `NotTrusted` for endpoints of the project's file at `path` that would be asked and that nobody allowed.
 
-    The key of a file goes with that file's base URL. A base URL that a project's file names is given no key that was
-    meant for another endpoint, because whoever wrote that file would receive it; HIRA_API_KEY is meant for hira.
+    Those that the user or a profile of theirs names as well need no consent. `store` keeps what was allowed.
     """
-    file = next((layer for layer in layers if "base_url" in layer.values), None)
-    withheld = _paired_keys_of_roles(file, values) if file and file.kind == "project" else []
-    if file is None or file.kind not in ("project", "user") or origins.get("api_key") == "HIRA_API_KEY":
-        return withheld
-    if "api_key" in file.values:
-        values["api_key"], origins["api_key"] = file.values["api_key"], file.origins["api_key"]
-    elif file.kind == "project" and "api_key" in values:
-        kept = origins.pop("api_key")
-        del values["api_key"]
-        told = f"the key from {kept} is not sent to the base URL of {file.origins['base_url']}; HIRA_API_KEY would be"
-        return [*withheld, told]
-    return withheld
+    *others, project, user = layers
+    named = {url for layer in (*others, user) for url in endpoints_of(layer.values)}
+    theirs = endpoints_of(project.values).keys() & endpoints_of(values).keys() - named
+    wanted = sorted(theirs - set(map(endpoint, listed(environ.get(TRUST, ""), ","))) - allowed_at(path, store))
+    if wanted:
+        raise NotTrusted(
+            f"{path.name} of this folder sends questions and documents to {', '.join(wanted)}; you have not allowed it",
+            where=f"in {path}",
+            fix=f"to allow it: run hira in a terminal and say yes, or set {TRUST}={','.join(wanted)}",
+            allow=lambda: allow(path, wanted, store),
+        )
 
 
-def _paired_keys_of_roles(file: Layer, values: dict[str, Any]) -> list[str]:
-    """Take the keys of roles out that would go to the base URL of a project's file and do not stand in that file."""
-    told, roles = [], dict(values.get("roles", {}))
-    for name, own in roles.items():
-        theirs = file.values.get("roles", {}).get(name, {}).get("api_key")
-        if own.get("api_key") and not own.get("base_url") and own["api_key"] != theirs:
-            roles[name] = {key: value for key, value in own.items() if key != "api_key"}
-            told.append(f"the key of role {name!r} is not sent to the base URL of {file.origins['base_url']}")
-    if told:
-        values["roles"] = roles
-    return told
+def allowed_at(path: Path, store: Path) -> set[str]:
+    """The endpoints that the user has allowed to the project's file at `path`."""
+    return set(_allowed(store).get(str(path.resolve()), ()))
+
+
+def allow(path: Path, endpoints: Iterable[str], store: Path) -> None:
+    """Remember that the project's file at `path` may name these endpoints. Only the user can read the store."""
+    known = _allowed(store)
+    known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *endpoints})
+    try:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=store.parent, encoding="utf-8", delete=False) as file:
+            json.dump(known, file, indent=1)
+        Path(file.name).replace(store)
+    except OSError as error:
+        fix = f"set {TRUST} instead"
+        raise UsageError(f"{store} cannot be written: {error.strerror}", fix=fix) from None
+
+
+def _allowed(store: Path) -> dict[str, list[str]]:
+    try:
+        return _STORE.validate_json(store.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise UsageError(f"{store} cannot be read", fix="remove it; hira asks again") from None
 
 
 def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:

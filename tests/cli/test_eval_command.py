@@ -14,6 +14,7 @@ import pytest
 
 from hira.cli import main
 from hira.cli.shell import Shell
+from hira.settings import TRUST
 from hira.testing import Endpoint
 
 pytestmark = pytest.mark.slow(seconds=1)
@@ -198,10 +199,11 @@ def test_a_judge_that_nobody_can_ask_is_told_before_the_first_question(folder: P
     with Endpoint(["An answer."]) as answering, refusing() as elsewhere:
         (folder / "hira.toml").write_text('[roles.judge]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
         model = ("--model", "scripted", "--base-url", answering.base_url, "--workflow", "direct", "--metric", "hira")
-        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right")
+        trusted = {TRUST: f"http://127.0.0.1:9/v1,{elsewhere}"}
+        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right", **trusted)
         assert (said.code, "the judge cannot be reached" in said.err) == (3, True), said.err
         (folder / "hira.toml").write_text(f'[roles.judge]\nbase_url = "{elsewhere}"\nmodel = "m"\napi_key = "wrong"\n')
-        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right")
+        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right", **trusted)
         assert (said.code, "the judge's endpoint refuses the key" in said.err) == (3, True), said.err
     assert not answering.calls
     assert not (folder / "out").exists()
@@ -217,9 +219,8 @@ def test_a_judge_at_an_endpoint_scores_the_answers_of_offline(folder: Path) -> N
         (folder / "hira.toml").write_text(
             f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n'
         )
-        said = hira(
-            folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--metric", "hira", "--out", "j", "--json"
-        )
+        words = ("eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--metric", "hira", "--out", "j", "--json")
+        said = hira(folder, *words, HIRA_TRUST=endpoint.base_url)
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]
     assert (row["scored"], round(row["accuracy"] * 3)) == (3, 2)
@@ -240,7 +241,7 @@ def test_what_a_run_may_spend_is_not_what_the_judge_may(
             f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n{limit}\n'
         )
         metric = ("--workflow", "rag", "--metric", "hira", "--out", "j", "--json", "--concurrency", "1")
-        said = hira(folder, "eval", "q.jsonl", *OFFLINE, *metric, *flags)
+        said = hira(folder, "eval", "q.jsonl", *OFFLINE, *metric, *flags, HIRA_TRUST=endpoint.base_url)
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]
     assert (row["asked"], row["scored"]) == (3, scored)

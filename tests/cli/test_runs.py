@@ -208,9 +208,10 @@ def test_resume_sends_no_key_to_a_place_that_a_projects_file_named(hira: Command
         file = hira.place / "hira.toml"
         file.write_text(f'base_url = "{endpoint.base_url}"', encoding="utf-8")
         told = ("--docs", "docs", "--model", endpoint.model, "--parallel", "3", "--quiet")
-        assert hira("ask", QUESTION, *told, OPENAI_API_KEY="sk-of-openai").code == 3
+        assert hira("ask", QUESTION, *told, OPENAI_API_KEY="sk-of-openai", HIRA_TRUST=endpoint.base_url).code == 3
         file.unlink()
-        assert hira("resume", "last", "--quiet", OPENAI_API_KEY="sk-of-openai").code == 0
+        keys = {"OPENAI_API_KEY": "sk-of-openai", "HIRA_API_KEY": "sk-of-openai-2"}
+        assert hira("resume", "last", "--quiet", **keys).code == 0
         assert "sk-of-openai" not in str([request.headers for request in endpoint.requests])
 
 

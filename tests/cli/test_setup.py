@@ -21,7 +21,7 @@ from hira.cli.init import Found, questions_for, written
 from hira.cli.parser import parser
 from hira.cli.shell import Shell
 from hira.policies.probe import Probe
-from hira.settings import Settings, load
+from hira.settings import TRUST, Settings, load
 from hira.workflows import WORKFLOWS
 
 KEY, SERPER, PASSWORD = "sk-very-secret-key-0001", "serper-secret-0002", "hunter2-long-password"
@@ -173,11 +173,12 @@ def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
 def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: Found, place: Place) -> None:
     text = written(found)
     (place.folder / "hira.toml").write_text(text, encoding="utf-8")
-    load({}, {}, place.folder, place.home)
+    trusted = {TRUST: "http://127.0.0.1:8000/v1,https://…/v1"}
+    load({}, trusted, place.folder, place.home)
     settings = [line.removeprefix("# ") for line in text.splitlines() if re.match(r"# \w+ = ", line)]
     for line in settings:
         (place.folder / "hira.toml").write_text(line, encoding="utf-8")
-        assert load({}, {}, place.folder, place.home).model_fields_set
+        assert load({}, trusted, place.folder, place.home).model_fields_set
 
 
 def completed(*words: str) -> list[str]:
@@ -228,6 +229,7 @@ def bundle(place: Place, **environ: str) -> dict[str, str]:
 
 def test_a_bundle_holds_what_helps_and_nothing_secret_or_private(place: Place, docs: Path) -> None:
     secrets = {"OPENAI_API_KEY": KEY, "SERPER_API_KEY": SERPER, "MY_SERVICE_TOKEN": "token-of-mine-0003"}
+    trusted = {TRUST: "https://gateway.example/v1"}
     (place.folder / "hira.toml").write_text(
         '[roles.planner]\napi_key = "role-secret-0004"\nbase_url = "https://gateway.example/v1"\nmodel = "m"\n'
         '[keys.ada]\nkey = "served-secret-0005"\n[mcp.files]\ncommand = "x"\nenv = { A_TOKEN = "mcp-secret-0006" }\n',
@@ -235,9 +237,9 @@ def test_a_bundle_holds_what_helps_and_nothing_secret_or_private(place: Place, d
     )
     url = f"http://me:{PASSWORD}@127.0.0.1:9/v1"
     question = "What was the apple harvest in 2020?"
-    asked = place.hira("ask", question, "--docs", "docs", "--role", "planner=offline", HIRA_MODEL="offline")
+    asked = place.hira("ask", question, "--docs", "docs", "--role", "planner=offline", HIRA_MODEL="offline", **trusted)
     assert asked.code == 0, asked.err
-    parts = bundle(place, HIRA_MODEL="m", HIRA_BASE_URL=url, HIRA_API_KEY=KEY, **secrets)
+    parts = bundle(place, HIRA_MODEL="m", HIRA_BASE_URL=url, HIRA_API_KEY=KEY, **secrets, **trusted)
     assert set(parts) == {"README.txt", "versions.json", "doctor.txt", "settings.json", "run.json", "events.jsonl"}
     everything = "\n".join(parts.values())
     given = [
