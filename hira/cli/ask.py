@@ -38,7 +38,8 @@ CODES: dict[Status, int] = {
 }
 CONNECT = (
     "no model is connected: `offline` answers {how}. "
-    "To connect one: --model NAME with OPENAI_API_KEY or --base-url URL, or start a local server (hira doctor)"
+    "To connect one: --model NAME with OPENAI_API_KEY or --base-url URL, --model gguf:FILE, or start a local server "
+    "(hira doctor)"
 )
 QUIT_AFTER = 1.0
 Tell = Callable[[Answer, argparse.Namespace, Shell], None]

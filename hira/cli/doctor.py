@@ -96,8 +96,8 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
     report.row("model", settings.model, settings.origin("model"))
     if settings.model == OFFLINE:
         report.off.append(
-            "a model: --model NAME with OPENAI_API_KEY or --base-url URL, or start a server on one of the ports "
-            + ", ".join(map(str, LOCAL_PORTS))
+            "a model: --model NAME with OPENAI_API_KEY or --base-url URL, --model gguf:FILE, or start a "
+            "server on one of the ports " + ", ".join(map(str, LOCAL_PORTS))
         )
         return
     name = names_of(settings.model)[0]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import warnings
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,7 @@ MALICIOUS = frozenset({"1.82.7", "1.82.8"})
 # what stands where a key would be, so that litellm looks for none
 NO_KEY = "none"
 
+_NO_KEY_SET = re.compile(r"\bmissing\b.{0,40}\bapi[ _]?key", re.IGNORECASE)
 _KINDS = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundError": 404, "RateLimitError": 429}
 
 
@@ -88,7 +90,10 @@ class LiteLLMPolicy:
     def _failure(self, error: Exception) -> EndpointError:
         kinds = {kind.__name__ for kind in type(error).__mro__}
         status = next((_KINDS[kind] for kind in kinds if kind in _KINDS), int(getattr(error, "status_code", 0) or 0))
-        told = gist(str(error).partition(": ")[2] or str(error))
+        said = str(error).partition("\nTraceback")[0]
+        told = gist(said.partition(": ")[2] or said)
+        if _NO_KEY_SET.search(told):  # for some providers litellm calls it a failed connection
+            kinds, status = set(), 401
         if "ContextWindowExceededError" in kinds:
             return overflow(told, str(error), None, where=self.where, status=status)
         if "BadRequestError" in kinds and "LLM Provider NOT provided" in str(error):

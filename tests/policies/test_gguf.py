@@ -240,6 +240,31 @@ def children() -> list[int]:
     return found
 
 
+LOADING = """
+import asyncio, sys
+from hira.policies.llama.policy import LlamaPolicy
+
+async def main():
+    held = await LlamaPolicy("smollm2").hold()
+    print(held.server.pid, flush=True)
+    await held.server.base_url()
+    print("loaded", flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow(seconds=2)
+@NAMED_SMOLLM2
+def test_the_server_ends_at_once_when_its_parent_is_killed_while_the_model_loads():
+    with subprocess.Popen([sys.executable, "-c", LOADING], stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        time.sleep(0.3)
+        parent.kill()
+        assert parent.stdout.read() == ""
+        assert wait_until_gone(pid, seconds=0.5)
+
+
 @pytest.mark.slow(seconds=60)
 @NAMED_SMOLLM2
 def test_a_packaged_model_answers_from_documents_in_one_command(tmp_path):

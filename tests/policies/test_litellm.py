@@ -111,6 +111,16 @@ async def test_a_name_without_a_provider_is_told():
 
 
 @needs_litellm
+@pytest.mark.parametrize("model", ["anthropic/claude-opus-4-1", "gemini/gemini-2.5-pro"])
+async def test_a_provider_without_its_key_is_refused_at_once(model, monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(AccessDenied, match="litellm reads keys from the environment") as refused:
+        await LiteLLMPolicy(model).complete(ASKED)
+    assert "Traceback" not in str(refused.value)
+
+
+@needs_litellm
 async def test_no_key_of_the_environment_goes_to_a_base_url(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-environment")

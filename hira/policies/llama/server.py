@@ -19,6 +19,7 @@ def main() -> int:
     wanted = json.loads(sys.stdin.readline())
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # llama.cpp may print; the pipe is for the address alone
+    _end_at_hangup()
     for watch in (_watch_input, lambda: _watch_parent(wanted["parent"])):
         threading.Thread(target=watch, daemon=True).start()
     try:
@@ -50,6 +51,16 @@ def open_server(wanted: dict[str, Any]) -> Any:
     params.warmup = False
     params.verbosity = 2  # warnings and errors
     return xllamacpp.Server(params)
+
+
+def _end_at_hangup() -> None:
+    """Let the kernel end this process when standard input is closed: no thread runs while a model is loaded."""
+    if not hasattr(os, "O_ASYNC"):
+        return
+    import fcntl
+
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO, which ends a process
 
 
 def _watch_input() -> None:
