@@ -254,12 +254,15 @@ async def _lines(wire: int) -> AsyncIterator[str]:
 async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
     import uvicorn
 
+    from hira.serve.connections import Connection
+
     try:
         listening = socket.create_server((HOST, port))
     except (OSError, OverflowError) as error:
         raise UsageError(f"cannot listen on port {port}: {error}", fix="name another with --http PORT") from None
     with listening:
         app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
-        config = uvicorn.Config(app, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING)
+        log = {"log_level": "error", "log_config": None}
+        config = uvicorn.Config(app, http=Connection, timeout_graceful_shutdown=LEAVING, **log)
         shell.tell(f"hira: MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
         await uvicorn.Server(config).serve(sockets=[listening])

@@ -29,6 +29,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         import uvicorn
 
         from hira.serve.app import application
+        from hira.serve.connections import Connection
         from hira.serve.door import LOCAL
     except ImportError:
         fix = "pip install 'hira[serve]'"
@@ -38,8 +39,8 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
     async def served() -> None:
         async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
-            config = uvicorn.Config(app, log_level="warning", access_log=args.debug, timeout_graceful_shutdown=3)
-            server = uvicorn.Server(config)
+            log = {"log_level": "warning", "access_log": args.debug}
+            server = uvicorn.Server(uvicorn.Config(app, http=Connection, timeout_graceful_shutdown=3, **log))
             if line := announced(app.state.crew):
                 shell.remark(line)
             if not is_loopback(host):

@@ -13,6 +13,7 @@ import uvicorn
 
 from hira.policy import Completion, Policy, Request, Usage, Watch
 from hira.serve.app import application
+from hira.serve.connections import Connection
 from hira.serve.door import LOCAL
 from hira.settings import Settings
 
@@ -27,7 +28,10 @@ class Served:
 
 @contextmanager
 def served(
-    settings: Settings, policies: Mapping[str, Policy] | None = None, hosts: frozenset[str] | None = LOCAL
+    settings: Settings,
+    policies: Mapping[str, Policy] | None = None,
+    hosts: frozenset[str] | None = LOCAL,
+    connection: type[Connection] = Connection,
 ) -> Iterator[Served]:
     listening = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
@@ -35,7 +39,8 @@ def served(
 
     async def run() -> None:
         async with application(settings, policies=policies, hosts=hosts) as app:
-            server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+            config = uvicorn.Config(app, http=connection, log_level="error", timeout_graceful_shutdown=1)
+            server = uvicorn.Server(config)
             server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
             kept.append(server)
             ready.set()

@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ import pytest
 from serving import Served, Slow, get, post, served
 from starlette.requests import Request
 
+from hira.serve.connections import Connection
 from hira.serve.door import body_of
 from hira.serve.keys import Refused
 from hira.settings import Settings
@@ -197,6 +199,52 @@ def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(server: Ser
 def test_what_is_no_http_is_refused(server: Served, sent: bytes) -> None:
     with connected(server, sent) as one:
         assert one.recv(1000).startswith(b"HTTP/1.1 400")
+
+
+class Impatient(Connection):
+    header_seconds = 0.3
+    most = 8
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /v1/models HT", b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: "])
+def test_headers_that_do_not_come_are_not_waited_for_for_ever(sent: bytes) -> None:
+    with served(Settings(model="offline"), connection=Impatient) as server, connected(server, sent) as one:
+        began, told = time.monotonic(), b""
+        while time.monotonic() < began + 10:
+            try:
+                one.sendall(b"y" if sent else b"")
+                one.settimeout(0.05)
+                told = one.recv(10)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                pass
+            break
+        assert (told, time.monotonic() < began + 5) == (b"", True)
+
+
+def test_the_second_request_of_a_connection_has_to_come_in_time_too() -> None:
+    with served(Settings(model="offline"), connection=Impatient) as server:
+        with connected(server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n") as one:
+            assert one.recv(1000).startswith(b"HTTP/1.1 200")
+            one.sendall(b"GET /healthz HT")
+            began = time.monotonic()
+            with suppress(ConnectionError):
+                while one.recv(1000):
+                    pass
+        assert time.monotonic() < began + 4  # uvicorn itself would wait for ever
+
+
+def test_many_unfinished_requests_keep_nobody_out() -> None:
+    class Patient(Impatient):
+        header_seconds = 60.0
+
+    with served(Settings(model="offline"), connection=Patient) as server, ExitStack() as stack:
+        held = [stack.enter_context(connected(server, b"GET / HT")) for _ in range(20)]
+        assert get(f"{server.url}/healthz", trust_env=False).status_code == 200
+        held[0].settimeout(10)
+        with suppress(ConnectionError):
+            assert held[0].recv(10) == b""
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
