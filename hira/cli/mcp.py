@@ -262,7 +262,8 @@ async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
         raise UsageError(f"cannot listen on port {port}: {error}", fix="name another with --http PORT") from None
     with listening:
         app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
-        log = {"log_level": "error", "log_config": None}
-        config = uvicorn.Config(app, http=Connection, timeout_graceful_shutdown=LEAVING, **log)
+        config = uvicorn.Config(
+            app, http=Connection, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING
+        )
         shell.tell(f"hira: MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
         await uvicorn.Server(config).serve(sockets=[listening])

@@ -84,7 +84,7 @@ def _rules(pid: int) -> dict[str, _Block]:
     me, own = (pid,), (0, pid)
     queued = [*_only(0, me), *_none_of(1, (_CONTINUE,))]
     aimed = [*_only(0, me), *_none_of(2, (_CONTINUE,))]
-    unlisted = [(_RETURN, 0, 0, _ERRNO | _EOPNOTSUPP)]
+    unlisted: _Block = [(_RETURN, 0, 0, _ERRNO | _EOPNOTSUPP)]
     return {
         "socketpair": _only(0, (_AF_UNIX,)),  # asyncio wakes itself up through one
         "sendto": _zero(4),  # no address: on a connected pair only
@@ -102,7 +102,8 @@ def _rules(pid: int) -> dict[str, _Block]:
         "ioprio_set": [*_only(0, (_IO_PROCESS,)), *_only(1, own)],
         "prctl": _only(0, _PRCTLS),
         "ioctl": _only(1, _IOCTLS, _ENOTTY),
-        "fallocate": _only(1, (0,)),  # the other modes pass by the limit on a file's size
+        # it takes gigabytes of the disk in milliseconds; posix_fallocate then writes the blocks, which is watched
+        "fallocate": unlisted,
         "fcntl": _none_of(1, _FCNTLS),
         "open": [*_refuse_bits(2, _SET_ID_BITS), *_truncated_only_if_written(1)],
         "openat": [*_refuse_bits(3, _SET_ID_BITS), *_truncated_only_if_written(2)],

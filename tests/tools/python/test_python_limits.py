@@ -43,6 +43,10 @@ GREEDY = {
         "import mmap, os, time\nkept = []\nfor i in range(5):\n    f = open('f', 'wb+'); f.write(bytes(3 << 20)); f.flush(); kept.append(mmap.mmap(f.fileno(), 4096)); f.close(); os.remove('f')\ntime.sleep(10)",
         "files took more",
     ),
+    "allocated files": (
+        "import os, time\nfor i in range(50): os.posix_fallocate(os.open(f'f{i}', os.O_CREAT | os.O_RDWR), 0, 3 << 20)\ntime.sleep(10)",
+        "files took more",
+    ),
     "files that nobody may look into": (
         "import os, time\nos.umask(0o777)\nos.mkdir('d', 0)\nfor i in range(5):\n    with open(f'f{i}', 'wb') as f: f.write(bytes(3 << 20))\ntime.sleep(10)",
         "files took more",
