@@ -16,8 +16,9 @@ from hira.events import Notice
 from hira.evidence import Verifier
 from hira.journal import Journal
 from hira.plugin import load_object
-from hira.policies import LOCAL_PORTS
+from hira.policies import LOCAL_PORTS, OPENAI_URL
 from hira.policies.fallback import names_of
+from hira.policies.learned import Learned
 from hira.policies.names import OFFLINE
 from hira.policies.pace import Timeout
 from hira.policies.transport import is_nearby
@@ -25,7 +26,7 @@ from hira.policy import Policy, Sampling
 from hira.prices import FREE, Price, Prices, litellm_table
 from hira.settings import OFF, RoleSettings, Settings
 from hira.settings.keys import placed_for
-from hira.team import Part, Verify
+from hira.team import Continuation, Part, Verify
 from hira.tools import Tool
 from hira.workbench import workbench
 from hira.workflows import Workflow
@@ -66,6 +67,7 @@ async def crew(  # noqa: PLR0913 - one for each thing that a program may hand ov
     bench = await workbench(settings, tools, sees=sees)
     bench.notices += map(Notice, unused)
     journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
+    learned = await asyncio.to_thread(Learned, settings.cache)
     named = workflow is None or isinstance(workflow, AnyOf) or workflow == made_workflow(settings, experts)
     handed = [
         *(f"tool {one.name!r}" for one in tools),
@@ -76,7 +78,7 @@ async def crew(  # noqa: PLR0913 - one for each thing that a program may hand ov
         *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
     ]
     telemetry = opened_telemetry(settings, bench.notices)
-    return Crew(settings, cast, flow, bench, own, journal, telemetry, tuple(handed), verifier=verifier)
+    return Crew(settings, cast, flow, bench, own, journal, telemetry, tuple(handed), verifier=verifier, learned=learned)
 
 
 def open_verifier(name: str) -> Verifier:
@@ -171,9 +173,10 @@ def cast_of(
         replies = ReplyBound.of(longest) if longest or policy is opened.get(asked) else None
         chosen = named or continuation != "turns" or spoken is not NATIVE
         otherwise = None if chosen else FALLBACKS[NATIVE.name]
-        return Part(
-            policy, sampling, spoken, "turns" if continuation == "turns" else "chain", prices, otherwise, replies
-        )
+        goes_on: Continuation = "turns" if continuation == "turns" else "chain"
+        first = asked.places[0]
+        place = (first.base_url or OPENAI_URL, first.model) if otherwise and policy is opened.get(asked) else ("", "")
+        return Part(policy, sampling, spoken, goes_on, prices, otherwise, replies, place)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())

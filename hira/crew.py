@@ -6,18 +6,20 @@ import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hira.budget import Allowance, Budget, Limits
 from hira.chosen import dialect_of
+from hira.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.errors import UsageError
 from hira.events import Event, Events, Notice, Reader, TurnEnded
 from hira.evidence import Verifier
 from hira.journal import Journal, Log
 from hira.policies.fallback import Fallback
+from hira.policies.learned import DIALECT, Learned
 from hira.policy import Policy
 from hira.settings import Settings
 from hira.team import Approve, Part, Team
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 HANDED = "handed"
 """Stands in a run's recorded settings for what its program handed over as objects."""
+DIALECTS_OF = "dialects"
+"""Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
 
@@ -56,6 +60,7 @@ class Crew:
     verifier: Verifier | None = None
     shared: Allowance | None = None
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
+    learned: Learned = field(default_factory=Learned)
 
     @property
     def model(self) -> str:
@@ -108,7 +113,9 @@ class Crew:
                     record.sources.reserved.update({where: one for where, one in earlier.items() if one not in given})
                 record.sources.reserved.update(log.sources)
                 log.tools(await told(tools))
-            cast = with_fresh_fallbacks(self.cast)
+            learned = log.dialects if log else self.dialects()
+            cast = in_dialects({role: self._learning(part) for role, part in self.cast.items()}, learned)
+            cast = with_fresh_fallbacks(cast)
             secrets = self.settings.secrets
             try:
                 yield Team(
@@ -129,6 +136,9 @@ class Crew:
                 if self.shared:
                     self.shared.leave(id(budget))
 
+    def _learning(self, part: Part) -> Part:
+        return replace(part, learn=partial(self.learned.keep, *part.place, DIALECT)) if any(part.place) else part
+
     def begun(self, run: str, files: Sequence[Path]) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
@@ -136,12 +146,17 @@ class Crew:
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
         return self.journal.begin(
             run,
-            settings={**self.settings.shown(), HANDED: self.handed, **verifier},
+            settings={**self.settings.shown(), HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),
             reuse=self.settings.reuse_hours * 3600 if self.settings.reuse else None,
         )
+
+    def dialects(self) -> Mapping[str, str]:
+        """The dialects in which roles begin because their models wrote nothing readable in the usual one."""
+        known = {role: self.learned.get(*part.place, DIALECT) for role, part in self.cast.items() if part.otherwise}
+        return {role: name for role, name in known.items() if name in DIALECTS}
 
     async def opened(self) -> "Crew":
         """Itself, so that a run may be given a crew in the place of the `Hira` that would open one."""
@@ -153,7 +168,9 @@ class Crew:
         named = {role for role, own in self.settings.roles.items() if own.dialect}
         free = not self.settings.dialect
         cast = {
-            role: replace(part, dialect=dialect) if free and role not in named else part
+            role: replace(part, dialect=dialect, otherwise=part.otherwise if dialect is NATIVE else None)
+            if free and role not in named
+            else part
             for role, part in self.cast.items()
         }
         return replace(self, workflow=workflow, cast=cast)
@@ -191,6 +208,16 @@ def with_fresh_fallbacks(cast: Mapping[str, Part]) -> Mapping[str, Part]:
     """The cast for one run: of several models for a role the first one speaks."""
     fresh = {id(part.policy): part.policy.for_run() for part in cast.values() if isinstance(part.policy, Fallback)}
     return {role: replace(part, policy=fresh.get(id(part.policy), part.policy)) for role, part in cast.items()}
+
+
+def in_dialects(cast: Mapping[str, Part], dialects: Mapping[str, str]) -> Mapping[str, Part]:
+    """The cast, with the roles that are named beginning in these dialects."""
+    return {
+        role: replace(part, dialect=DIALECTS[dialects[role]], otherwise=FALLBACKS.get(dialects[role]))
+        if role in dialects
+        else part
+        for role, part in cast.items()
+    }
 
 
 def budget_of(settings: Settings) -> Budget:

@@ -8,6 +8,7 @@ from typing import Any
 from hira.answer import Answer, answer_of
 from hira.casting import cast_of
 from hira.chosen import dialect_of, made_workflow
+from hira.crew import in_dialects
 from hira.events import Events
 from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Entry, Journal, NotRecorded
@@ -74,7 +75,8 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
     policies.setdefault("*", Silent(settings.model))
     flow = workflow or made_workflow(settings)
-    cast, _ = cast_of(settings, policies, dialect=dialect_of(flow))
+    roles, _ = cast_of(settings, policies, dialect=dialect_of(flow))
+    cast = in_dialects(roles, log.dialects)
     record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))

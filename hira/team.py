@@ -53,7 +53,8 @@ class Part:
     `turns` puts a tool's result into the next chat message and works everywhere; `chain` carries one reasoning chain
     on, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the dialect to go on in
     where the endpoint refuses the tool calls of `dialect`, or the model writes none that can be read; None leaves a
-    dialect that somebody chose as it is. `learn` is told the dialect in which such a model's calls were read.
+    dialect that somebody chose as it is. `place` is where what is learned of the model is kept: its base URL and its
+    name, empty where nothing is. `learn` is told the dialect in which calls were read after all.
     `replies` bounds the length of each reply for which the sampling says none; None leaves it to the policy.
     """
 
@@ -64,6 +65,7 @@ class Part:
     prices: Prices = NO_PRICES
     otherwise: Dialect | None = None
     replies: ReplyBound | None = None
+    place: tuple[str, str] = ("", "")
     learn: Callable[[str], None] | None = None
 
     @property

@@ -42,8 +42,13 @@ _BRACKETED = re.compile(
     r"|[<＜]{2}\s*((?:/\s*)?SYS)\s*[>＞]{2}|[\]\[](~!?b|e~)[\[\]]",
     re.IGNORECASE,
 )
+_QUOTE, _COLON = "[\"'＂]", "\\s*[:：]\\s*"
+_NAME_KEY = "name|tool|(?:tool|function)_name|function|action"
+_ARGUMENTS_KEY = rf"{_QUOTE}(arguments|parameters|args|(?:tool_|action_)?input|kwargs){_QUOTE}"
 _JSON_CALL = re.compile(
-    r"""(["＂]name["＂]\s*[:：]\s*["＂][^"＂\\\n]{1,80}["＂]\s*,\s*)["＂]arguments["＂](?=\s*[:：])""", re.IGNORECASE
+    rf"""({_QUOTE}(?:{_NAME_KEY}){_QUOTE}{_COLON}{_QUOTE}[^"'＂\\\n]{{1,80}}{_QUOTE}\s*,\s*){_ARGUMENTS_KEY}(?={_COLON})"""
+    rf"|(\{{\s*){_ARGUMENTS_KEY}(?={_COLON}\{{)",
+    re.IGNORECASE,
 )
 _BOXED = re.compile(r"(?<![\\＼﹨])[\\＼﹨]++(?=boxed\b|fbox\b)")
 _LIVE = re.compile(
@@ -113,7 +118,7 @@ def clean(text: str) -> str:
     text = _JOINERS.sub(_joining, _INVISIBLE.sub("", _ESCAPES.sub("", text)))
     for pattern in (_PIPED, _NAMED, _HALF):
         text = pattern.sub(_look_alike, text)
-    text = _JSON_CALL.sub(r"\1“arguments”", _BRACKETED.sub(_unbracketed, text))
+    text = _JSON_CALL.sub(r"\1\3“\2\4”", _BRACKETED.sub(_unbracketed, text))
     return _BOXED.sub("", text)
 
 

@@ -14,10 +14,12 @@ from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
 from hira.connecting import connected
+from hira.dialects import FALLBACKS, NATIVE
 from hira.errors import HiraError, UsageError
 from hira.policies import LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.fallback import names_of, place_of
+from hira.policies.learned import DIALECT, Learned
 from hira.policies.names import GGUF, OFFLINE, has_own_place, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.redaction import without_userinfo
@@ -151,16 +153,19 @@ def _reached(found: Probe, model: str) -> str:
 
 async def _capabilities(report: Report, settings: Settings, base_url: str, key: str) -> None:
     """Rows of what the endpoint was seen to do, and the settings that fit it better than the present ones."""
-    found = await capabilities(names_of(settings.model)[0], base_url, key)
+    model = names_of(settings.model)[0]
+    found = await capabilities(model, base_url, key)
     for name, value in found.items():
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
-    if found["native tools"] is not True and settings.dialect != "tags":
-        asked = (
-            "calls are written as text where the endpoint refuses them, and always with"
-            if not settings.dialect
-            else "set"
+    native = found["native tools"] is True
+    instead = FALLBACKS[NATIVE.name].name
+    Learned(settings.cache).keep(base_url, model, DIALECT, "" if native else instead)
+    if not native:
+        report.off.append(
+            f'native tool calls were not seen: set dialect = "{instead}"'
+            if settings.dialect == NATIVE.name
+            else f"native tool calls were not seen: runs of this model write calls as text (dialect {instead})"
         )
-        report.off.append(f'native tool calls were not seen: {asked} dialect = "tags"')
     if found["pictures"] is not True:
         report.off.append('pictures were not seen: [roles.look] model = "NAME" names a model that sees')
     if settings.continuation == "turns" and (way := found["continuation"]) in WAYS:

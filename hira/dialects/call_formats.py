@@ -50,6 +50,9 @@ _LISTS = ("tool_calls", "calls", "tool_uses")
 _BESIDE = frozenset({"id", "type", "thought", "reason"})
 NEAR = 300
 """Characters around the beginning of a call in which its name, and the tokens before it, are looked for."""
+_NESTED = 4
+"""Tokens that announce calls, one within the other."""
+
 _ADDRESS = re.compile(r"^(?:functions?|tools?|default_api)\.|:\d+$")
 _KEYED = rf"""["']?(?:{"|".join((*_NAMES, *_ARGUMENTS))})["']?\s*:"""
 _BEGUN = re.compile(rf"\{{\s*{_KEYED}")
@@ -69,6 +72,7 @@ AFTER = re.compile(
     rf"|<{_BAR}(?:tool|call|end|eom|eot|im_end|python_end|action_end|END_ACTION)"
     rf"(?![^<>\n]{{0,30}}(?:begin|start))[^<>\n]{{0,30}}{_BAR}>))+"
 )
+_NOTHING = re.compile(r"\s*\Z")
 _MARKED = re.compile(_MARK)
 _XML = re.compile(
     rf"<(?P<close>/?)(?:{_BAR}DSML{_BAR}|[\w-]{{1,20}}:)?(?P<kind>function|invoke|parameter)\b[^\S\n]*"
@@ -77,9 +81,10 @@ _XML = re.compile(
 _KEY_VALUE = re.compile(r"<(?P<close>/?)(?P<kind>arg_key|arg_value|tool_call)>")
 _LINE_ENDS = re.compile(r"[ \t]*(?:[\],;)`<]|\n|\Z)")
 _INPUT = re.compile(
-    r"\s*\n[\s*#>-]{0,10}(?:Action[ _]?)?(?:Input|Parameters?|Arguments?)\b[^:\n]{0,20}:[\s*]*(?:```\w*\s*)?",
+    r"\s*\n[\s*#>-]{0,10}(?:Action[ _]?)?(?:Input|Parameters?|Arguments?)\b[^:\n]{0,20}:[\s*]*(?:```\w*\s*|-\s+)?",
     re.IGNORECASE,
 )
+_FIELD = re.compile(r"[\s*-]{0,10}(\w{1,40})[ \t]*[:=][ \t]*([^\n]+)")
 _BRACKETED = re.compile(r"[ \t]*\[([^\[\]\n]{1,400})\]")
 
 
@@ -99,7 +104,9 @@ def _read_marked(turn: Turn, begun: "re.Match[str]") -> Read:
     """A call behind tokens that announce one."""
     turn = Turn(turn.text, turn.tools, turn.cut, marked=True)
     at = begun.start()
-    while mark := _MARKED.match(turn.text, at):
+    for _ in range(_NESTED):
+        if (mark := _MARKED.match(turn.text, at)) is None:
+            break
         space = _SPACE.match(turn.text, mark.end())
         at = space.end() if space else mark.end()
         for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
@@ -156,7 +163,7 @@ def _calls_of(value: Any, turn: Turn) -> tuple[tuple[str, Any], ...]:
 def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """The call of a tool by what stands beside its name; none if that is more or other than a call has."""
     for key in _ARGUMENTS:
-        if key in given and (len(given) == 1 or not given.keys() <= {*tool.fields}):
+        if key in given and len(given) == 1:
             return ((plain(tool.name), given[key]),)
     takes = given.keys() <= {*tool.fields} or bool(tool.parameters.get("additionalProperties"))
     if takes and (given or not tool.parameters.get("required")):
@@ -250,6 +257,13 @@ def _read_action(turn: Turn, begun: "re.Match[str]") -> Read:
     if below:
         if text.startswith("{", below.end()):
             return _arguments(turn, tool, below.end())
+        given, end = {}, below.end()
+        while line := _FIELD.match(text, end):
+            if line[1] not in tool.fields:
+                break
+            given[line[1]], end = typed(line[2].strip("\"'`"), tool, line[1]), line.end()
+        if given:
+            return Read(end, ((plain(tool.name), given),))
         end = text.find("\n", below.end())
         end = end if end >= 0 else len(text)
         return Read(end, ((plain(tool.name), text[below.end() : end].strip(" \t\"'`")),))
@@ -300,7 +314,7 @@ def plain(name: str) -> str:
 def _is_last(text: str, end: int) -> bool:
     """Whether nothing is said behind this."""
     after = AFTER.match(text, end)
-    return not text[after.end() if after else end :].strip()
+    return bool(_NOTHING.match(text, after.end() if after else end))
 
 
 def _unlined(value: str) -> str:

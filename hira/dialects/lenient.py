@@ -16,7 +16,9 @@ _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": No
 _ENDS = re.compile(r"\s*(?:[,:}\])]|\Z)")
 # where brackets that were never closed count as closed
 _OVER = re.compile(r"\s*(?:\Z|```|</|<\||<｜)")
-_ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'\\/nrtbf]))""")
+_ESCAPE = re.compile(
+    r"""\\(?:u([0-9a-fA-F]{4})|U(0010[0-9a-fA-F]{4}|000[0-9a-fA-F]{5})|x([0-9a-fA-F]{2})|(["'\\/nrtbf]))"""
+)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _MARKS = {one: re.compile(rf"\\.|{one}", re.DOTALL) for one in ('"""', "'''", '"', "'")}
 
@@ -166,4 +168,5 @@ def _number(text: str) -> int | float:
 
 
 def _unescaped(found: "re.Match[str]") -> str:
-    return chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2])
+    code = found[1] or found[2] or found[3]
+    return chr(int(code, 16)) if code else _ESCAPED.get(found[4], found[4])

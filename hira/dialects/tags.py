@@ -79,6 +79,7 @@ class Tags:
                 description=tool.description.rstrip("."),
                 begin=Filled(tag(tool.name).begin),
                 body=body_shape(tool),
+                parameters=described(tool),
                 end=Filled(tag(tool.name).end),
                 result_begin=Filled(tag(tool.name).result_begin),
                 result_end=Filled(tag(tool.name).result_end),
@@ -161,12 +162,17 @@ class _Reader:
 
 
 def body_shape(tool: Tool) -> str:
-    """How a body of this tool looks, for the instructions: each parameter by its description."""
+    """How a body of this tool looks, for the instructions."""
+    if len(tool.fields) == 1:
+        return f"the {tool.fields[0]}"
+    return "\n" + "\n".join(f"{name}: the {name}" for name in tool.fields) + "\n"
+
+
+def described(tool: Tool) -> str:
+    """A line on each parameter that has a description."""
     properties = tool.parameters.get("properties", {})
-    told = {name: str(properties.get(name, {}).get("description") or f"the {name}") for name in tool.fields}
-    if len(told) == 1:
-        return told[tool.fields[0]]
-    return "\n" + "\n".join(f"{name}: {one}" for name, one in told.items()) + "\n"
+    told = {name: str(properties.get(name, {}).get("description", "")) for name in tool.fields}
+    return "".join(f"\n- {name}: {one}" for name, one in told.items() if one)
 
 
 def body(arguments: Mapping[str, Any], tool: Tool) -> str:

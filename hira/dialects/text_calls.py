@@ -142,7 +142,7 @@ class Held:
         self._watch = watch
         self._tools = tools
         self._opening = opening_of(tuple(tool.name for tool in tools))
-        self._begins = ("action", *(tool.name for tool in tools))
+        self._begins = ("action", "functools", *(tool.name for tool in tools))
         self._waiting = ""
         self._call = False
 
@@ -164,16 +164,17 @@ class Held:
         """Hand on what can belong to no call any more."""
         text = self._waiting
         begun = self._opening.search(text) or _OWN.search(text)
-        self._call = begun is not None
-        tail = max(0, len(text) - _TAIL)
-        maybe = _MAYBE.search(text, tail)
-        upto = begun.start() if begun else maybe.start() if maybe else len(text)
-        line = text.rfind("\n", 0, upto) + 1
-        first = text[line:upto].lstrip(" \t*#>-").lower()
-        if begun or (
-            upto - line <= _TAIL and any(one.startswith(first) or first.startswith(one) for one in self._begins)
-        ):
-            upto = line
+        if begun:
+            self._call = True
+            dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
+            upto = (dress or begun).start()
+        else:
+            maybe = _MAYBE.search(text, max(0, len(text) - _TAIL))
+            upto = maybe.start() if maybe else len(text)
+            line = text.rfind("\n", 0, upto) + 1
+            words = text[line:upto].lstrip(" \t*#>-").lower()
+            if upto - line <= _TAIL and any(one.startswith(words) or words.startswith(one) for one in self._begins):
+                upto = line
         if upto:
             self._watch(Delta(text[:upto]))
             self._waiting = text[upto:]

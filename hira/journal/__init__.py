@@ -144,7 +144,7 @@ class Journal:
         reused = None if reuse is None else self._reuse(scope, reuse)
         if reused:
             self._writer.put([("find by digest", ())])  # once made, it costs at every call that is written
-        return Log(run, self._writer, reuse=reused, began=began)
+        return Log(run, self._writer, reuse=reused, began=began, dialects=settings.get("dialects", {}))
 
     def resume(self, run: str | Entry) -> Log:
         """Open the record of a run that ended early; what it holds is not asked for again.
@@ -160,7 +160,8 @@ class Journal:
         known = {key: one for key, one in known.items() if not (one.failed and one.ended > last)}
         self._writer.alive.add(run)
         latest = max((one.ended for one in known.values()), default=0.0)
-        return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest))
+        dialects = entry.settings.get("dialects", {})
+        return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest), dialects=dialects)
 
     def replay(self, run: str) -> Log:
         """The record as it is: nothing is written, and a call that it does not hold raises `NotRecorded`, or what ended
@@ -168,7 +169,8 @@ class Journal:
         entry = self.entry(run)
         stop = _STOPS.get(entry.status) if entry.answer else None
         ended = stop(entry.error.partition("\n")[0]) if stop else None
-        return Log(entry.id, None, *self._known(entry.id), ended=ended, began=entry.began)
+        dialects = entry.settings.get("dialects", {})
+        return Log(entry.id, None, *self._known(entry.id), ended=ended, began=entry.began, dialects=dialects)
 
     def runs(self, limit: int = 50, named: str = "") -> list[Entry]:
         """The newest runs, newest first, of those whose id holds `named`."""

@@ -92,7 +92,7 @@ class Log:
 
     `departed` names the first conversation that went another way than the record, whose later calls are asked anew.
     `ended` is what ended a run that is replayed: a call that was not made because of it raises it again. `reuse` finds
-    calls of other runs.
+    calls of other runs. `dialects` are those in which roles began, where that had been learned.
     """
 
     run: str
@@ -103,6 +103,7 @@ class Log:
     reuse: Reuse | None = None
     began: float = field(default_factory=time.time)
     clock: Callable[[], float] = field(default_factory=lambda: clock_from(0.0))
+    dialects: Mapping[str, str] = field(default_factory=dict)
     unfinished: list[Call] = field(default_factory=list)
     missed: bool = False
     departed: str = ""

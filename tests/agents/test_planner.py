@@ -102,3 +102,33 @@ async def test_beside_a_full_subtask_an_empty_one_gets_its_own_answer() -> None:
     told = [message.text for message in policy.requests[1].messages[-2:]]
     assert "31 m [s1]" in told[0]
     assert "the subtask is empty" in told[1]
+
+
+@pytest.mark.parametrize("dialect", ["native", "tags", "json"])
+@pytest.mark.parametrize(
+    ("written", "task", "expert"),
+    [
+        ('{"name": "deep_search", "arguments": {"task": "Find the height."}}', "Find the height.", "deep_search"),
+        ('simple_search(query="tower height")', "tower height", "simple_search"),
+        ('{"name": "simple_search", "arguments": {"queries": ["tower", "height"]}}', "tower, height", "simple_search"),
+        ('{"name": "simple_search", "query": "tower height"}', "tower height", "simple_search"),
+        ('{"name": "subtask", "arguments": {"task": "Find it.", "expert": "code"}}', "Find it.", "code"),
+        ('{"name": "subtask", "arguments": {"task": "Find it.", "expert": "nobody"}}', "Find it.", ""),
+    ],
+)
+async def test_a_planner_that_calls_an_expert_by_its_name_hands_out_a_subtask(
+    dialect: str, written: str, task: str, expert: str
+) -> None:
+    policy = ScriptedPolicy([written, "done"])
+    planner = Planner(team_of(policy, dialect=dialect), experts=EXPERTS)
+    (subtask,) = (await planner.begin("How high is it?")).subtasks
+    assert (subtask.id, subtask.text, subtask.expert) == ("1", task, expert)
+    assert (await planner.resume([Finding(subtask, "code", "", "31 m")])).answer == "done"
+    assert not any(tool["function"]["name"] == expert for tool in policy.requests[0].tools)
+
+
+async def test_without_descriptions_no_expert_can_be_called_by_its_name() -> None:
+    policy = ScriptedPolicy(['{"name": "deep_search", "arguments": {"task": "Find it."}}', "done"])
+    planner = Planner(team_of(policy, dialect="json"), experts=EXPERTS, describe=False)
+    assert (await planner.begin("How high is it?")).answer == "done"
+    assert "no tool named 'deep_search'" in policy.requests[1].messages[-1].text

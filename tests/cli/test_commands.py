@@ -310,7 +310,9 @@ def test_doctor_tries_what_the_endpoint_can_do_when_told_to(place: Place) -> Non
     assert "streaming       yes" in said.out
     assert "native tools    no" in said.out
     assert "stop string     stripped" in said.out
-    assert 'dialect = "tags"' in said.out
+    assert "runs of this model write calls as text (dialect json)" in said.out
+    learned = list(place.folder.parent.rglob("endpoints.json"))
+    assert ["dialect" in path.read_text(encoding="utf-8") for path in learned] == [True]
 
 
 def test_doctors_hint_of_one_chain_is_accepted_by_the_settings_as_it_stands(place: Place) -> None:

@@ -1,0 +1,203 @@
+"""Models whose calls cannot be read: the run goes on in the next dialect, and none of their calls becomes an answer."""
+
+from pathlib import Path
+
+import pytest
+
+from hira import Hira
+from hira.agents.loop import Loop
+from hira.dialects import DIALECTS, FALLBACKS, Call
+from hira.events import Event, Events, Notice, TurnText
+from hira.journal import Journal
+from hira.messages import user
+from hira.policies.learned import DIALECT, Learned
+from hira.policies.openai import OpenAIPolicy
+from hira.policy import Delta, Policy
+from hira.replay import replay
+from hira.settings import Settings
+from hira.team import Part, Team
+from hira.testing import Endpoint, ScriptedPolicy, calling, team_of
+from hira.tools import tool
+
+BROKEN = '<tool_call>{"name": "double", "arguments": {"n": </tool_call>'
+UNKNOWN = '{"name": "triple", "arguments": {"n": 3}}'
+
+
+@tool(pure=True)
+def double(n: int) -> str:
+    "Twice a number."
+    return str(2 * n)
+
+
+def begun(team: Team, **given: int) -> Loop:
+    conversation = team.conversation("worker")
+    conversation.say(user(f"Begin. {conversation.part.dialect.instructions([double])}"))
+    return Loop(conversation, [double], **given)
+
+
+def written(name: str, n: int) -> str:
+    return DIALECTS[name].write(Call("double", {"n": n}), double)
+
+
+def falling(policy: Policy, notices: list[str]) -> Team:
+    def told(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.append(event.text)
+
+    return Team({"*": Part(policy, otherwise=FALLBACKS["native"])}, events=Events(told))
+
+
+async def test_after_two_unreadable_turns_a_run_goes_on_in_json_and_then_in_tags() -> None:
+    notices: list[str] = []
+    replies = [BROKEN, UNKNOWN, BROKEN, BROKEN, f"I call. {written('tags', 21)}", r"It is \boxed{42}."]
+    with Endpoint(replies) as endpoint:
+        policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
+        step = await begun(falling(policy, notices)).run()
+        await policy.aclose()
+        endpoint.assert_done()
+        sent = [one.body for one in endpoint.calls]
+    assert step.answer == "42"
+    assert ["tools" in body for body in sent] == [True, True, False, False, False, False]
+    assert '"name": "double"' in sent[2]["messages"][0]["content"]
+    assert "<|begin_double_call|>" in sent[4]["messages"][0]["content"]
+    told = [one for one in notices if "in the dialect" in one]
+    assert told == [
+        "scripted: 2 turns in a row could not be read in the dialect native; calls are written in the dialect json",
+        "scripted: 2 turns in a row could not be read in the dialect json; calls are written in the dialect tags",
+    ]
+
+
+async def test_after_the_last_dialect_the_answer_is_asked_for() -> None:
+    policy = ScriptedPolicy([BROKEN] * 6 + ["I do not know."])
+    step = await begun(falling(policy, [])).run()
+    assert (step.text, step.forced) == ("I do not know.", "your calls could not be read")
+
+
+async def test_what_was_called_before_stands_in_the_new_dialect() -> None:
+    policy = ScriptedPolicy([calling("double", n=1), BROKEN, BROKEN, written("json", 2), BROKEN, BROKEN, "4"])
+    await begun(falling(policy, [])).run()
+    second, third = policy.requests[3].messages, policy.requests[6].messages
+    assert [one.role for one in second] == ["user", "assistant", "user"]
+    assert '{"name": "double", "arguments": {"n": 1}}' in second[1].text
+    assert [one.text.count("<|begin_double_call|>") for one in third if one.role == "assistant"] == [1, 1]
+    assert third[-1].text.count("4") == 1
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_broken_call_and_what_was_told_of_it_leave_the_conversation(dialect: str) -> None:
+    good = calling("double", n=4) if dialect == "native" else written(dialect, 4)
+    policy = ScriptedPolicy([BROKEN, good, "8"])
+    loop = begun(team_of(policy, dialect=dialect))
+    assert (await loop.run()).answer == "8"
+    retried, last = (request.messages for request in policy.requests[1:])
+    assert [one.role for one in retried] == ["user", "user"]
+    assert "Nothing was called" in retried[1].text
+    assert last[0] == retried[0]
+    assert not any("Nothing was called" in one.text or "<tool_call>" in one.text for one in last)
+    assert loop.conversation.trajectory.unreadable == 1
+
+
+async def test_a_repeated_call_leaves_the_conversation() -> None:
+    policy = ScriptedPolicy([calling("double", n=1), calling("double", n=1), calling("double", n=2), "4"])
+    await begun(team_of(policy, dialect="native")).run()
+    assert "not made again" in policy.requests[2].messages[-1].text
+    calls = [one for one in policy.requests[3].messages if one.calls]
+    assert [one.calls[0].arguments for one in calls] == ['{"n": 1}', '{"n": 2}']
+    assert not any("not made again" in one.text for one in policy.requests[3].messages)
+
+
+@pytest.mark.parametrize("raw", [written("json", 3), BROKEN, UNKNOWN, "[double(n=3)]"])
+async def test_a_raw_call_is_never_the_answer(raw: str) -> None:
+    policy = ScriptedPolicy([calling("double", n=1), raw, r"\boxed{2}"])
+    assert (await begun(team_of(policy, dialect="native"), limit=1).run()).answer == "2"
+    assert "That was a call" in policy.requests[-1].messages[-1].text
+    stubborn = ScriptedPolicy([calling("double", n=1), raw, raw])
+    notices: list[str] = []
+    team = falling(stubborn, notices)
+    step = await begun(team, limit=1).run()
+    assert (step.text, step.answer) == ("", "")
+    assert any("wrote a call where its answer was asked for" in one for one in notices)
+
+
+REPLIES = [
+    BROKEN,
+    BROKEN,
+    '{"name": "search", "arguments": {"query": "ASEAN"}}',
+    r"\boxed{It was founded in 1967 [s1].}",
+]
+
+
+async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "asean.txt").write_text("ASEAN was founded in 1967.\n", encoding="utf-8")
+    with Endpoint(REPLIES + REPLIES[2:]) as endpoint:
+        settings = Settings(
+            model=endpoint.model,
+            base_url=endpoint.base_url,
+            docs=(tmp_path / "docs",),
+            workflow="react",
+            cache=tmp_path / "cache",
+            journal=tmp_path / "journal.sqlite",
+        )
+        runs = []
+        for _ in range(2):
+            async with Hira(settings=settings) as hira:
+                runs.append(await hira.ask("When was ASEAN founded?"))
+        endpoint.assert_done()
+        sent = [one.body for one in endpoint.calls]
+    assert [answer.text for answer in runs] == ["It was founded in 1967 [s1]."] * 2
+    assert ["tools" in body for body in sent] == [True, True, False, False, False, False]
+    assert Learned(tmp_path / "cache").get(endpoint.base_url, endpoint.model, DIALECT) == "json"
+    journal = Journal(tmp_path / "journal.sqlite")
+    for answer in runs:
+        assert (await replay(journal, answer.rollout.run)).same
+    journal.close()
+
+
+async def test_a_dialect_that_somebody_set_is_kept(tmp_path: Path) -> None:
+    learned = Learned(tmp_path)
+    with Endpoint([r"\boxed{It was founded in 1967.}"]) as endpoint:
+        learned.keep(endpoint.base_url, endpoint.model, DIALECT, "json")
+        (tmp_path / "asean.txt").write_text("ASEAN was founded in 1967.\n", encoding="utf-8")
+        settings = Settings(
+            model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path,), workflow="react", cache=tmp_path,
+            dialect="native", journal=None,
+        )  # fmt: skip
+        async with Hira(settings=settings) as hira:
+            await hira.ask("When was ASEAN founded?")
+        assert "tools" in endpoint.calls[0].body
+
+
+def test_what_is_learned_is_kept_by_endpoint_and_model_and_can_be_forgotten(tmp_path: Path) -> None:
+    Learned(tmp_path).keep("http://a/v1/", "m", DIALECT, "json")
+    Learned(tmp_path).keep("http://a/v1", "n", DIALECT, "tags")
+    known = Learned(tmp_path)
+    assert [known.get("http://a/v1", name, DIALECT) for name in ("m", "n", "o")] == ["json", "tags", ""]
+    known.keep("http://a/v1", "m", DIALECT, "")
+    assert Learned(tmp_path).get("http://a/v1", "m", DIALECT) == ""
+    assert Learned(tmp_path).get("http://a/v1", "n", DIALECT) == "tags"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"http://a/v1 m": 3}', '{"http://a/v1 m": {"dialect": 5}}'])
+def test_a_broken_file_of_what_was_learned_counts_as_empty(tmp_path: Path, content: str) -> None:
+    (tmp_path / "endpoints.json").write_text(content)
+    known = Learned(tmp_path)
+    known.keep("http://a/v1", "n", DIALECT, "json")
+    assert Learned(tmp_path).get("http://a/v1", "n", DIALECT) == "json"
+
+
+async def test_a_call_in_the_text_is_not_streamed() -> None:
+    seen: list[str] = []
+
+    class Streams(ScriptedPolicy):
+        async def complete(self, request, watch=None):  # type: ignore[no-untyped-def]
+            completion = await super().complete(request)
+            for at in range(0, len(completion.text), 5):
+                watch(Delta(completion.text[at : at + 5]))
+            return completion
+
+    policy = Streams([f"I look. {written('json', 21)}", "It is 42."])
+    events = Events(lambda event: seen.append(event.text) if isinstance(event, TurnText) else None)
+    team = Team({"*": Part(policy)}, events=events, stream=True)
+    assert (await begun(team).run()).text == "It is 42."
+    assert "".join(seen).split() == ["I", "look.", "It", "is", "42."]
