@@ -1,6 +1,7 @@
 """A file that is damaged or made to do harm costs its own reading, and one clear line, never the run."""
 
 import json
+import os
 import random
 import threading
 import time
@@ -229,3 +230,12 @@ def mutated(data: bytes, draw: random.Random) -> bytes:
                 out[at : at + 1] = draw.choice((b"\xc2\xb2", b"99999999999999999999", b"<", b"\x00", b"'", b"&#x41;"))
         out = out or bytearray(b"x")
     return bytes(out)
+
+
+def test_a_named_pipe_with_the_name_of_a_pdf_is_not_waited_for(tmp_path: Path, reader: FileReader) -> None:
+    os.mkfifo(tmp_path / "pipe.pdf")
+    assert "not a regular file" in refusal(tmp_path / "pipe.pdf", reader)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path, reader: FileReader) -> None:
+    assert "does not exist" in refusal(tmp_path / "gone.pdf", reader)

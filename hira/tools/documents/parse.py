@@ -91,6 +91,8 @@ def check_readable(path: Path) -> None:
     """Raise `Lacking` for a file that nothing installed here can read; what is wrong with the file is not looked at."""
     from hira.tools.documents.pdf import check_library
 
+    if not path.is_file():
+        return
     with path.open("rb") as file:
         if b"%PDF-" in file.read(1024):
             check_library(path)

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,8 @@ _HYPHENATED = re.compile(r"(?<=[a-zß-ÿ])[-\u00ad]\n(?=[a-zß-ÿ])")
 
 def check_library(path: Path) -> None:
     """Raise `Lacking` if the library that reads PDF files is not installed."""
-    try:
-        import pypdf  # noqa: F401 - to see whether it is there
-    except ImportError:
-        raise Lacking(f"{path.name} needs pypdf: pip install 'hira[pdf]'") from None
+    if find_spec("pypdf") is None:
+        raise Lacking(f"{path.name} needs pypdf: pip install 'hira[pdf]'")
 
 
 def read_pdf(path: Path) -> Document:

@@ -17,7 +17,7 @@ from typing import Any, Self
 import hira
 from hira.errors import ToolError
 from hira.tools.documents.document import Document, Lacking, NoText, Part
-from hira.tools.documents.parse import LIMIT, is_plain, parse_file
+from hira.tools.documents.parse import LIMIT, check_readable, is_plain, parse_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class FileReader:
         """Read a file of at most `limit` bytes. Raises `ToolError` with one line that says why it cannot be read."""
         if is_plain(path):
             return parse_file(path, limit=limit)
+        check_readable(path)
         with self._turn:
             reply = self._ask(path, limit)
         if "error" in reply:
