@@ -32,6 +32,9 @@ _FINISH: Mapping[str, Finish] = {
     "prohibited_content": "filtered",
 }
 REPEATS_ITSELF = "the reply only repeated itself; it is cut after the first time"
+ECHOES = "the model repeats what it was asked; that is left out of its reply"
+_ECHO = 200
+"""Characters from which on a message that a reply begins with is an echo."""
 _REASONING = ("reasoning", "reasoning_content", "thinking")
 _BROKE_OFF = frozenset({"error", "abort", "aborted", "cancelled", "canceled"})
 _MOST_TOKENS = 10**12
@@ -162,6 +165,9 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     text = parts.text
     if request.continues and (begun := request.messages[-1].text) and text.startswith(begun):
         text = text[len(begun) :]
+    said = without_echo(text, request)
+    parts.dropped += text[: len(text) - len(said)]
+    text, echoes = said, (ECHOES,) if said != text else ()
     calls = _told_apart(_call(entry, where) for entry in parts.calls)
     ended = str(parts.finish).lower()
     if ended in _BROKE_OFF:
@@ -174,14 +180,31 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     named = parts.stop if isinstance(parts.stop, str) and parts.stop in request.stop else None
     usage = _usage(parts.usage) or _counted(request, parts)
     completion = cut_at_stop(
-        Completion(text.removesuffix(TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model),
+        Completion(
+            text.removesuffix(TURN_ENDS), parts.reasoning, calls, finish, named, usage, parts.model, notes=echoes
+        ),
         request.stop,
     )
     if parts.cut:  # it would be cut again
-        return replace(completion, notes=(parts.cut,))
+        return replace(completion, notes=(*echoes, parts.cut))
     if not text.strip() and not calls and completion.stop is None and _says_nothing(completion, request):
         raise EmptyReply(completion, where=where)
     return completion
+
+
+def without_echo(text: str, request: Request) -> str:
+    """What a reply says beyond the prompt, if it begins by repeating that: a base model does, and is no witness of what
+    it was shown. Short messages may be repeated."""
+    rest = text.lstrip()
+    for message in request.messages:
+        asked = message.text.strip()
+        if len(asked) < _ECHO or len(rest) < _ECHO:
+            continue
+        if rest.startswith(asked):
+            rest = rest[len(asked) :].lstrip()
+        elif asked.startswith(rest.rstrip()):
+            rest = ""
+    return rest if len(rest) < len(text.lstrip()) else text
 
 
 def _says_nothing(completion: Completion, request: Request) -> bool:
