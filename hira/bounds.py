@@ -6,8 +6,8 @@ REPLY = 4096
 """Tokens of a reply where nobody set another bound."""
 CLOSING = 2048
 """Tokens of the answer with which a role closes because it has to."""
-RECORD = 1024
-"""Tokens of a reply that is one JSON record: an assignment, a choice, a distillation."""
+RECORD = 2048
+"""Tokens of a reply that is one JSON record: an assignment, a distillation, a rubric."""
 INTERRUPTED_TOKENS, INTERRUPTED_SECONDS = 1024, 60.0
 """What the closing answer may take after Ctrl-C."""
 

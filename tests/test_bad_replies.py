@@ -47,10 +47,21 @@ async def test_a_model_that_echoes_its_prompt_gives_no_answer(workflow: str, doc
         return "\n\n".join(message.text for message in request.messages)
 
     answer, heard, calls = await ask(echo, docs, workflow)
-    assert answer.status in ("failed", "insufficient_evidence")
+    if workflow == "rag":  # what was read is told where nothing was concluded from it
+        assert answer.text.startswith("- This was read by then")
+    else:
+        assert (answer.status, answer.text) == ("failed", "")
     assert "You " not in answer.text, "nothing of the prompt is an answer"
-    assert calls <= 10
+    assert calls <= 16
     assert any("repeats what it was asked" in text for text in heard)
+
+
+async def test_what_a_model_has_said_before_it_may_say_again(docs: Path) -> None:
+    long = f"{FACT} " * 6
+    again = Completion(long, finish="length")
+    answer, heard, calls = await ask([again, Completion(long)], docs, "rag")
+    assert (answer.text, calls) == (long.strip(), 2)
+    assert not any("repeats what it was asked" in text for text in heard)
 
 
 async def test_what_a_model_says_after_an_echo_is_its_answer(docs: Path) -> None:

@@ -195,16 +195,17 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
 def without_echo(text: str, request: Request) -> str:
     """What a reply says beyond the prompt, if it begins by repeating that: a base model does, and is no witness of what
     it was shown. Short messages may be repeated."""
-    rest = text.lstrip()
+    rest, echoes = text.lstrip(), False
     for message in request.messages:
         asked = message.text.strip()
-        if len(asked) < _ECHO or len(rest) < _ECHO:
+        begins = message.role != "assistant" and min(len(asked), len(rest)) >= _ECHO  # its own words it may say again
+        if not asked or not (echoes or begins):
             continue
         if rest.startswith(asked):
-            rest = rest[len(asked) :].lstrip()
+            rest, echoes = rest[len(asked) :].lstrip(), True
         elif asked.startswith(rest.rstrip()):
-            rest = ""
-    return rest if len(rest) < len(text.lstrip()) else text
+            rest, echoes = "", True
+    return rest if echoes else text
 
 
 def _says_nothing(completion: Completion, request: Request) -> bool:
