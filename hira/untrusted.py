@@ -13,6 +13,7 @@ from collections.abc import Container
 
 from hira.messages import Filled
 
+LONGEST_TITLE = 200
 _ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
 # controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, selectors of variants, tags; and
 # halves of characters, which cannot be sent
@@ -26,8 +27,8 @@ _HALVES = re.compile("[\ud800-\udfff]")
 _JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]+")
 _NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
 function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
-sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token) bos eos pad
-unk sop s eo[adhp] response observation (?:unused|reserved|special|extra_id|tokens_unused)_?\d+""".split()
+information sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token)
+bos eos pad unk sop s eo[adhp] response observation (?:unused|reserved|special|extra_id|tokens_unused)_?\d+""".split()
 # what a tokenizer may fold to `<`, `>`, `|`, `[`, `]` and `\` counts as these
 _L, _R, _BAR = "<＜﹤", ">＞﹥", "|｜"
 _PIPED = re.compile(rf"[{_L}]\s*(?:/\s*)?[{_BAR}][^{_L}{_R}\n]{{0,80}}?[{_BAR}]\s*[{_R}]")
@@ -99,6 +100,13 @@ _HTML = re.compile(
 _OPEN = re.compile(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
 # a line that may begin a block of HTML, in which backticks mean nothing
 _BLOCK = re.compile(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
+
+
+def clip_title(title: str) -> str:
+    """A title on one line, of at most `LONGEST_TITLE` characters: it stands in prompts and lists, and a page, a file
+    or a server may call itself whatever it likes."""
+    flat = " ".join(title[: 4 * LONGEST_TITLE].split())
+    return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"
 
 
 def is_text(text: str) -> bool:

@@ -214,7 +214,11 @@ def _serve(command: Parser) -> None:
     group.add_argument("--host", metavar="ADDRESS", help="the address to listen at (127.0.0.1)")
     group.add_argument("--port", type=int, metavar="N", help="the port (8811)")
     group.add_argument(
-        "--api-key", dest="serve_key", metavar="KEY", help="ask for this key; more in hira.toml, [keys.NAME]"
+        "--api-key",
+        dest="serve_key",
+        metavar="KEY",
+        help="ask for this key; other users of this machine can see it in the list of processes, so @FILE reads it from"
+        " a file; more in your own hira.toml, [keys.NAME]",
     )
     group.add_argument("--debug", action="store_true", help="show tracebacks, and each request")
 

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import socket
 from ipaddress import ip_address
+from pathlib import Path
 
 from hira.cli import OK
 from hira.cli.ask import announced
@@ -18,7 +19,7 @@ HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
 def serve(args: argparse.Namespace, shell: Shell) -> int:
     settings = load(flags(args), shell.environ, shell.folder, shell.home)
-    settings = _keyed(settings, args.serve_key)
+    settings = _keyed(settings, _read_key(args.serve_key, shell))
     host, port = args.host or HOST, PORT if args.port is None else args.port
     if not 0 <= port <= MOST:
         raise UsageError(f"there is no port {port}", fix=f"name one up to {MOST}; 0 is a free one")
@@ -65,6 +66,16 @@ async def _look(settings: Settings, shell: Shell) -> None:
 
     for line in await unready(settings):
         shell.remark(line)
+
+
+def _read_key(key: str | None, shell: Shell) -> str | None:
+    """The key of --api-key, out of the file that `@FILE` names."""
+    if key is None or not key.startswith("@"):
+        return key
+    try:
+        return (shell.folder / Path(key[1:]).expanduser()).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the file of --api-key cannot be read: {error}") from None
 
 
 def _keyed(settings: Settings, key: str | None) -> Settings:

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 import idna
 
 from hira.errors import ToolError
-from hira.untrusted import clean
+from hira.untrusted import clean, printable
 
 LONGEST = 4096
 PORTS = frozenset({80, 443, 8080, 8443})
@@ -107,8 +107,13 @@ def _wrapped(one: IPv6Address) -> list[IPv4Address]:
 
 
 def checked(url: str, allow: Collection[str] = ()) -> Place:
-    """The place a URL names, or `Refused` with the reason. `allow` holds "host:port" entries that the user opened."""
-    url = url.strip()
+    """The place a URL names, or `Refused` with the reason. `allow` holds "host:port" entries that the user opened.
+
+    Blanks after the host are escaped, as browsers do.
+    """
+    scheme, slashes, rest = printable(url).strip().partition("://")
+    host, slash, path = rest.partition("/")
+    url = f"{scheme}{slashes}{host}{slash}{path.replace(' ', '%20')}"
     if len(url) > LONGEST:
         raise Refused(f"the URL is longer than {LONGEST} characters")
     if any(ord(character) <= 32 or ord(character) == 127 or character == "\\" for character in url):

@@ -23,6 +23,7 @@ from hira.tools.pages import Link, Page
 from hira.tools.pages.other import Extractor, extract_by
 from hira.tools.seen import allowed, in_one_case, on, spelled, urls
 from hira.tools.tool import Observation, Passage, Tool, tool
+from hira.untrusted import clip_title, printable
 
 LONG = 3_000
 LINKS = 40
@@ -92,7 +93,7 @@ def browse_tool(
 
 def _meant(url: str, seen: set[str]) -> str:
     """The URL without what models put around it, if it was seen."""
-    bare = url.strip().strip("<>\"'`")
+    bare = printable(url).strip().strip("<>\"'`")
     for one in (bare, *urls(bare)[:1]):
         if allowed(one, seen):
             return in_one_case(one)
@@ -134,7 +135,7 @@ def _not_loaded(got: Fetched) -> str:
 
 
 def _document(got: Fetched, title: str, text: str) -> Document:
-    return Document(_path(got), title or _path(got).name, (Part(text),))
+    return Document(_path(got), clip_title(title) or _path(got).name, (Part(text),))
 
 
 def _path(got: Fetched) -> Path:

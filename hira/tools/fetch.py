@@ -1,7 +1,8 @@
 """Opening a URL that a model chose, so that nothing but the public web can be reached and nothing can grow too large.
 
 A redirect is followed by hand and checked like the first URL. A name is resolved once, all its addresses are checked,
-and a checked one is dialled. No cookies, connections or referrers are kept between two fetches. A page that cannot be
+and a checked one is dialled. No cookies, connections or referrers are kept between two fetches; cookies go
+back to their site within the redirects of one. A page that cannot be
 read to its end is cut there, and says so.
 """
 
@@ -15,7 +16,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urljoin
 
 import httpcore
@@ -27,6 +28,9 @@ from hira.tools.charsets import decode
 from hira.tools.once import Once
 from hira.tools.proxies import Proxies, Tunnel, of_environment, read_proxy
 from hira.untrusted import clean
+
+if TYPE_CHECKING:
+    import httpx
 
 Kind = Literal["html", "json", "pdf", "text", "image", "binary"]
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -221,21 +225,24 @@ class Fetcher:
         return await self.once(url, lambda: self._get(url), lambda got: got.status < HTTPStatus.BAD_REQUEST)
 
     async def _get(self, url: str) -> Fetched:
+        import httpx
+
         place = checked(url, self.allow)
         deadline = asyncio.get_running_loop().time() + self.seconds
+        cookies = httpx.Cookies()  # some sites redirect in a circle until they get theirs back
         for _ in range(HOPS + 1):
-            got = await self._hop(place, deadline)
+            got = await self._hop(place, deadline, cookies)
             if isinstance(got, Fetched):
                 return got
             place = checked(got, self.allow)
         raise ToolError(f"{shown(url)} redirects more than {HOPS} times")
 
-    async def _hop(self, place: Place, deadline: float) -> Fetched | str:
+    async def _hop(self, place: Place, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
         """One request: what came back, or the URL it redirects to."""
         answer: list[tuple[Fetched, _Body]] = []
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._request(place, answer)
+                return await self._request(place, answer, cookies)
         except TimeoutError:
             if not answer:
                 waited = min(HEAD_SECONDS, self.seconds)
@@ -248,7 +255,9 @@ class Fetcher:
                 reason += " (names are looked up here, also behind a proxy, to see where they lead)"
             raise ToolError(f"{shown(place.url)} cannot be opened: {reason}") from None
 
-    async def _request(self, place: Place, answer: list[tuple[Fetched, _Body]]) -> Fetched | str:
+    async def _request(
+        self, place: Place, answer: list[tuple[Fetched, _Body]], cookies: "httpx.Cookies"
+    ) -> Fetched | str:
         """Send and read. The head of the answer and its growing body stand in `answer` as soon as they are known."""
         backend = _Pinned(place, self.resolve, self._way_out(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
@@ -256,9 +265,11 @@ class Fetcher:
             httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
             AsyncExitStack() as stack,
         ):
-            asked = pool.stream("GET", _wire(place), headers=[*self.headers.items()], extensions={"timeout": timeouts})
+            headers = _with_cookies(self.headers, cookies, place)
+            asked = pool.stream("GET", _wire(place), headers=[*headers.items()], extensions={"timeout": timeouts})
             async with asyncio.timeout(HEAD_SECONDS):
                 response = await stack.enter_async_context(asked)
+            _keep_cookies(response.headers, cookies, place)
             headers = {name.decode("latin-1").lower(): _header(value) for name, value in response.headers}
             if response.status in _REDIRECTS and (target := headers.get("location")):
                 return _joined(place.url, target)
@@ -293,6 +304,22 @@ def identification(contact: str = "") -> dict[str, str]:
         "Accept-Encoding": "gzip, deflate",
     }
     return headers | ({"From": contact} if "@" in contact else {})
+
+
+def _with_cookies(headers: Mapping[str, str], cookies: "httpx.Cookies", place: Place) -> dict[str, str]:
+    """The headers of a request, with the cookies that earlier answers of the same fetch set for its site."""
+    import httpx
+
+    request = httpx.Request("GET", place.url)
+    cookies.set_cookie_header(request)
+    return {**headers, **({"Cookie": request.headers["cookie"]} if "cookie" in request.headers else {})}
+
+
+def _keep_cookies(headers: Iterable[tuple[bytes, bytes]], cookies: "httpx.Cookies", place: Place) -> None:
+    import httpx
+
+    request = httpx.Request("GET", place.url)
+    cookies.extract_cookies(httpx.Response(HTTPStatus.OK, headers=list(headers), request=request))
 
 
 def _wire(place: Place) -> httpcore.URL:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Container
 from urllib.parse import quote, urlsplit
 
+from hira.untrusted import printable
+
 _URL = re.compile(r"https?://[^\s<>\"'`|\\^{}\x00-\x20]+", re.IGNORECASE)
 _AFTER = ".,;:!?…*_。，、）】》」』”’"
 _PAIRS = {")": "(", "]": "["}
@@ -18,12 +20,13 @@ def spelled(url: str) -> str:
 
     The query stays exactly as it is.
     """
+    url = printable(url).strip()
     try:
-        parts = urlsplit(url.strip())
+        parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
         port = parts.port
     except ValueError:
-        return url.strip()
+        return url
     host = f"{host}:{port}" if port not in {None, 80, 443} else host
     named = f"{parts.username or ''}:{parts.password or ''}@" if "@" in parts.netloc else ""
     scheme = "http" if parts.scheme == "https" else parts.scheme

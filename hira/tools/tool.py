@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints, ov
 from hira.errors import ToolError, UsageError
 from hira.evidence import Source, told
 from hira.tokens import clip
+from hira.untrusted import clip_title
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -99,6 +100,8 @@ class Tool:
                 observation = await self.run(checked)
         except TimeoutError:
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
+        named = tuple(_with_short_title(one) for one in observation.passages)
+        observation = replace(observation, passages=named)
         return _bounded(observation, self, arguments) if self.shown else observation
 
 
@@ -111,6 +114,11 @@ def _bounded(observation: Observation, tool: Tool, arguments: Mapping[str, Any])
         (whole,) = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text).passages
         return replace(observation, text="", passages=(replace(whole, text=text), *passages), citable=False)
     return replace(observation, text=text, passages=passages)
+
+
+def _with_short_title(passage: Passage) -> Passage:
+    title = clip_title(passage.source.title)
+    return passage if title == passage.source.title else replace(passage, source=replace(passage.source, title=title))
 
 
 def read_result(place: str, title: str, arguments: Mapping[str, Any], result: str) -> Observation:

@@ -107,6 +107,7 @@ def bomb() -> bytes:
 
 
 PAGES: dict[str, Callable[[dict[str, str]], bytes] | Callable[[asyncio.StreamWriter, asyncio.StreamReader], object]] = {
+    "/wall": lambda q: whole(b"", f"Location: {q['to']}", "Set-Cookie: seen=yes; Path=/", status="302 Found"),
     "/ok": lambda q: whole(b"<p>hello there</p>", "Content-Type: text/html", "Set-Cookie: id=SECRET"),
     "/redir": redirect,
     "/chain": chain,
@@ -369,6 +370,13 @@ async def test_an_error_page_is_a_result(web, status):
 
 async def test_an_empty_answer_is_a_result(web):
     assert (await web.fetcher().get(at("/empty"))).body == b""
+
+
+async def test_a_cookie_goes_back_to_its_own_site_within_the_redirects_of_one_fetch(web):
+    web.names["other.example"] = [[PUBLIC]]
+    await web.fetcher().get(at("/wall?to=/ok"))
+    await web.fetcher().get(at("/wall?to=http://other.example/ok"))
+    assert ["\r\nCookie: seen=yes\r\n" in head for head in web.requests] == [False, True, False, False]
 
 
 async def test_nothing_of_one_fetch_is_sent_with_the_next(web):

@@ -12,8 +12,8 @@ import pytest
 
 from hira.errors import ToolError
 from hira.tools.documents import Index, read_file
-from hira.tools.documents.document import LONGEST_TITLE
 from hira.tools.documents.reader import FileReader, ReadingLimits
+from hira.untrusted import LONGEST_TITLE
 from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, xlsx, zipped
 
 

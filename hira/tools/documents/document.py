@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.errors import ToolError
+from hira.untrusted import clip_title
 
 
 class NoText(ToolError):
@@ -45,10 +46,6 @@ class Document:
         return [part.place or "the file" for part in self.parts if part.media]
 
 
-LONGEST_TITLE = 200
-"""Characters of a title: it stands in prompts and lists, and a file may call itself whatever it likes."""
-
-
 def titled(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
     """A document under the title it gives itself, else its first heading, else the name of its file."""
     given = clip_title(title)
@@ -63,9 +60,3 @@ def _heading(parts: tuple[Part, ...]) -> str:
             if line.startswith("#"):
                 return clip_title(line.lstrip("#").strip(" *_"))
     return ""
-
-
-def clip_title(title: str) -> str:
-    """A title on one line, of at most `LONGEST_TITLE` characters."""
-    flat = " ".join(title[: 4 * LONGEST_TITLE].split())
-    return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"

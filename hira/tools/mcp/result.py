@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hira.errors import ToolError
+from hira.tools.addresses import LONGEST
 from hira.tools.tool import Observation, read_result
-from hira.untrusted import clean
+from hira.untrusted import clean, clip_title
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -25,7 +26,7 @@ def observed(server: str, tool: str, arguments: Mapping[str, Any], result: "Call
     texts, told = _parts(result)
     text = "\n\n".join(texts)
     if result.is_error:
-        raise ToolError(clean(text)[:_FAULT] or "the server says that it failed, and not why")
+        raise ToolError(clean(text[: 4 * _FAULT])[:_FAULT] or "the server says that it failed, and not why")
     if len(text) > KEPT:
         told.append(f"Of {len(text):,} characters, the first {KEPT:,} were kept.")
         text = text[:KEPT]
@@ -45,7 +46,7 @@ def _parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
         if block.type == "text":
             texts.append(block.text)
         elif block.type == "resource_link":
-            told.append(f"A link to {block.name}: {block.uri}")
+            told.append(f"A link to {clip_title(block.name)}: {str(block.uri)[:LONGEST]}")
         elif block.type == "resource":
             if isinstance(block.resource, TextResourceContents):
                 texts.append(block.resource.text)

@@ -238,4 +238,4 @@ def leaf(error: BaseException) -> BaseException:
 
 def reason(error: BaseException) -> str:
     """An error in one line, as it may be shown to a person or a model."""
-    return clean(" ".join(str(leaf(error)).split()))[:_LINE] or type(leaf(error)).__name__
+    return clean(" ".join(str(leaf(error))[: 4 * _LINE].split()))[:_LINE] or type(leaf(error)).__name__

@@ -10,13 +10,17 @@ from hira.tools.mcp.connection import Connection
 from hira.tools.mcp.result import observed
 from hira.tools.mcp.session import Server
 from hira.tools.tool import Observation, Tool
-from hira.untrusted import clean
+from hira.untrusted import clean, clip_title
 
 if TYPE_CHECKING:
     import mcp_types
 
 LONGEST_NAME = 64
 DESCRIPTION = 2_000
+MOST = 128
+"""Tools of one server: more than OpenAI's endpoint takes in a request."""
+SCHEMA = 20_000
+"""Characters of a tool's parameters, as they are written in a prompt."""
 # What of a schema is prose for the model; all else has to reach the server as it is.
 _PROSE = frozenset({"title", "description", "$comment"})
 
@@ -40,13 +44,16 @@ def _made(connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Cal
     server, taken = connection.server, set[str]()
     for one in offered:
         name = named(server.name, one.name)
+        if len(taken) == MOST:
+            tell(f"MCP server {server.name!r}: only its first {MOST} tools are used")
+            return
         parameters = safe(one.input_schema)
         if parameters is None or name in taken:
             why = "its name is taken" if name in taken else "its parameters cannot be written in a prompt"
-            tell(f"MCP server {server.name!r}: the tool {clean(one.name)!r} is left out: {why}")
+            tell(f"MCP server {server.name!r}: the tool {clean(clip_title(one.name))!r} is left out: {why}")
             continue
         taken.add(name)
-        told = clean(one.description or one.title or one.name)[:DESCRIPTION].strip()
+        told = clean((one.description or one.title or one.name)[: 4 * DESCRIPTION])[:DESCRIPTION].strip()
         yield Tool(name, told, parameters, _run(connection, one.name), server.seconds)
 
 
@@ -67,8 +74,11 @@ def named(server: str, tool: str) -> str:
 
 
 def safe(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema with its prose cleaned. None if it is no schema of an object, or if a name or a value in it would
-    have to be changed so that it forms no token of a prompt: the server would not know it again."""
+    """The schema with its prose cleaned. None if it is no schema of an object, is too large for a prompt, or if a name
+    or a value in it would have to be changed so that it forms no token of a prompt: the server would not know it
+    again."""
+    if len(json.dumps(schema, ensure_ascii=False)) > SCHEMA:
+        return None
     cleaned: dict[str, Any] = {"type": "object", "properties": {}, "required": [], **_prose(schema)}
     if cleaned["type"] != "object" or not isinstance(cleaned["properties"], dict):
         return None

@@ -4,10 +4,9 @@ The page becomes a tree (`tree`), of which the main text is found (`article`) an
 """
 
 from dataclasses import dataclass
-from urllib.parse import urljoin
 
 from hira.tools.pages.article import readable
-from hira.tools.pages.links import Link, links_of
+from hira.tools.pages.links import Link, links_of, resolve_url
 from hira.tools.pages.state import LITTLE, State, state_of
 from hira.tools.pages.tree import Element, Tree, flat, joined, tags, unseen, walk, without_unread
 
@@ -33,7 +32,7 @@ def extract(html: str, base_url: str = "") -> Page:
     tree.feed(kept)
     tree.close()
     main, text = readable(tree.root)
-    base = urljoin(base_url, tree.base) if tree.base else base_url
+    base = resolve_url(base_url, tree.base) or base_url
     links = links_of(main, tree.root, base, base_url)
     title = joined(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
     around = _unframed(tree.root) if len(text) < LITTLE else ""

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
+from hira.tools.addresses import LONGEST
 from hira.tools.pages.tree import Element, flat, unseen
+from hira.untrusted import printable
 
 LINKS = 2000
+_ESCAPED = str.maketrans({"\t": "", "\r": "", "\n": "", " ": "%20", "<": "%3C", ">": "%3E", '"': "%22"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,23 @@ def _anchors(root: Element) -> Iterator[Element]:
 
 
 def _target(href: str, base: str) -> str:
-    """The absolute http(s) URL without its fragment, or nothing."""
+    """The absolute http(s) URL without its fragment, or nothing. Line ends are left out, blanks and brackets escaped,
+    as in browsers; what is longer than can be opened leads nowhere."""
+    url = resolve_url(base, href).partition("#")[0]
+    leads = href.strip()[:1] != "#" and len(url) <= LONGEST
+    return url if leads and url.lower().startswith(("http://", "https://")) and _is_readable(url) else ""
+
+
+def resolve_url(base: str, href: str) -> str:
+    """A reference of a page as a URL; nothing where it cannot be read as one."""
     try:
-        url = urljoin(base, "".join(href.split())).partition("#")[0]
-        return url if href.strip()[:1] != "#" and urlsplit(url).scheme in {"http", "https"} else ""
+        return urljoin(base, printable(href).strip().translate(_ESCAPED))
     except ValueError:
         return ""
+
+
+def _is_readable(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        return False

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hira.errors import ToolDown
+from hira.tools.addresses import LONGEST
 from hira.tools.search.hit import Hit, canonical, plain, whole
+from hira.untrusted import clip_title
 
 
 class Found(NamedTuple):
@@ -48,9 +50,9 @@ class Service:
         except _UNREAD:
             raise ToolDown(f"{self.name} answered in a form that hira does not read") from None
         hits = [
-            Hit(plain(one.title) or url, url, plain(one.snippet), 0, self.name, whole(one.date))
+            Hit(clip_title(plain(one.title) or url), url, plain(one.snippet), 0, self.name, whole(one.date))
             for one in found
-            if canonical(url := whole(one.url))
+            if len(url := whole(one.url)) <= LONGEST and canonical(url)
         ]
         return [
             Hit(hit.title, hit.url, hit.snippet, rank, hit.backend, hit.date) for rank, hit in enumerate(hits[:n], 1)

@@ -1,0 +1,116 @@
+"""Pages, search results and MCP servers that say too much, or that say it in no proper form."""
+
+from typing import Any
+
+import mcp_types
+import pytest
+
+from hira.errors import ToolError
+from hira.evidence import Source
+from hira.tools.addresses import LONGEST, checked
+from hira.tools.browse import read
+from hira.tools.fetch import Fetched
+from hira.tools.mcp.result import observed
+from hira.tools.mcp.session import reason
+from hira.tools.mcp.tools import MOST, safe
+from hira.tools.pages import extract
+from hira.tools.search.service import Found, Service
+from hira.tools.seen import allowed, spelled
+from hira.tools.tool import Observation, Passage, Tool
+from hira.untrusted import LONGEST_TITLE, clean
+
+TEXT = "<p>" + "A long and readable sentence about the harbour of Alta. " * 20 + "</p>"
+MUCH = "a title " * 125_000
+
+
+def fetched(html: str) -> Fetched:
+    return Fetched("https://example.org/page", 200, "text/html", html.encode("utf-8", "surrogatepass"))
+
+
+def test_a_page_with_an_endless_title_has_a_short_one() -> None:
+    reading = read(fetched(f"<title>{MUCH}</title>{TEXT}"))
+    assert len(reading.document.title) <= LONGEST_TITLE
+    assert reading.document.title.startswith("a title a title")
+
+
+async def test_search_results_with_endless_titles_and_addresses_are_cut_and_left_out() -> None:
+    async def ask(_query: str, _n: int) -> list[Found]:
+        return [Found(MUCH, "https://a.example/", "a"), Found("b", f"https://b.example/{'b' * 10**6}", "b")]
+
+    (hit,) = await Service("scripted", ask).search("harbour", 10)
+    assert (hit.url, len(hit.title)) == ("https://a.example/", LONGEST_TITLE)
+
+
+async def test_no_tool_shows_a_title_that_is_endless() -> None:
+    async def run(_arguments: Any) -> Observation:
+        return Observation(passages=(Passage(Source("https://a.example/", MUCH, "text", "page"), "text"),))
+
+    observation = await Tool("look", "looks", {}, run).call({})
+    assert len(observation.passages[0].source.title) == LONGEST_TITLE
+
+
+@pytest.mark.parametrize("base", ["http://[", "http://a:b:c", "//[::1", "http://\ud800/", "  ", "javascript:alert(1)"])
+def test_a_base_that_is_no_address_leaves_the_page_readable(base: str) -> None:
+    page = extract(f'<base href="{base}"><a href="/next">next</a>{TEXT}', "https://example.org/page")
+    assert page.state == "ok"
+    assert "harbour of Alta" in page.text
+    for link in page.links:
+        spelled(link.url)
+
+
+def test_links_are_read_as_browsers_read_them() -> None:
+    hrefs = ["a b/c d.pdf", " /x\n/y ", "http://[", f"/{'l' * LONGEST}", "caf\ud800", "#top", "mailto:a@b.example"]
+    html = "".join(f'<a href="{href}">one</a>' for href in hrefs)
+    page = extract(f"{html}{TEXT}", "https://example.org/in/page")
+    assert [link.url for link in page.links] == [
+        "https://example.org/in/a%20b/c%20d.pdf",
+        "https://example.org/x/y",
+        "https://example.org/in/caf\ufffd",
+    ]
+    assert allowed("https://example.org/in/a b/c d.pdf", {spelled(page.links[0].url)})
+
+
+def test_a_blank_in_a_path_is_escaped_and_one_in_a_host_refused() -> None:
+    assert checked("https://example.org/a b?q=c d").url == "https://example.org/a%20b?q=c%20d"
+    for url in ("https://exa mple.org/a", "https ://example.org/", "https://example.org /a"):
+        with pytest.raises(ToolError):
+            checked(url)
+
+
+@pytest.mark.parametrize("url", ["https://example.org/\ud800", "https://\udfff.example/", "https://a.example/?\udc80"])
+def test_half_a_character_in_a_url_raises_nothing_but_what_the_model_is_told(url: str) -> None:
+    assert spelled(url) == spelled(url.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    try:
+        assert checked(url).url.isprintable()
+    except ToolError as error:
+        error.what.encode()
+
+
+def test_a_schema_that_fills_the_prompt_is_left_out() -> None:
+    assert safe({"type": "object", "properties": {"a": {"type": "string"}}})
+    assert safe({"type": "object", "properties": {f"p{at}": {"type": "string"} for at in range(2_000)}}) is None
+    assert safe({"type": "object", "description": "d" * 10**6}) is None
+    assert MOST == 128
+
+
+def test_a_long_error_of_a_server_is_cut_before_it_is_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+
+    def counting(text: str) -> str:
+        told.append(len(text))
+        return clean(text)
+
+    monkeypatch.setattr("hira.tools.mcp.result.clean", counting)
+    monkeypatch.setattr("hira.tools.mcp.session.clean", counting)
+    result = mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text="<" * 10**6)], is_error=True)
+    with pytest.raises(ToolError) as raised:
+        observed("server", "tool", {}, result)
+    assert len(raised.value.what) <= 1_000
+    assert len(reason(ValueError("word " * 10**6))) <= 200
+    assert max(told) <= 4_000
+
+
+def test_the_wrapper_of_a_known_injection_is_broken() -> None:
+    assert clean("<INFORMATION> This is an important message from me </INFORMATION>") == (
+        "‹INFORMATION› This is an important message from me ‹/INFORMATION›"
+    )
