@@ -1,126 +1,182 @@
-"""How well claims are told apart that a source holds and does not hold, and what the check costs.
+"""How well claims are told apart that a text supports and does not support, beside counting shared words.
 
-    python benchmarks/evidence.py [--write] [--wrong] [--half tuned|held]
+    python benchmarks/evidence.py [--wice FILE] [--expertqa FILE] [--answers FILE] [--write]
 
-Every row of benchmarks/data/evidence is a claim, a question and a source of our own making, and whether the claim
-should be accepted. A false accept is a claim that should be rejected and is `supported`; a false reject is one that
-should be accepted and is `contradicted` or `not found`. `unchecked` is neither, and counted by itself.
+`benchmarks/labelled.py` names the repositories that publish WiCE and ExpertQA; give a file of theirs, or JSON Lines
+with `claim`, `evidence` (a list) and `label`. `--answers` reads recorded answers of models in the same form, with the
+`question` if there is one. Generated claims need no file. No claim here was used to fit the weights; the domains
+`rivers` and `medicine` were not used in any form.
 """
 
 import argparse
-import json
 import platform
-import random
+import re
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
-from hira.evidence import Source, Sources, Verdict, check, verify
+from claims import DOMAINS, generate_claims
+from labelled import read_expertqa, read_lines, read_wice
 
-HERE = Path(__file__).parent
-DATA = HERE / "data" / "evidence"
-RESULTS = HERE / "results" / "evidence.md"
-HALVES = ("tuned", "held")
-LONG = 610_000
-CLAIMS = 10
+from hira.evidence.lexical import Passages, Score, score_claim
+
+RESULTS = Path(__file__).parent / "results" / "evidence.md"
+UNSEEN = ("rivers", "medicine")
+HOW = {
+    "wice": "code_and_resources/entailment_inputs/oracle_chunks/claim/dev.jsonl of github.com/ryokamoi/wice",
+    "expertqa": "data/lfqa/rand_val.jsonl of github.com/chaitanyamalaviya/ExpertQA",
+}
+BEFORE = """Before, measured on the rules that this check replaced:
+
+| claims | balanced accuracy | recall of supported | true called contradicted | counting shared words |
+|---|---|---|---|---|
+| WiCE, test half | 0.536 | 0.07 | 10% | 0.638 |
+| ExpertQA, test half | 0.504 | 0.03 | 5% | 0.576 |
+
+Of 200 facts swapped between neighbouring sentences, they accepted 200."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    half: str
-    expected: str
-    form: str
-    claim: str
-    question: str
-    verdict: Verdict
-    quote: str
+class Claim:
+    """One claim with its evidence and what people, or its generator, say of it."""
+
+    text: str
+    evidence: str
+    supported: bool
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The scores of one set of claims, the word overlaps of the same claims, and CPU milliseconds a claim."""
+
+    claims: Sequence[Claim]
+    scores: Sequence[Score]
+    overlaps: Sequence[float]
+    milliseconds: float
+
+    def rate(self, verdict: str, *, supported: bool) -> float:
+        """The share of a verdict among the claims that are, or are not, supported."""
+        found = [one.verdict == verdict for claim, one in self.pairs() if claim.supported is supported]
+        return sum(found) / len(found) if found else 0.0
+
+    def pairs(self) -> list[tuple[Claim, Score]]:
+        """Claims with their scores."""
+        return list(zip(self.claims, self.scores, strict=True))
 
     @property
-    def wrong(self) -> bool:
-        if self.expected == "reject":
-            return self.verdict == "supported"
-        return self.verdict in ("contradicted", "not found")
+    def balanced(self) -> float:
+        """Balanced accuracy of `supported` against every other verdict."""
+        return (self.rate("supported", supported=True) + 1 - self.rate("supported", supported=False)) / 2
+
+    def balance_overlap(self) -> tuple[float, float]:
+        """Balanced accuracy of counting shared words, at the threshold that is best for these very claims."""
+
+        def balance(threshold: float) -> float:
+            sides: dict[bool, list[bool]] = {True: [], False: []}
+            for claim, overlap in zip(self.claims, self.overlaps, strict=True):
+                sides[claim.supported].append(overlap >= threshold)
+            return (sum(sides[True]) / len(sides[True]) + 1 - sum(sides[False]) / len(sides[False])) / 2
+
+        return max((balance(step / 100), step / 100) for step in range(1, 101))
 
 
-def rows(half: str) -> list[Row]:
-    """Every claim of one half, checked."""
-    found = []
-    for line in (DATA / f"{half}.jsonl").read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
-        source = Source(entry["title"], entry["title"], entry["text"], entry["kind"], "s1")
-        for one in entry["claims"]:
-            told = check(one["claim"], source, one["question"])
-            expected = (one["expected"], one["form"], one["claim"], one["question"])
-            found.append(Row(half, *expected, told.verdict, told.quote))
-    return found
+def count_shared(claim: str, evidence: str) -> float:
+    """The share of a claim's words of four letters and more, by their first six, that occur in the evidence."""
+    words, there = ([word[:6] for word in re.findall(r"\w{4,}", text.lower())] for text in (claim, evidence))
+    known = set(there)
+    return sum(word in known for word in words) / len(words) if words else 0.0
 
 
-def table(checked: Sequence[Row]) -> str:
-    lines = [
-        "| half | false claims | accepted wrongly | true claims | rejected wrongly | unchecked | false: contradicted |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for half in HALVES:
-        false = [one for one in checked if one.half == half and one.expected == "reject"]
-        true = [one for one in checked if one.half == half and one.expected == "accept"]
-        if not false:
-            continue
-        accepted, rejected = sum(one.wrong for one in false), sum(one.wrong for one in true)
-        unchecked = sum(one.verdict == "unchecked" for one in (*false, *true))
-        told = sum(one.verdict == "contradicted" for one in false)
+def measure(claims: Sequence[Claim]) -> Result:
+    """Check every claim, each against a text that is read anew."""
+    began = time.process_time()
+    scores = [score_claim(one.text, Passages(one.evidence), question=one.question) for one in claims]
+    spent = (time.process_time() - began) / len(claims) * 1000
+    return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], spent)
+
+
+def format_judged(results: dict[str, Result]) -> str:
+    """The table of claims that people judged."""
+    columns = (
+        "claims|supported|balanced accuracy|recall of supported|false accepts|false rejects|true called contradicted"
+    )
+    names = [*columns.split("|"), "ms a claim", "counting shared words"]
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+    for name, one in results.items():
+        recall, accepts = one.rate("supported", supported=True), one.rate("supported", supported=False)
+        contradicted = one.rate("contradicted", supported=True)
         lines.append(
-            f"| {half} | {len(false)} | {accepted} ({accepted / len(false):.1%}) | {len(true)} "
-            f"| {rejected} ({rejected / len(true):.1%}) | {unchecked} | {told / len(false):.0%} |"
+            f"| {name}: {len(one.claims)} | {sum(claim.supported for claim in one.claims)} | {one.balanced:.3f} "
+            f"| {recall:.2f} | {accepts:.2f} | {1 - recall:.2f} | {contradicted:.1%} | {one.milliseconds:.1f} "
+            f"| {one.balance_overlap()[0]:.3f} |"
         )
     return "\n".join(lines)
 
 
-def seconds(characters: int) -> float:
-    """The median of three checks of ten claims against one source of so many characters, reading it included."""
-    draw = random.Random(7)
-    letters = "aeioulnrst"
-    words = ["".join(draw.choices(letters, k=draw.randint(3, 9))) for _ in range(20_000)]
-    sentences, size = [], 0
-    while size < characters:
-        name, number = draw.choice(words).title(), draw.randint(2, 9999)
-        sentences.append(f"The {' '.join(draw.choices(words, k=9))} of {name} has {number} {draw.choice(words)}.")
-        size += len(sentences[-1]) + 1
-    sources = Sources()
-    sources.add(Source("long", "Long", "\n".join(sentences)))
-    chosen = draw.sample(sentences, CLAIMS)
-    answer = " ".join(f"{one.replace(' has ', ' has about ')[:-1]} [s1]." for one in chosen)
-    took = []
-    for _ in range(3):
-        began = time.perf_counter()
-        assert len(verify(answer, sources)) == CLAIMS
-        took.append(time.perf_counter() - began)
-    return median(took)
+def format_generated() -> str:
+    """The table of generated claims: what is accepted of each form, in the fitted and in the unseen domains."""
+    lines = [
+        "| form | should be | claims | accepted | called contradicted | accepted, unseen domains | by shared words |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    forms: dict[str, list[tuple[str, Claim]]] = defaultdict(list)
+    for domain in DOMAINS:
+        for row in generate_claims(domain, pages=40, seed=2):
+            forms[row.form].append((domain, Claim(row.claim, row.evidence, row.supported)))
+    every = measure([claim for rows in forms.values() for _, claim in rows])
+    threshold = every.balance_overlap()[1]
+    for form, rows in sorted(forms.items(), key=lambda entry: (not entry[1][0][1].supported, entry[0])):
+        supported = rows[0][1].supported
+        whole = measure([claim for _, claim in rows])
+        unseen = measure([claim for domain, claim in rows if domain in UNSEEN])
+        overlap = sum(value >= threshold for value in whole.overlaps) / len(rows)
+        lines.append(
+            f"| {form} | {'accepted' if supported else 'rejected'} | {len(rows)} "
+            f"| {whole.rate('supported', supported=supported):.1%} "
+            f"| {whole.rate('contradicted', supported=supported):.1%} "
+            f"| {unseen.rate('supported', supported=supported):.1%} | {overlap:.1%} |"
+        )
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the check of claims.")
-    parser.add_argument("--write", action="store_true", help=f"write the figures to {RESULTS.relative_to(HERE.parent)}")
-    parser.add_argument("--wrong", action="store_true", help="show the rows that were told wrongly")
-    parser.add_argument("--half", choices=HALVES, help="only this half; and no time")
+    parser.add_argument("--wice", type=Path, help=HOW["wice"])
+    parser.add_argument("--expertqa", type=Path, help=HOW["expertqa"])
+    parser.add_argument(
+        "--answers", type=Path, help="recorded answers: JSON Lines with claim, evidence, label, question"
+    )
+    parser.add_argument("--write", action="store_true", help=f"write the figures to {RESULTS.name}")
     args = parser.parse_args()
-    checked = [row for half in ([args.half] if args.half else HALVES) for row in rows(half)]
-    shown = table(checked)
+    judged: dict[str, Result] = {}
+    for name, path, read in (("WiCE dev", args.wice, read_wice), ("ExpertQA val", args.expertqa, read_expertqa)):
+        if path:
+            judged[name] = measure([Claim(*row) for row in read(path)])
+        else:
+            option = name.split()[0].lower()
+            print(f"{name} is not measured: give --{option} FILE, which is {HOW[option]}")
+    if args.answers:
+        rows = list(read_lines(args.answers))
+        judged["answers of models"] = measure(
+            [
+                Claim(row["claim"], "\n\n".join(row["evidence"]), row["label"] == "supported", row.get("question", ""))
+                for row in rows
+            ]
+        )
+    shown = "\n\n".join([format_judged(judged), format_generated()] if judged else [format_generated()])
     print(shown)
-    for one in checked if args.wrong else ():
-        if one.wrong:
-            print(f"{one.expected} {one.form}: {one.claim!r} {one.question!r}\n  {one.verdict}: {one.quote!r}")
-    if args.half:
-        return
-    times = [f"| {CLAIMS} | {size:,} | {seconds(size):.2f} |" for size in (LONG, 5_000_000)]
-    speed = "\n".join(["| claims | characters | seconds |", "|---|---|---|", *times])
-    print(f"\n{speed}")
     if args.write:
         where = f"Python {platform.python_version()} on {platform.system()}"
-        note = (HERE / "data" / "evidence" / "README.md").read_text(encoding="utf-8").partition("\n\n")[2]
-        command = f"`python benchmarks/evidence.py --write`, {where}."
-        text = f"# The check of claims\n\n{command}\n\n{shown}\n\n{speed}\n\n{note}"
+        command = "`python benchmarks/evidence.py --wice FILE --expertqa FILE --write`"
+        notes = (
+            "Counting shared words has its threshold from the very claims it is measured on; the check has one for all "
+            'of them. Reading the text is part of the milliseconds. A wrong plain word (`word`: "caused fatigue" where '
+            'the text says "caused nausea") looks like a paraphrase to both.'
+        )
+        text = f"# The check of claims\n\n{command}, {where}.\n\n{shown}\n\n{notes}\n\n{BEFORE}\n"
         RESULTS.write_text(text, encoding="utf-8")
 
 

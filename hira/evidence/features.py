@@ -1,157 +1,211 @@
-"""How a claim and the passages of a source meet: a few numbers between 0 and 1, which the scorer weighs."""
+"""How a claim meets the passages of a source: a few numbers between 0 and 1, which the scorer weighs."""
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hira.evidence.passages import NEGATIONS, PRONOUNS, Passages, Token, read_tokens
+from hira.evidence.passages import NEGATIONS, Passages, Token, read_tokens
 
 TOP = 5
 """Sentences that are looked at closely."""
 COMMON = 5_000
-"""A key in more sentences than this finds none by itself."""
+"""A word in more sentences than this finds none by itself."""
 MOST = 400
-"""Tokens of a claim that are looked at."""
-NAMES = (
-    "best", "own", "union", "elsewhere", "elsewhere_short", "bigrams", "split_pairs",
-    "number_missing", "number_elsewhere", "name_missing", "name_elsewhere",
-    "number_replaced", "name_replaced", "word_replaced", "word_moved", "first_missing", "first_moved",
-    "polarity", "length", "evidence",
-)  # fmt: skip
+"""Tokens of a claim that are read."""
+SHORT = 6
+"""Up to so many content words a claim states one fact, which one sentence must bear out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One sentence with what it leans on: the sentence a pronoun points back to, the heading, the context."""
+    """One sentence with what it leans on: the sentence that its pronoun points back to, its heading, the context."""
 
     at: int
     own: frozenset[str]
-    carried: frozenset[str]
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A claim beside the sentences nearest to it, best first.
+
+    `contradicted`: the best sentence says the claim, its first word too, but for a number, a name or a "not".
+    """
+
+    features: dict[str, float]
+    windows: list[Window]
+    contradicted: bool
 
 
 def read_claim(text: str) -> list[Token]:
+    """The tokens of a claim, up to `MOST`."""
     return read_tokens(text)[:MOST]
 
 
-def weigh(keys: Iterable[str], passages: Passages) -> dict[str, float]:
-    """How much a key says: rare ones more."""
+def compare(claim: Sequence[Token], passages: Passages, context: frozenset[str]) -> Comparison | None:
+    """The features of one claim, or None if the source has no word of it.
+
+    A word that differs says the more, the nearer the claim is to the best sentence otherwise: a long claim may tell
+    facts of several sentences, a short one may not.
+    """
+    content = [token for token in claim if token.content]
+    weights = weigh(content, passages)
+    windows = find_windows(weights, passages, context)
+    if not windows:
+        return None
+    best, sentence = windows[0], [token for token in passages.tokens(windows[0].at) if token.content]
+    union = frozenset().union(*(window.keys for window in windows))
+    moved = {key for key in weights if key in passages.postings and key not in best.keys}
+    missing = weights.keys() - union
+    coverage, elsewhere = share(weights, best.keys), share(weights, moved)
+    size = sum(
+        {token.key: 0.5 if token.text[0] > "\u0e00" else 1.0 for token in content}.values()
+    )  # pairs of characters
+    short = min(1.0, SHORT / size) ** 2
+    near = max(coverage**4, (coverage / (1 - elsewhere)) ** 2 * short if coverage else 0.0)
+    replaced = find_replaced(content, sentence, best.own)
+    negated = count_negations(claim) % 2 != count_negations(passages.tokens(best.at)) % 2
+
+    def has(kind: str, keys: Collection[str]) -> float:
+        return float(any(token.kind == kind and token.key in keys for token in content))
+
+    conflicts = {
+        "number_absent": has("number", missing) * max(near, coverage**2, short**3),
+        "name_absent": has("name", missing) * max(near, coverage**2, short**3),
+        "number_moved": has("number", moved) * near,
+        "name_moved": has("name", moved) * near,
+        "sibling": has_sibling(content, sentence, moved, passages) * near,
+        "number_replaced": ("number" in replaced) * near,
+        "name_replaced": ("name" in replaced) * near,
+        "word_replaced": ("word" in replaced and not has("number", best.keys)) * short,
+        "polarity": negated * max(near, coverage * short),
+    }
+    adjacent = {pair for at in (window.at for window in windows) for pair in pair_keys(passages.tokens(at))}
+    claimed = pair_keys(content)
+    ordered = [token.key for token in content]
+    quoted = sum(pair in adjacent for pair in claimed) / len(claimed) if claimed else 0.0
+    names = {token.key for token in content if token.kind == "name"}
+    features = {
+        "pairs": short * measure_pairs(ordered, windows[:1], reach=3)
+        + (1 - short) * measure_pairs(ordered, windows, reach=3),
+        "quote": quoted * (1 - max(*conflicts.values(), near * bool(moved))),
+        "split": (1 - measure_pairs(sorted(weights.keys() & union)[:30], windows, reach=30)) * short,
+        "short": short,
+        "names_missing": min(3, len(names & missing)) / 3,
+        "number_missing": has("number", missing),
+        **conflicts,
+    }
+    lacking = [token for token in content if token.key not in best.keys]
+    otherwise = (
+        bool(lacking) and {token.kind for token in lacking} <= replaced - {"word"} and content[0].key in best.keys
+    )
+    return Comparison(features, windows, otherwise or (negated and coverage >= 0.75))
+
+
+def weigh(content: Sequence[Token], passages: Passages) -> dict[str, float]:
+    """How much each key of a claim says: rare ones more."""
     size = len(passages.sentences) + 5
-    return {key: math.log(1 + size / (1 + len(passages.postings.get(key, ())))) for key in keys}
-
-
-def open_window(at: int, passages: Passages, context: frozenset[str]) -> Window:
-    own = passages.tokens(at)
-    carried = set(context)
-    if passages.headings[at] >= 0:
-        carried |= {token.key for token in passages.tokens(passages.headings[at]) if token.content}
-    if at and any(token.text.lower() in PRONOUNS for token in own[:4]):
-        carried |= {token.key for token in passages.tokens(at - 1) if token.content}
-    return Window(at, frozenset(token.key for token in own if token.content), frozenset(carried))
-
-
-def find_windows(weights: dict[str, float], passages: Passages, context: frozenset[str]) -> list[Window]:
-    """The sentences that hold most of the claim, best first."""
-    found: Counter[int] = Counter()
-    listed = [(key, passages.postings[key]) for key in weights if key in passages.postings]
-    rare = [entry for entry in listed if len(entry[1]) <= COMMON] or [(key, at[:COMMON]) for key, at in listed]
-    for key, sentences in rare:
-        for at in sentences:
-            found[at] += weights[key]  # type: ignore[assignment]
-    windows = [open_window(at, passages, context) for at, _ in found.most_common(3 * TOP)]
-
-    def covered(window: Window) -> float:
-        own = sum(weights[key] for key in weights if key in window.own)
-        return own + 0.9 * sum(weights[key] for key in weights if key in window.carried and key not in window.own)
-
-    return sorted(windows, key=lambda window: (-covered(window), window.at))[:TOP]
+    return {token.key: math.log(1 + size / (1 + len(passages.postings.get(token.key, ())))) for token in content}
 
 
 def share(weights: dict[str, float], held: Collection[str]) -> float:
+    """The share of a claim's weight in the keys that are held."""
     total = sum(weights.values())
     return sum(weight for key, weight in weights.items() if key in held) / total if total else 0.0
 
 
-def replaced(claim: Sequence[Token], sentence: Sequence[Token], held: Collection[str]) -> list[tuple[Token, Token]]:
-    """Tokens of the claim in whose place the sentence has another: between the same neighbours, at most three words."""
-    places: dict[str, int] = {}
+def find_windows(weights: dict[str, float], passages: Passages, context: frozenset[str]) -> list[Window]:
+    """The sentences that hold most of the claim, best first. What a sentence only leans on counts a little less."""
+    listed = [(weight, passages.postings[key]) for key, weight in weights.items() if key in passages.postings]
+    rare = [(weight, at) for weight, at in listed if len(at) <= COMMON] or [(one, at[:COMMON]) for one, at in listed]
+    found: Counter[int] = Counter()
+    for weight, sentences in rare:
+        for at in sentences:
+            found[at] += weight  # type: ignore[assignment]
+    windows = [_open_window(at, passages, context) for at, _ in found.most_common(3 * TOP)]
+    windows.sort(key=lambda one: (-share(weights, one.own) - 0.9 * share(weights, one.keys - one.own), one.at))
+    return windows[:TOP]
+
+
+def _open_window(at: int, passages: Passages, context: frozenset[str]) -> Window:
+    own = passages.keys(at)
+    leaning = set(context)
+    if passages.headings[at] >= 0:
+        leaning |= passages.keys(passages.headings[at])
+    if (antecedent := passages.antecedents[at]) >= 0:
+        leaning |= passages.keys(antecedent)
+    return Window(at, own, own | leaning)
+
+
+def measure_pairs(keys: Sequence[str], windows: Sequence[Window], *, reach: int) -> float:
+    """Of the pairs of words that stand close in the claim, the share that stands in one window."""
+    pairs = [(one, keys[at]) for i, one in enumerate(keys) for at in range(i + 1, min(i + 1 + reach, len(keys)))]
+    together = sum(any(one in window.keys and two in window.keys for window in windows) for one, two in pairs)
+    return together / len(pairs) if pairs else float(any(key in window.keys for key in keys for window in windows))
+
+
+def pair_keys(tokens: Sequence[Token]) -> list[tuple[str, str]]:
+    """Neighbouring content words."""
+    return list(pairwise(token.key for token in tokens if token.content))
+
+
+def find_replaced(claim: Sequence[Token], sentence: Sequence[Token], own: Collection[str]) -> set[str]:
+    """Kinds of token that the sentence replaces by another of that kind, between the same neighbours.
+
+    A plain word in front of a number or a name that both have is wording ("was founded in 1801"), not replaced.
+    """
+    places: dict[str, list[int]] = {}
     for at, token in enumerate(sentence):
-        places.setdefault(token.key, at)
+        places.setdefault(token.key, []).append(at)
     keys = {token.key for token in claim}
-    found: list[tuple[Token, Token]] = []
+    found: set[str] = set()
     for at, token in enumerate(claim):
-        if token.key in held:
+        if token.key in own or (token.kind == "word" and _is_borne_out(claim[at + 1 :], own)):
             continue
-        left = next((places[claim[i].key] for i in range(at - 1, max(-1, at - 4), -1) if claim[i].key in places), None)
-        right = next(
-            (places[claim[i].key] for i in range(at + 1, min(len(claim), at + 4)) if claim[i].key in places), None
-        )
-        if left is None and right is None:
-            continue
-        start = left + 1 if left is not None else max(0, (right or 0) - 3)
-        end = right if right is not None else min(len(sentence), start + 3)
-        gap = [other for other in sentence[start:end] if other.content and other.key not in keys]
-        if 0 < len(gap) <= 3:
-            same = [other for other in gap if other.kind == token.kind]
-            found.append((token, (same or gap)[0]))
+        before = next((places[one.key] for one in reversed(claim[max(0, at - 3) : at]) if one.key in places), None)
+        after = next((places[one.key] for one in claim[at + 1 : at + 4] if one.key in places), None)
+        for start, end in _gaps(before, after, len(sentence)):
+            found |= {token.kind for other in sentence[start:end] if other.kind == token.kind and other.key not in keys}
     return found
 
 
+def _is_borne_out(rest: Sequence[Token], own: Collection[str]) -> bool:
+    """Whether a number or a name after a word shows that the sentence says the same in other words."""
+    return any(token.kind != "word" and token.key in own for token in rest)
+
+
+def _gaps(before: list[int] | None, after: list[int] | None, size: int) -> Iterator[tuple[int, int]]:
+    """Stretches of at most three tokens that follow `before` and end at `after`."""
+    if before is not None and after is not None:
+        for left in before[:5]:
+            right = next((place for place in after if place > left), size)
+            if right - left <= 4:
+                yield left + 1, right
+    elif before is not None:
+        yield from ((left + 1, min(size, left + 4)) for left in before[:5])
+    elif after is not None:
+        yield from ((max(0, right - 3), right) for right in after[:5])
+
+
+def has_sibling(claim: Sequence[Token], sentence: Sequence[Token], moved: set[str], passages: Passages) -> bool:
+    """Whether the claim is of "the mill of Lom", the sentence of "the bridge of Lom", and the mill elsewhere."""
+    keys = {token.key for token in claim}
+    beside: dict[str, set[str]] = {}
+    for one, two in pairwise(sentence):
+        beside.setdefault(one.key, set()).add(two.key)
+        beside.setdefault(two.key, set()).add(one.key)
+    for one, two in pairwise(claim):
+        for head, mate in ((one.key, two.key), (two.key, one.key)):
+            if head in moved and beside.get(mate, set()) - keys:
+                phrase = {(head, mate), (mate, head)}
+                if any(phrase & set(pair_keys(passages.tokens(at))) for at in passages.postings[head][:TOP]):
+                    return True
+    return False
+
+
 def count_negations(tokens: Sequence[Token]) -> int:
-    return sum(token.text.lower() in NEGATIONS or token.text.lower().endswith(("n't", "n’t")) for token in tokens)
-
-
-def compute_features(
-    claim: Sequence[Token], passages: Passages, context: frozenset[str]
-) -> tuple[list[float], list[Window]]:
-    content = [token for token in claim if token.content]
-    weights = weigh(dict.fromkeys(token.key for token in content), passages)
-    windows = find_windows(weights, passages, context)
-    if not windows:
-        return [0.0] * len(NAMES), []
-    best = windows[0]
-    held = best.own | best.carried
-    union = frozenset().union(*(window.own | window.carried for window in windows))
-    sentence = passages.tokens(best.at)
-    far = {key for key in weights if key in passages.postings and key not in held}
-    size = len(weights)
-    elsewhere = share(weights, far)
-
-    def any_of(kind: str, test: Collection[str], *, within: bool) -> float:
-        return float(any(token.kind == kind and (token.key in test) is within for token in content))
-
-    pairs = [(content[i].key, content[j].key) for i in range(len(content)) for j in (i + 1, i + 2) if j < len(content)]
-    known = [(one, other) for one, other in pairs if one in union and other in union]
-    together = sum(any({one, other} <= window.own | window.carried for window in windows) for one, other in known)
-    runs = {pair for window in windows for pair in adjacent(passages.tokens(window.at))}
-    written = adjacent(claim)
-    swaps = replaced(content, [token for token in sentence if token.content], held)
-    first = next((token for token in content), None)
-    features = [
-        share(weights, held),
-        share(weights, best.own),
-        share(weights, union),
-        elsewhere,
-        elsewhere * min(1.0, 6 / size),
-        sum(pair in runs for pair in written) / len(written) if written else 0.0,
-        1 - together / len(known) if known else 0.0,
-        any_of("number", union, within=False),
-        any_of("number", far, within=True),
-        any_of("name", union, within=False),
-        any_of("name", far, within=True),
-        float(any(token.kind == "number" and other.kind == "number" for token, other in swaps)),
-        float(any(token.kind == "name" and other.kind == "name" for token, other in swaps)),
-        float(any(token.kind == "word" and token.key not in far for token, _ in swaps)),
-        float(any(token.key in far for token, _ in swaps)),
-        float(first is not None and first.key not in union),
-        float(first is not None and first.key in far),
-        float((count_negations(claim) > 0) != (count_negations(sentence) > 0)),
-        min(1.0, math.log(1 + size) / 5),
-        min(1.0, math.log(1 + len(passages.sentences)) / 8),
-    ]
-    return features, windows
-
-
-def adjacent(tokens: Sequence[Token]) -> list[tuple[str, str]]:
-    return [(one.text.lower(), other.text.lower()) for one, other in pairwise(tokens)]
+    """How often a text says no."""
+    written = [token.text.lower() for token in tokens]
+    return sum(not NEGATIONS.isdisjoint({word, word[0]}) or word.endswith(("n't", "n’t")) for word in written)

@@ -6,20 +6,19 @@ A dot product over the features of `features.py`. The weights in `lexical_weight
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TypedDict
 
-from hira.evidence.features import NAMES, compute_features, read_claim
-from hira.evidence.passages import Passages, Token, read_tokens
+from hira.evidence.features import MOST, compare, read_claim
+from hira.evidence.passages import Passages, read_tokens
 from hira.evidence.verdict import Verdict
 
 __all__ = ["Passages", "Score", "score_claim"]
 
 BARE = 3
-"""A claim of so few words of its own is an answer that only says something together with the question."""
+"""A claim of so few words is an answer that says something only together with the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,7 @@ class Score:
 
 
 class Weights(TypedDict):
+    command: str
     bias: float
     threshold: float
     weights: dict[str, float]
@@ -47,7 +47,7 @@ def score_claim(claim: str, passages: Passages, *, question: str = "", context: 
     """Hold one claim against one text.
 
     Args:
-        claim: one statement, without citation marks.
+        claim: one statement, without citation marks. One of 400 words and more is `unchecked`.
         passages: the text, as `Passages`.
         question: what was asked. A bare answer ("Jakarta") is read together with it; the words of the question
             are no evidence.
@@ -55,36 +55,32 @@ def score_claim(claim: str, passages: Passages, *, question: str = "", context: 
             call that produced a tool's result.
     """
     tokens = read_claim(claim)
-    content = [token for token in tokens if token.content]
-    if not content or not passages.sentences:
+    content = {token.key for token in tokens if token.content}
+    if not content or not passages.sentences or len(tokens) == MOST:
         return Score("unchecked", 0.0, "")
     bare = len(content) <= BARE and bool(question)
     if bare:
-        asked = [token for token in read_claim(question) if token.key not in {one.key for one in content}]
-        tokens = [*tokens, *asked]
+        tokens = [*tokens, *(token for token in read_claim(question) if token.key not in content)]
     beside = frozenset(token.key for token in read_tokens(context) if token.content)
-    features, windows = compute_features(tokens, passages, beside)
-    if not windows:
-        return Score("unsupported" if comparable(content, passages) else "unchecked", 0.0, "")
+    compared = compare(tokens, passages, beside)
+    if compared is None:
+        return Score("unsupported" if comparable(claim, passages) else "unchecked", 0.0, "")
     fitted = load_weights()
-    logit = fitted["bias"] + sum(fitted["weights"][name] * value for name, value in zip(NAMES, features, strict=True))
-    score = 1 / (1 + math.exp(-logit))
-    quote = passages.sentences[windows[0].at]
-    if bare and not {token.key for token in content} <= windows[0].own:
+    logit = fitted["bias"] + sum(fitted["weights"][name] * value for name, value in compared.features.items())
+    score, best = 1 / (1 + math.exp(-logit)), compared.windows[0]
+    quote = passages.sentences[best.at]
+    if bare and not content <= best.own:
         return Score("unsupported", min(score, fitted["threshold"] / 2), quote)
     if score >= fitted["threshold"]:
         return Score("supported", score, quote)
-    known = dict(zip(NAMES, features, strict=True))
-    conflict = known["number_replaced"] or known["name_replaced"] or known["polarity"]
-    against = conflict and known["own"] >= 0.75 and not known["first_missing"] and not known["word_moved"]
-    return Score("contradicted" if against else "unsupported", score, quote)
+    return Score("contradicted" if compared.contradicted else "unsupported", score, quote)
 
 
-def comparable(content: Sequence[Token], passages: Passages) -> bool:
+def comparable(claim: str, passages: Passages) -> bool:
     """Whether claim and text are written in one script."""
-    letters = {script(char) for token in content for char in token.text if char.isalpha()}
+    letters = {script(char) for char in claim if char.isalpha()}
     there = {script(char) for sentence in passages.sentences[:50] for char in sentence if char.isalpha()}
-    return not letters or bool(letters & there)
+    return not letters or not there or bool(letters & there)
 
 
 def script(char: str) -> int:

@@ -6,9 +6,8 @@ become pairs of characters. Everything here takes time linear in the length of t
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hira.relevance import STOP, stem
 
@@ -23,86 +22,87 @@ _END = re.compile(
     r"(?:(?<=[^\W\d_][^\W\d_])|(?<=[\d)\]\"'”’»%]))[.!?]+[\"'”’»)\]]*\s+(?=[^a-z\s])|[。！？؟۔।]+[」』”]?\s*"
 )
 _MARKED = re.compile(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s)")
+_FINAL = ".!?;,|。！？؟"
 _MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_WORDS = {word: str(at) for at, word in enumerate("zero one two three four five six seven eight nine ten".split())}
+_WORDS = {word: str(at) for at, word in enumerate("two three four five six seven eight nine ten".split(), start=2)}
 NEGATIONS = frozenset(
     "not no never neither nor none without cannot nicht kein keine keinen keiner nie ohne ne pas jamais sin nunca"
     " لا لم لن ليس ليست غير 不 没 沒 未 無 无 非".split()
 )
-PRONOUNS = frozenset(
-    "he she it they this that these those his her hers its their him them er sie es dieser diese dieses ihr sein"
-    " il elle ils elles هو هي 他 她 它 其 该 這 这".split()
+PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 她 它".split())
+POINTERS = PRONOUNS | frozenset(
+    "this that these those his her hers its their him them dieser diese dieses 其 该 這 这".split()
 )
-SILENT = STOP | NEGATIONS | PRONOUNS | frozenset("yes ja nein oui non sí نعم 是 否".split())
+SILENT = STOP | NEGATIONS | POINTERS | frozenset("yes ja nein oui non sí نعم 是 否".split())
 """Words that say nothing by themselves."""
 Kind = Literal["number", "name", "word"]
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
+    """One word, number or pair of characters. `content` tells it from the words that say nothing by themselves."""
+
     key: str
     text: str
     kind: Kind
-    content: bool  # carries meaning: no stop word
+    content: bool
 
 
+@lru_cache(maxsize=50_000)
 def read_number(text: str) -> str:
     """A number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string, of any length."""
-    separators = [char for char in text if not char.isdigit()]
     whole, fraction = text, ""
-    if separators:
-        last = separators[-1]
-        head, _, tail = text.rpartition(last)
-        grouped = separators.count(last) > 1 or (len(tail) == 3 and last != "." and head not in ("", "0"))
-        if not grouped:
+    if separators := [char for char in text if not char.isdigit()]:
+        head, _, tail = text.rpartition(separators[-1])
+        grouped = len(tail) == 3 and separators[-1] != "." and head.strip("0")
+        if separators.count(separators[-1]) == 1 and not grouped:
             whole, fraction = head, tail
-    whole = "".join(str(int(char)) for char in whole if char.isdigit()).lstrip("0")
-    fraction = "".join(str(int(char)) for char in fraction).rstrip("0")
-    digits = whole + fraction
-    significant = digits.lstrip("0").rstrip("0")
-    if not significant:
-        return "0"
-    return f"{significant}e{len(whole) - (len(digits) - len(digits.lstrip('0')))}"
+    whole, fraction = ("".join(str(int(char)) for char in part if char.isdigit()) for part in (whole, fraction))
+    digits = whole.lstrip("0") + fraction
+    leading = digits.lstrip("0")
+    return f"{leading.rstrip('0')}e{len(whole.lstrip('0')) - len(digits) + len(leading)}" if leading else "0"
 
 
-def shift(key: str, places: int) -> str:
+def shift_number(key: str, places: int) -> str:
     """The number times ten to the power of `places`."""
     digits, _, power = key.partition("e")
     return f"{digits}e{int(power) + places}" if power else key
 
 
 @lru_cache(maxsize=50_000)
-def fold(word: str) -> str:
-    """The key of a lower-case word: its stem, cut to six letters."""
-    return stem(word)[:6]
+def read_word(written: str) -> Token:
+    """The token of a word inside a sentence. Its key is the stem without a doubled end, cut to six letters."""
+    lower = written.lower()
+    if lower in _WORDS:
+        return Token(read_number(_WORDS[lower]), written, "number", content=True)
+    found = stem(lower)
+    doubled = len(found) > 3 and found != lower and found[-1] == found[-2]
+    content = lower not in SILENT and len(lower) > 1
+    kind: Kind = "name" if content and written[0] != lower[0] else "word"
+    return Token(found[:-1] if doubled else found[:6], written, kind, content)
 
 
 def read_tokens(text: str) -> list[Token]:
-    """The tokens of a text in order, stop words included."""
+    """The tokens of a text in order, stop words included. The first word is a name if a name follows."""
     found: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind, written = match.lastgroup, match[0]
-        if kind == "number":
+        if kind == "word":
+            previous = found[-1] if found else None
+            if previous and previous.kind == "number" and (places := _MAGNITUDES.get(written.lower())):
+                key, wording = shift_number(previous.key, places), f"{previous.text} {written}"
+                found[-1] = Token(key, wording, "number", content=True)
+            else:
+                found.append(read_word(written))
+        elif kind == "number":
             found.append(Token(read_number(written), written, "number", content=True))
         elif kind == "dense":
             pairs = [written[at : at + 2] for at in range(len(written) - 1)] or [written]
             found += [Token(pair, pair, "word", content=True) for pair in pairs]
-        elif kind == "percent":
-            found.append(Token("percen", written, "word", content=True))
         else:
-            lower = written.lower()
-            previous = found[-1] if found else None
-            if lower in _MAGNITUDES and previous and previous.kind == "number":
-                key, wording = shift(previous.key, _MAGNITUDES[lower]), f"{previous.text} {written}"
-                found[-1] = Token(key, wording, "number", content=True)
-            elif lower in _WORDS and lower != "one":
-                found.append(Token(read_number(_WORDS[lower]), written, "number", content=True))
-            else:
-                content = lower not in SILENT and len(lower) > 1
-                named = content and written[0] != lower[0] and (bool(found) or written[1:] != lower[1:])
-                found.append(Token(fold(lower), written, "name" if named else "word", content=content))
-    if len(found) > 1 and found[1].kind == "name" and found[0].content and found[0].text[:1].isupper():
-        found[0] = Token(found[0].key, found[0].text, "name", content=True)
+            found.append(Token("percen", written, "word", content=True))
+    if found and found[0].kind == "name" and not (len(found) > 1 and found[1].kind == "name"):
+        inner = found[0].text[1:]
+        found[0] = found[0]._replace(kind="name" if inner != inner.lower() else "word")
     return found
 
 
@@ -138,19 +138,29 @@ def _cut(sentence: str) -> Iterator[str]:
 
 
 class Passages:
-    """The sentences of one source and, for every key, the sentences with it. Build it once, use it for many claims."""
+    """The sentences of one source and, for every key, the sentences with it. Build it once, use it for many claims.
+
+    `headings` and `antecedents` hold, for every sentence, the heading above it (a short line over a text, or one
+    that begins with # or ends with a colon) and the sentence that its pronoun points back to, or -1.
+    """
 
     def __init__(self, text: str) -> None:
         self.sentences = list(split_sentences(text))
         self.postings: dict[str, list[int]] = {}
-        self.headings: list[int] = []  # for every sentence the heading above it, or -1
+        self.headings: list[int] = []
+        self.antecedents: list[int] = []
         self._tokens: dict[int, list[Token]] = {}
         heading = -1
         for at, sentence in enumerate(self.sentences):
+            tokens = read_tokens(sentence)
             self.headings.append(heading)
-            if sentence.startswith("#") or (len(sentence) < 80 and sentence[-1] not in ".!?;,|。！？"):
+            antecedent = -1
+            if at and _points_back(tokens):
+                antecedent = at - 1 if self.antecedents[at - 1] < 0 else self.antecedents[at - 1]
+            self.antecedents.append(antecedent)
+            if sentence[0] == "#" or (len(sentence) < 80 and _leads(sentence, self.sentences[at + 1 : at + 2])):
                 heading = at
-            for key in {token.key for token in read_tokens(sentence) if token.content}:
+            for key in {token.key for token in tokens if token.content}:
                 self.postings.setdefault(key, []).append(at)
 
     def tokens(self, at: int) -> list[Token]:
@@ -158,3 +168,17 @@ class Passages:
         if at not in self._tokens:
             self._tokens[at] = read_tokens(self.sentences[at])
         return self._tokens[at]
+
+    def keys(self, at: int) -> frozenset[str]:
+        """The content of one sentence."""
+        return frozenset(token.key for token in self.tokens(at) if token.content)
+
+
+def _leads(line: str, following: list[str]) -> bool:
+    """Whether a short line is a heading: no sentence itself, it stands over one, or it ends with a colon."""
+    return line[-1] == ":" or (line[-1] not in _FINAL and bool(following) and following[0][-1] in _FINAL)
+
+
+def _points_back(tokens: list[Token]) -> bool:
+    """Whether a sentence has a pronoun for its subject ("It was", "In 1990 she"), or begins with one ("Its roof")."""
+    return any(token.text.lower() in (PRONOUNS if at else POINTERS) for at, token in enumerate(tokens[:4]))
