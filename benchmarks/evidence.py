@@ -20,7 +20,7 @@ from pathlib import Path
 from claims import DOMAINS, generate_claims
 from labelled import read_expertqa, read_lines, read_wice
 
-from hira.evidence.lexical import Passages, Score, score_claim
+from hira.evidence.lexical import Passages, Score, load_weights, score_claim
 
 RESULTS = Path(__file__).parent / "results" / "evidence.md"
 UNSEEN = ("rivers", "medicine")
@@ -116,8 +116,25 @@ def format_judged(results: dict[str, Result]) -> str:
     return "\n".join(lines)
 
 
-def format_generated() -> str:
-    """The table of generated claims: what is accepted of each form, in the fitted and in the unseen domains."""
+def format_curve(judged: dict[str, Result], generated: Result) -> str:
+    """What other thresholds would give: balanced accuracy and recall of judged claims, and swaps accepted."""
+    swaps = [score.score for claim, score in generated.pairs() if not claim.supported]
+    lines = [f"| threshold | {' | '.join(judged)} | generated swaps accepted |", "|---" * (len(judged) + 2) + "|"]
+    for threshold in (0.34, 0.37, 0.4, load_weights()["threshold"], 0.46, 0.49, 0.52):
+        cells = []
+        for one in judged.values():
+            sides: dict[bool, list[bool]] = {True: [], False: []}
+            for claim, score in one.pairs():
+                sides[claim.supported].append(score.score >= threshold)
+            recall, accepts = (sum(side) / len(side) for side in (sides[True], sides[False]))
+            cells.append(f"{(recall + 1 - accepts) / 2:.3f}, recall {recall:.2f}")
+        share = sum(score >= threshold for score in swaps) / len(swaps)
+        lines.append(f"| {threshold:.2f} | {' | '.join(cells)} | {share:.1%} |")
+    return "\n".join(lines)
+
+
+def format_generated() -> tuple[str, Result]:
+    """The table of generated claims, in the fitted and in the unseen domains, and the results of the swaps."""
     lines = [
         "| form | should be | claims | accepted | called contradicted | accepted, unseen domains | by shared words |",
         "|---|---|---|---|---|---|---|",
@@ -139,7 +156,7 @@ def format_generated() -> str:
             f"| {whole.rate('contradicted', supported=supported):.1%} "
             f"| {unseen.rate('supported', supported=supported):.1%} | {overlap:.1%} |"
         )
-    return "\n".join(lines)
+    return "\n".join(lines), measure([claim for _, claim in forms["swap"]])
 
 
 def main() -> None:
@@ -166,7 +183,8 @@ def main() -> None:
                 for row in rows
             ]
         )
-    shown = "\n\n".join([format_judged(judged), format_generated()] if judged else [format_generated()])
+    generated, swaps = format_generated()
+    shown = "\n\n".join([format_judged(judged), generated, format_curve(judged, swaps)] if judged else [generated])
     print(shown)
     if args.write:
         where = f"Python {platform.python_version()} on {platform.system()}"
