@@ -37,7 +37,7 @@ FAULTS = (
     "bad-json", "error-200", "empty-body", "null-choices", "null-content", "empty-content", "blank-content",
     "reasoning-only", "finish-filter", "tool-unknown", "tool-bad-json",
 )  # fmt: skip
-CLEAR = {"answered", "partial", "failed", "insufficient_evidence"}
+CLEAR = {"answered", "unverified", "partial", "failed", "insufficient_evidence"}
 PAGE = "The old mill of Varn was built in 1742 by Ida Lorn, and stands by the river. " * 12
 ANSWER = "The old mill of Varn was built in 1742 [s1]."
 DELAY = 0.05

@@ -1,5 +1,6 @@
 """How a run has its answer checked: by words alone, by a model that reads the sources, or by a plug-in."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,12 +11,13 @@ from pydantic import BaseModel, Field
 from hira.agents.record import record
 from hira.errors import DialectError, EndpointError, Stop
 from hira.evidence import Citation, Judgement, LexicalVerifier, Source, SourcedClaim, Verifier, verify_answer
-from hira.evidence.verifiers import flat, is_echo
+from hira.evidence.lexical import BARE
+from hira.evidence.lexical_verifier import flat, is_echo
 from hira.journal import Asked
 from hira.journal.digest import digest_of_tool
 from hira.messages import Filled, user
 from hira.prompts import Prompt
-from hira.relevance import BM25
+from hira.relevance import BM25, words
 from hira.team import Team
 from hira.untrusted import clean, said
 
@@ -26,6 +28,8 @@ DOUBT = 0.75
 claims above it supported, and two of three of those that words reject in the answers of ExpertQA."""
 BATCH = 12
 """Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below `REPLY`."""
+CALLS = 5
+"""Calls for one answer: the doubtful claims of a long report beyond them keep their verdicts by words."""
 REPLY = 2_000
 EXCERPTS = 3
 EXCERPT = 600
@@ -59,7 +63,7 @@ class ModelVerifier:
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
         found = await LexicalVerifier().verify(claims, question)
         doubted = [at for at, one in enumerate(found) if self.every or is_doubted(one)]
-        for begin in range(0, len(doubted), BATCH):
+        for begin in range(0, min(len(doubted), BATCH * CALLS), BATCH):
             chunk = doubted[begin : begin + BATCH]
             some = [claims[at] for at in chunk]
             for at, one in zip(chunk, await self._ask(some, [found[at] for at in chunk], question), strict=True):
@@ -73,7 +77,8 @@ class ModelVerifier:
         sampling = replace(conversation.part.sampling, temperature=0.0)
         conversation.part = replace(conversation.part, sampling=sampling)
         listed = "\n".join(f"{number}. {said(one.text)}" for number, one in enumerate(claims, 1))
-        prompt = PROMPT.fill(excerpts=excerpts_of(claims), question=said(question), claims=Filled(listed))
+        excerpts = await asyncio.to_thread(excerpts_of, claims, question)
+        prompt = PROMPT.fill(excerpts=excerpts, question=said(question), claims=Filled(listed))
         try:
             reply = await record(conversation, user(prompt), ClaimVerdicts)
         except Stop:
@@ -98,7 +103,7 @@ def _judgement(claim: SourcedClaim, given: ClaimVerdict | None, lexical: Judgeme
     if given.verdict == "unsupported":
         return Judgement("unsupported", 0.0, lexical.quote, lexical.source, "model")
     quote = flat(given.quote).strip("\"'. …")
-    holder = next((one for one in claim.sources if quote in flat(one.evidence)), None)
+    holder = next((one for one in readable(claim) if quote in flat(one.evidence)), None)
     if holder is None or len(quote) < min(SHORTEST_QUOTE, len(flat(holder.evidence))):
         return lexical
     if holder.kind == "computation" and is_echo(given.quote, holder.call):
@@ -106,17 +111,25 @@ def _judgement(claim: SourcedClaim, given: ClaimVerdict | None, lexical: Judgeme
     return Judgement(given.verdict, float(given.verdict == "supported"), given.quote.strip(), holder.id, "model")
 
 
-def excerpts_of(claims: Sequence[SourcedClaim]) -> Filled:
+def readable(claim: SourcedClaim) -> Sequence[Source]:
+    """The sources of a claim first, and for a bare answer all others too: its question may need them."""
+    bare = len(words(claim.text)) <= BARE
+    return tuple(dict.fromkeys([*claim.sources, *(claim.read if bare else ())]))
+
+
+def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:
     """The parts of the sources that are closest to the claims, each once, in the order of the sources."""
     parts: dict[str, tuple[Source, list[str], BM25]] = {}
     wanted: dict[str, set[int]] = {}
     for claim in claims:
         ranked: list[tuple[float, str, int]] = []
-        for source in claim.sources:
+        sources = readable(claim)
+        asked = f"{claim.text} {question}" if len(sources) > len(claim.sources) else claim.text
+        for source in sources:
             if source.id not in parts:
                 cut = cut_text(source.evidence)
                 parts[source.id] = source, cut, BM25(cut)
-            scores = parts[source.id][2].scores(claim.text)
+            scores = parts[source.id][2].scores(asked)
             ranked += [(score, source.id, at) for at, score in enumerate(scores)]
         for _, source_id, at in sorted(ranked, key=lambda one: -one[0])[:EXCERPTS]:
             wanted.setdefault(source_id, set()).add(at)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hira.agents.verifier import ROLE
 from hira.casting import cast_of
 from hira.chosen import check_roles, dialect_of, made_workflow, unused_tools
 from hira.cli import OK
@@ -21,7 +22,7 @@ from hira.tools.python import refusal
 from hira.tools.python.container import IMAGE
 from hira.workbench import check_searches, web_searches
 from hira.workflows import BuiltIn
-from hira.workflows.bound import Sizes, most
+from hira.workflows.bound import Sizes, most, verified
 
 SHOWN = ("max_subtasks", "parallel", "max_tokens", "max_cost", "max_time", "max_calls")
 
@@ -61,9 +62,12 @@ def forecast(workflow: BuiltIn, settings: Settings) -> Forecast:
     )
     workflow, alternatives = _staffed(workflow, settings)
     free = not settings.model
+    bounds = dict(workflow.bound(Sizes()))
+    if settings.verify == "model" or not (settings.verify or settings.verifier or settings.model == OFFLINE):
+        bounds[ROLE] = verified(Sizes())
     rows = {
         role: _within(_priced(usage, cast.get(role, cast["*"]), unknown=free), settings.roles.get(role))
-        for role, usage in workflow.bound(Sizes()).items()
+        for role, usage in bounds.items()
     }
     total = most(rows, alternatives)
     tokens = min(total.tokens, settings.max_tokens or total.tokens)

@@ -5,12 +5,10 @@ A model never writes a URL. It cites `[s1]`; the id is resolved here and the cla
 
 from hira.evidence.citations import CITED, Citation, cited, drop_unknown, inert, unmarked
 from hira.evidence.claims import Claim, claims, flag_claims, is_refusal
+from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.source import OUTPUT, Kind, Source, Sources, told
-from hira.evidence.verdict import Verdict
+from hira.evidence.verdict import Judgement, SourcedClaim, Verdict
 from hira.evidence.verifiers import (
-    Judgement,
-    LexicalVerifier,
-    SourcedClaim,
     Verifier,
     check,
     is_accepted,

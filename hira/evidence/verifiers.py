@@ -1,63 +1,29 @@
-"""Verifiers: claims with their sources in, verdicts out. `LexicalVerifier` needs no model.
+"""The check of an answer: its claims and their sources go to a verifier, and its judgements become citations.
 
-A verifier is any object with a `name` and `async verify(claims, question)`. The one that asks a model is
-`hira.agents.model_verifier`; adapters for MiniCheck and LettuceDetect are beside this module.
+A verifier is any object with a `name` and `async verify(claims, question)`. `LexicalVerifier` needs no model; the one
+that asks a model is in `hira.agents.verifier`, adapters for published fact checkers are in `hira.evidence.adapters`.
 """
 
-import ast
 import asyncio
 import logging
-import re
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from hira.errors import HiraError
 from hira.evidence.citations import Citation
 from hira.evidence.claims import claims
-from hira.evidence.lexical import Passages, score_claim
+from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.source import Source, Sources
-from hira.evidence.verdict import Verdict
+from hira.evidence.verdict import VERDICTS, Judgement, SourcedClaim
 from hira.relevance import words
 
 SECONDS = 300.0
 """A verifier that takes longer is given up: models on one processor judge a dozen claims in two minutes."""
-LEXICAL_SECONDS = 30.0
-"""Far above what an answer takes by words alone; only a hostile source gets there."""
 CANDIDATES = 5
 """Sources that an uncited claim is held against: those that share the most of its rare words."""
 LONG = 10
 """An answer with so many claims is a report: it has no main claim, and half of its claims have to be supported."""
-LONGEST_QUOTE = 1_000
-_LOOSE = re.IGNORECASE | re.MULTILINE
 _log = logging.getLogger("hira.evidence")
-
-
-@dataclass(frozen=True, slots=True)
-class SourcedClaim:
-    """A claim and the sources that it is held against: those that the answer cites for it, or `attributed` ones."""
-
-    text: str
-    sources: tuple[Source, ...]
-    attributed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a verifier says of one claim.
-
-    `score` is between 0 and 1, the confidence that the claim is supported. `quote` is the passage that decided and
-    `source` the id of the source that holds it, empty if there is none. `reason` says why a claim is `unchecked`.
-    """
-
-    verdict: Verdict
-    score: float = 0.0
-    quote: str = ""
-    source: str = ""
-    by: str = ""
-    reason: str = ""
 
 
 @runtime_checkable
@@ -72,122 +38,6 @@ class Verifier(Protocol):
         ...
 
 
-class LexicalVerifier:
-    """Compares words, numbers and names, in a thread. Claims after `seconds` are `unchecked`."""
-
-    name = "lexical"
-
-    def __init__(self, seconds: float = LEXICAL_SECONDS) -> None:
-        self.seconds = seconds
-
-    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-        return await asyncio.to_thread(self.judge, claims, question)
-
-    def judge(self, claims: Sequence[SourcedClaim], question: str = "") -> list[Judgement]:
-        """`verify` for code that is not async."""
-        until = time.monotonic() + self.seconds
-        texts: dict[str, _Text] = {}
-        found: list[Judgement] = []
-        for claim in claims:
-            if time.monotonic() > until:
-                found.append(Judgement("unchecked", reason=f"the check took more than {self.seconds:g} seconds"))
-                continue
-            read = [texts.setdefault(one.id, _Text(one)) for one in claim.sources]
-            try:
-                found.append(_best(claim, read, question))
-            except Exception as error:  # noqa: BLE001 - no text that was read may cost the answer
-                _log.exception("the check of a claim failed")
-                found.append(Judgement("unchecked", reason=f"the check failed: {type(error).__name__}: {error}"))
-        return found
-
-
-class _Text:
-    """A source, split and indexed at its first use."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    @cached_property
-    def passages(self) -> Passages:
-        return Passages(self.source.evidence)
-
-    @property
-    def context(self) -> str:
-        return f"{self.source.title}\n{self.source.call}"
-
-
-_ORDER: Sequence[Verdict] = ("unchecked", "unsupported", "contradicted", "supported")
-
-
-def _best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Judgement:
-    """The judgement of the source that says most about the claim, or of all cited sources together."""
-    alone = [_judge(claim.text, one.passages, one.source, question, one.context) for one in read]
-    best = max(alone, key=lambda one: (_ORDER.index(one.verdict), one.score), default=Judgement("unsupported"))
-    if best.verdict == "unsupported" and len(read) > 1 and not claim.attributed:
-        every = Passages("\n\n".join(one.source.evidence for one in read))
-        together = _judge(
-            claim.text, every, replace(read[0].source, id=""), question, "\n".join(one.context for one in read)
-        )
-        best = together if together.verdict == "supported" else best
-    return best
-
-
-def _judge(claim: str, passages: Passages, source: Source, question: str, context: str) -> Judgement:
-    if quote := find_quote(claim, source.evidence):
-        return _unless_echo(Judgement("supported", 1.0, quote, source.id, "quote"), source)
-    if source.call:  # made for the question: a bare figure in what came back answers it
-        question, context = "", f"{context}\n{question}"
-    score = score_claim(claim, passages, question=question, context=context)
-    return _unless_echo(Judgement(score.verdict, score.score, score.quote, source.id, "lexical"), source)
-
-
-def _unless_echo(one: Judgement, source: Source) -> Judgement:
-    if one.verdict == "supported" and source.kind == "computation" and is_echo(one.quote, source.call):
-        return replace(one, verdict="unchecked", score=0.0, reason="a program only printed what it was written with")
-    return one
-
-
-def is_echo(line: str, program: str) -> bool:
-    """Whether a line of output only repeats strings and numbers that the program was written with.
-
-    What a program chose is no echo: an element of a collection, or a line of a text, of which others were not printed.
-    """
-    try:
-        nodes = list(ast.walk(ast.parse(program)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    written = [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float)]
-    groups = [str(one.value).splitlines() for one in written]
-    literals = {text.strip() for group in groups for text in group}
-    groups = [group for group in groups if len(group) > 1]
-    for node in nodes:
-        if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
-            groups.append([str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant)])
-    chosen = {text for group in groups if any(text not in line for text in group) for text in group}
-    for text in sorted(literals - chosen, key=len, reverse=True):
-        line = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", " ", line) if text else line
-    return not re.search(r"\w", line)
-
-
-def find_quote(claim: str, text: str) -> str:
-    """The claim as it stands in the text, between two marks of punctuation; empty if it does not."""
-    if len(words(claim)) < 2 or len(claim) > LONGEST_QUOTE:
-        return ""
-    spelled = r"\s+".join(map(re.escape, claim.split()))
-    found = re.search(
-        rf"(?:^|[.!?:;,…。！？：；，\"“(*>|-])[^\S\n]*({spelled})(?=\s*(?:$|[.!?:;,…。！？：；，\"”)*|]))", text, _LOOSE
-    )
-    return found[1] if found else ""
-
-
-def flat(text: str) -> str:
-    """A text as quotations are compared: in small letters, with straight quotes and single blanks."""
-    return " ".join(text.translate(_STRAIGHT).casefold().split())
-
-
-_STRAIGHT = str.maketrans("’‘“”„«»–—", '\'\'"""""--')
-
-
 def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
     """The claims of an answer with the sources that each cites; an uncited one with the sources closest to it."""
     found: list[SourcedClaim] = []
@@ -199,7 +49,8 @@ def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
                 for word in set(words(f"{source.title} {source.call} {source.evidence}")):
                     index.setdefault(word, set()).add(source.id)
         if named or sources.read:
-            found.append(SourcedClaim(claim.text, named or _closest(claim.text, sources, index), attributed=not named))
+            chosen = named or _closest(claim.text, sources, index)
+            found.append(SourcedClaim(claim.text, chosen, not named, tuple(sources.read.values())))
     return found
 
 
@@ -255,7 +106,7 @@ async def verify_answer(
 def _check_judgements(judged: Sequence[object], bound: Sequence[SourcedClaim]) -> None:
     """Raise `HiraError` unless a verifier returned one well-formed judgement for each claim."""
     wrong = [
-        one for one in judged if not (isinstance(one, Judgement) and one.verdict in _ORDER and 0 <= one.score <= 1)
+        one for one in judged if not (isinstance(one, Judgement) and one.verdict in VERDICTS and 0 <= one.score <= 1)
     ]
     if wrong or len(judged) != len(bound):
         what = f"{len(judged)} judgements for {len(bound)} claims" if not wrong else f"no judgement: {wrong[0]!r:.80}"

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hira.agents import verifier
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import CALLS, Expert
 from hira.agents.experts.simple_search import QUERIES
@@ -70,6 +71,13 @@ def _coordinated(sizes: Sizes) -> Usage:
     distilled = ASKED_TWICE * (sizes.prompt + LONGEST) + sizes.reply
     calls = 3 * ASKED_TWICE
     return Usage(calls, short + distilled, calls * sizes.reply)
+
+
+def verified(sizes: Sizes) -> Usage:
+    """The model that checks the answer: each call asked for twice if its record cannot be read."""
+    calls = verifier.CALLS * ASKED_TWICE
+    prompt = sizes.prompt + verifier.BATCH * verifier.EXCERPTS * verifier.EXCERPT // 4
+    return Usage(calls, calls * prompt, calls * verifier.REPLY)
 
 
 def times(usage: Usage, many: int) -> Usage:

@@ -52,6 +52,18 @@ def test_a_claim_with_a_mark_is_held_against_that_source_alone() -> None:
     assert (one.source, one.attributed, one.verdict) == ("s1", False, "unsupported")
 
 
+def test_a_bare_answer_is_joined_to_its_question_by_another_source() -> None:
+    pages = read(
+        Source("tova.md", "Tova", "Tova Reed was born in Melby. She paints."),
+        Source("melby.md", "Melby", "Melby lies on the river Havel. Melby lies below the hill Birka."),
+        Source("jarrow.md", "Jarrow", "Jarrow lies on the river Oder."),
+    )
+    question = "Which river flows through the town where Tova Reed was born?"
+    assert verify("Havel [s2]", pages, question)[0].verdict == "supported"
+    assert verify("Havel", pages, question)[0].source == "s2"
+    assert verify("Oder [s3]", pages, question)[0].verdict == "unsupported"
+
+
 def test_a_sentence_of_the_source_is_a_quotation() -> None:
     assert check("Its crest is 41 m long", WEIR).by == "quote"
     assert check("The crest of the weir of Arn is 41 m long", WEIR).by == "lexical"
@@ -105,6 +117,33 @@ def test_a_number_of_a_thousand_digits_costs_nothing() -> None:
     huge = Source("rsa.txt", "A modulus", f"The modulus is {'7' * 1000}. The exponent is 65537.")
     assert check("The exponent is 65537", huge).verdict == "supported"
     assert check(f"The modulus is {'8' * 1000}", huge).verdict != "supported"
+
+
+@pytest.mark.parametrize("unit", ["[a](", "word:word", "word:word ", "a b ", ". ", "7", "\n", "| a ", "The mill. "])
+def test_a_hostile_source_is_compared_in_one_pass(unit: str) -> None:
+    """The rules of hira 0.1 took minutes for the first two."""
+    hostile = Source("x", "X", unit * 40_000, id="s1")
+    for claim in ("The mill of Lom was opened in 1801", unit.strip() * 5 or "a b"):
+        assert check(claim, hostile).verdict in {"supported", "unsupported", "unchecked", "contradicted"}
+
+
+@pytest.mark.parametrize(
+    "claim", ["长江全长六千三百公里", "يبلغ طول النهر ستة آلاف كيلومتر", "Der Fluss ist sechstausend Kilometer lang"]
+)
+def test_a_claim_in_another_language_than_its_source_is_never_contradicted(claim: str) -> None:
+    assert check(claim, WEIR).verdict in {"unsupported", "unchecked"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "page"),
+    [
+        ("Based on the information in the documents, the Arn is 212 kilometers long.", "The Arn flows 212 kilometres."),
+        ("The poem was published in the Arn Courier.", "The poem appeared in the Arn Courier."),
+    ],
+)
+def test_a_plain_rewording_of_the_source_is_supported(answer: str, page: str) -> None:
+    (one,) = verify(answer, read(Source("arn.md", "The Arn", f"Arn is a river. {page} It is cold.")))
+    assert (one.verdict, one.attributed) == ("supported", True)
 
 
 async def test_claims_after_the_deadline_are_unchecked() -> None:

@@ -1,0 +1,168 @@
+"""The verifier that needs no model: exact quotation, then the words of each source, then a second source for a hop."""
+
+import ast
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from hira.evidence.lexical import BARE, Passages, score_claim
+from hira.evidence.source import Source
+from hira.evidence.verdict import VERDICTS, Judgement, SourcedClaim
+from hira.relevance import words
+
+LEXICAL_SECONDS = 30.0
+"""Far above what an answer takes by words alone; only a hostile source gets there."""
+LONGEST_QUOTE = 1_000
+_LOOSE = re.IGNORECASE | re.MULTILINE
+_NAME = re.compile(r"(?<!\w)[A-Z][\w'’-]+")
+_log = logging.getLogger("hira.evidence")
+
+
+class LexicalVerifier:
+    """Compares words, numbers and names, in a thread. Claims after `seconds` are `unchecked`."""
+
+    name = "lexical"
+
+    def __init__(self, seconds: float = LEXICAL_SECONDS) -> None:
+        self.seconds = seconds
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
+        return await asyncio.to_thread(self.judge, claims, question)
+
+    def judge(self, claims: Sequence[SourcedClaim], question: str = "") -> list[Judgement]:
+        """`verify` for code that is not async."""
+        until = time.monotonic() + self.seconds
+        texts: dict[str, _Text] = {}
+        found: list[Judgement] = []
+        for claim in claims:
+            if time.monotonic() > until:
+                found.append(Judgement("unchecked", reason=f"the check took more than {self.seconds:g} seconds"))
+                continue
+            read = [texts.setdefault(one.id, _Text(one)) for one in claim.sources]
+            try:
+                found.append(_best(claim, read, question))
+            except Exception as error:  # noqa: BLE001 - no text that was read may cost the answer
+                _log.exception("the check of a claim failed")
+                found.append(Judgement("unchecked", reason=f"the check failed: {type(error).__name__}: {error}"))
+        return found
+
+
+class _Text:
+    """A source, split and indexed at its first use."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    @cached_property
+    def passages(self) -> Passages:
+        return Passages(self.source.evidence)
+
+    @property
+    def context(self) -> str:
+        return f"{self.source.title}\n{self.source.call}"
+
+
+def _best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Judgement:
+    """The judgement of the source that says most about the claim, or of all cited sources together."""
+    alone = [_judge(claim.text, one.passages, one.source, question, one.context) for one in read]
+    best = max(alone, key=lambda one: (VERDICTS.index(one.verdict), one.score), default=Judgement("unsupported"))
+    if best.verdict != "supported" and len(words(claim.text)) <= BARE:
+        hops = ((one, hop) for one in read if (hop := find_hop(claim, question, one)))
+        joined = (_judge(claim.text, one.passages, one.source, question, f"{one.context}\n{hop}") for one, hop in hops)
+        best = next((one for one in joined if one.verdict == "supported"), best)
+    if best.verdict == "unsupported" and len(read) > 1 and not claim.attributed:
+        every = Passages("\n\n".join(one.source.evidence for one in read))
+        together = _judge(
+            claim.text, every, replace(read[0].source, id=""), question, "\n".join(one.context for one in read)
+        )
+        best = together if together.verdict == "supported" else best
+    return best
+
+
+def find_hop(claim: SourcedClaim, question: str, text: "_Text") -> str:
+    """The sentence of another source that joins a bare answer to its question; empty if there is none.
+
+    "Which river flows through the town where Adela was born?" is answered by "Melby lies on the Havel" if another
+    source says "Adela was born in Melby": that sentence has the name of the question that this source lacks, and shares
+    a name with the sentence that answers.
+    """
+    asked = find_names(question)
+    missing = {name for name in asked if name not in text.source.evidence}
+    wanted = set(words(claim.text))
+    own = {name for one in text.passages.sentences if wanted <= set(words(one)) for name in find_names(one)} - asked
+    for other in claim.read if missing and own else ():
+        if other.id != text.source.id and all(name in f"{other.title} {other.evidence}" for name in missing):
+            for sentence in Passages(other.evidence).sentences:
+                if missing <= (names := find_names(f"{other.title} {sentence}")) and own & names:
+                    return sentence
+    return ""
+
+
+def find_names(text: str) -> set[str]:
+    """Capitalised words that carry meaning."""
+    return {name for name in _NAME.findall(text) if words(name)}
+
+
+def _judge(claim: str, passages: Passages, source: Source, question: str, context: str) -> Judgement:
+    if quote := find_quote(claim, source.evidence):
+        return _unless_echo(Judgement("supported", 1.0, quote, source.id, "quote"), source)
+    if source.call:  # made for the question: a bare figure in what came back answers it
+        question, context = "", f"{context}\n{question}"
+    score = score_claim(claim, passages, question=question, context=context)
+    return _unless_echo(Judgement(score.verdict, score.score, score.quote, source.id, "lexical"), source)
+
+
+def _unless_echo(one: Judgement, source: Source) -> Judgement:
+    if one.verdict == "supported" and source.kind == "computation" and is_echo(one.quote, source.call):
+        return replace(one, verdict="unchecked", score=0.0, reason="a program only printed what it was written with")
+    return one
+
+
+def is_echo(line: str, program: str) -> bool:
+    """Whether a line of output only repeats strings and numbers that the program was written with.
+
+    What a program chose is no echo: an element of a collection, or a line of a text, of which others were not printed.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(program)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    written = [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float)]
+    groups = [str(one.value).splitlines() for one in written]
+    literals = {text.strip() for group in groups for text in group}
+    groups = [group for group in groups if len(group) > 1]
+    for node in nodes:
+        if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
+            groups.append([str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant)])
+    chosen = {text for group in groups if any(text not in line for text in group) for text in group}
+    for text in sorted(literals - chosen, key=len, reverse=True):
+        line = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", " ", line) if text else line
+    return not re.search(r"\w", line)
+
+
+def find_quote(claim: str, text: str) -> str:
+    """The claim as it stands in the text, between two marks of punctuation; empty if it does not.
+
+    A name alone is no statement: as a heading it would support any answer.
+    """
+    if max(len(words(claim)), len(claim.split())) <= BARE or len(claim) > LONGEST_QUOTE:
+        return ""
+    spelled = r"\s+".join(map(re.escape, claim.split()))
+    found = re.search(
+        rf"(?:^|[.!?:;,…。！？：；，\"“(*>|-])[^\S\n]*({spelled}(?=\s*(?:$|[.!?:;,…。！？：；，\"”)*|]))[.!?。！？]?)",
+        text,
+        _LOOSE,
+    )
+    return found[1] if found else ""
+
+
+def flat(text: str) -> str:
+    """A text as quotations are compared: in small letters, with straight quotes and single blanks."""
+    return " ".join(text.translate(_STRAIGHT).casefold().split())
+
+
+_STRAIGHT = str.maketrans("’‘“”„«»–—", '\'\'"""""--')
