@@ -25,7 +25,7 @@ PROMPT = Prompt(__file__, "verifier")
 ROLE = "verifier"
 DOUBT = 0.75
 """Claims with a lower score by words go to the model. On the dev halves of WiCE and ExpertQA people find five of six
-claims above it supported, and two of three of those that words reject in the answers of ExpertQA."""
+claims above it supported, and six of ten of those that words reject in the answers of ExpertQA."""
 BATCH = 12
 """Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below `REPLY`."""
 CALLS = 5
