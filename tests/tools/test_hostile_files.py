@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -97,6 +99,18 @@ def test_closing_the_reader_ends_a_reading_under_way(tmp_path: Path) -> None:
     began = time.monotonic()
     assert "reading was ended" in refusal(book, reader)
     assert time.monotonic() - began < 20
+
+
+def test_files_are_read_where_the_processor_time_of_the_shell_is_limited(tmp_path: Path) -> None:
+    docx(tmp_path / "a.docx", paragraph("Still read."))
+    program = (
+        "import resource, sys; from pathlib import Path; from hira.tools.documents import read_file\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (30, 30)); print(read_file(Path(sys.argv[1])).text)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "a.docx"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "Still read.\n"
 
 
 def test_the_child_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,4 +49,5 @@ def allow_seconds(seconds: int) -> None:
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + seconds + 1, hard))
+        most = int(time.process_time()) + seconds + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
