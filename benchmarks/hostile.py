@@ -214,7 +214,8 @@ FILL = """
 import ctypes, os
 libc = ctypes.CDLL(None)
 for n in range(90):
-    libc.fallocate(os.open(f"f{n}", os.O_CREAT | os.O_RDWR), 0, ctypes.c_long(0), ctypes.c_long(60 << 20))
+    if not libc.fallocate(os.open(f"f{n}", os.O_CREAT | os.O_RDWR), 0, ctypes.c_long(0), ctypes.c_long(60 << 20)):
+        print("REACHED")
 """
 ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("documents", "200,000 cells apart"): diagonal,
