@@ -10,7 +10,6 @@ from typing import Any
 
 from hira import Hira, tool
 from hira.dialects import Call, Parsed
-from hira.dialects.dialect import instructing
 from hira.dialects.textual import Written, checked, listed, read, told, turn_of, unquoted
 from hira.messages import Filled, Message
 from hira.policy import Completion
@@ -26,7 +25,7 @@ class AtSign:
     name = "at-sign"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        return instructing(Filled(HOW + listed(tools)), self.name, tools)
+        return Filled(HOW + listed(tools))
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         return ()

@@ -36,22 +36,24 @@ DEPARTED = (
 class Conversation:
     """The messages one role has exchanged, and the only way to its policy. Every turn is recorded.
 
-    `unmade` are calls of stateful tools whose results came from the journal, by the tool's name. `closes` says whose
-    answer is written by the last call, for which a reserve is kept: nobody's, the role's own, or the run's. `callable`
-    are the tools whose calls are kept back from who watches the text; `fell_back` says that the dialect is another than
-    the conversation began in.
+    `tools` are offered to the role. `unmade` are calls of stateful tools whose results came from the journal, by the
+    tool's name. `closes` says whose answer is written by the last call, for which a reserve is kept: nobody's, the
+    role's own, or the run's. `callable` are the tools whose calls are kept back from who watches the text; `fell_back`
+    says that the dialect is another than the conversation began in.
     """
 
     team: "Team"
     trajectory: Trajectory
     part: "Part"
     messages: list[Message] = field(default_factory=list)
+    tools: Sequence[Tool] = ()
     unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     closes: Literal["", "role", "run"] = ""
     callable: tuple[Tool, ...] = ()
     fell_back: bool = False
     _sized: tuple[int, Message | None, int] = (0, None, 0)
     _streamed: list[str] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
 
     @property
     def name(self) -> str:
@@ -145,13 +147,13 @@ class Conversation:
             conversation=self.name,
             choose=choose,
         )
-        team.events(TurnStarted(self.name, self.trajectory.role))
+        team.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if team.stream else 0))
         completion = await self._charged(self._asked(request, wanted, room), wanted)
         self.trajectory.turns.append(Turn(request, completion))
         team.saw(part, completion)
         team.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
         for note in completion.notes:
-            team.note(note)
+            team.note(note, told=note in self._told)
         if completion.finish == "filtered":
             raise self._withheld(completion)
         return completion
@@ -266,7 +268,9 @@ class Conversation:
             again = min(self.part.replies.again, room or self.part.replies.again)
         sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
         left = self.team.budget.left(wanted)
-        return replace(request, sampling=sampling, tell=self._tell, left=left, again=again)
+        offered = tuple(tool.spec for tool in self.tools)
+        offering = replace(request, callable_tools=offered, write_call=self._write_call)
+        return replace(offering, sampling=sampling, tell=self._tell, left=left, again=again)
 
     def _priced(self, completion: Completion, seconds: float) -> Completion:
         """With the seconds it took, and its cost where the policy does not know it and a price is known."""
@@ -311,7 +315,14 @@ class Conversation:
             raise RoleSpent(f"the seconds of role {role!r} are used up") from None
 
     def _tell(self, text: str) -> None:
-        self.team.events(Notice(f"{self.trajectory.role}: {text}"))
+        """Tell at once what a reply may bring as a note later."""
+        if not self.team.noted(text):
+            self._told.add(text)
+            self.team.events(Notice(f"{self.trajectory.role}: {text}"))
+
+    def _write_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        tool = next(one for one in self.tools if one.name == name)
+        return self.part.dialect.write(Call(name, arguments), tool)
 
     def _watch(self, held: Held) -> "Watch":
         def watch(delta: Delta) -> None:

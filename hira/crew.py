@@ -15,7 +15,7 @@ from hira.budget import Allowance, Budget, Limits
 from hira.chosen import dialect_of
 from hira.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.errors import UsageError
-from hira.events import Event, Events, Notice, Reader, TurnEnded
+from hira.events import Event, Events, Notice, Reader, TurnEnded, TurnText
 from hira.evidence import Verifier
 from hira.journal import Journal, Log
 from hira.policies.fallback import Fallback
@@ -252,8 +252,13 @@ def scope_of(settings: Settings, files: Sequence[Path]) -> str:
 
 
 def logged(log: Log) -> Reader:
-    """A reader that writes events into the journal."""
-    return log.event
+    """A reader that writes events into the journal, but not each piece of a text that the turn's end holds whole."""
+
+    def read(event: Event) -> None:
+        if not isinstance(event, TurnText):
+            log.event(event)
+
+    return read
 
 
 @cache

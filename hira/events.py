@@ -38,8 +38,11 @@ class RunEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(Event):
+    """`prompt` is about how many tokens the model reads, 0 where nobody watches."""
+
     conversation: str
     role: str
+    prompt: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,10 @@ class Request:
     person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again,
     `again` how many tokens the reply may then have, `seconds` how long all may take (None: any number, any time). After
     `cut_after` seconds a reply that streams in is cut and taken as far as it has come.
+
+    A policy that is a program reads `callable_tools`, the definitions of the tools that may be called in whatever
+    dialect, and writes a call with `write_call`: its text by the tool's name and arguments, empty where calls are
+    native.
     """
 
     messages: tuple[Message, ...]
@@ -104,6 +108,8 @@ class Request:
     again: int | None = field(default=None, compare=False, repr=False)
     cut_after: float | None = field(default=None, compare=False, repr=False)
     seconds: float | None = field(default=None, compare=False, repr=False)
+    callable_tools: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
+    write_call: Callable[[str, Mapping[str, Any]], str] | None = field(default=None, compare=False, repr=False)
 
 
 Finish = Literal["stop", "length", "calls", "filtered"]

@@ -203,8 +203,12 @@ class Team:
         if completion.reasoning:
             self._thinking.add(part.policy.model)
 
-    def note(self, text: str, *, important: bool = False) -> None:
-        """Tell something that a person should know, once in a run."""
+    def note(self, text: str, *, important: bool = False, told: bool = False) -> None:
+        """Tell something that a person should know, once in a run; what was `told` already is only remembered."""
         if text not in self._noted:
             self._noted.add(text)
-            self.events(Notice(text, important=important))
+            if not told:
+                self.events(Notice(text, important=important))
+
+    def noted(self, text: str) -> bool:
+        return text in self._noted

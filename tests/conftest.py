@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -95,13 +96,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="session")
 def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The base URL of a real llama.cpp server with a tiny random model, in a process of its own."""
+    with serving_llama(tmp_path_factory.mktemp("llama")) as base_url:
+        yield base_url
+
+
+@pytest.fixture
+def base_llama_server(tmp_path: Path) -> Iterator[str]:
+    """The same with a base model, which has no chat template."""
+    with serving_llama(tmp_path, "base") as base_url:
+        yield base_url
+
+
+@contextmanager
+def serving_llama(folder: Path, *how: str) -> Iterator[str]:
     for package in ("xllamacpp", "gguf", "numpy", "tokenizers"):
         pytest.importorskip(package)
-    folder = tmp_path_factory.mktemp("llama")
     script = Path(__file__).with_name("tiny_llama.py")
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, stderr=log, text=True
+            [sys.executable, str(script), str(folder), *how], stdout=subprocess.PIPE, stderr=log, text=True
         )
     late = threading.Timer(60, process.kill)
     late.start()

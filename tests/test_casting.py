@@ -13,10 +13,9 @@ from hira import Hira
 from hira.casting import cast_of, crew
 from hira.connecting import connected
 from hira.dialects import JSON, XML
-from hira.dialects.dialect import instructing
 from hira.errors import AccessDenied, ToolError, UsageError
 from hira.events import Event, Notice
-from hira.messages import Filled, user
+from hira.messages import user
 from hira.policies.offline import OfflinePolicy
 from hira.settings import RoleSettings, Settings, load
 from hira.settings.keys import placed_for
@@ -332,9 +331,6 @@ class Named:
     def __getattr__(self, member: str) -> Any:
         return getattr(JSON, member)
 
-    def instructions(self, tools: Any) -> Filled:
-        return instructing(JSON.instructions(tools), self.name, tools)
-
 
 class Numbered(HiRA):
     dialect = Named()
@@ -352,8 +348,7 @@ async def test_a_workflow_brings_its_dialect_as_an_object_or_by_name() -> None:
     assert "json" in refused.value.fix
 
 
-async def test_offline_says_that_it_does_not_know_a_dialect_of_ones_own(docs: Path) -> None:
-    hira = Hira("offline", docs=docs, workflow=Numbered())
-    with pytest.raises(UsageError, match="offline writes no calls in the dialect 'by-number'"):
-        await hira.ask("How long is the Volga?")
-    await hira.aclose()
+async def test_offline_calls_tools_in_a_dialect_of_your_own(docs: Path) -> None:
+    async with Hira("offline", docs=docs, workflow=Numbered()) as hira:
+        answer = await hira.ask("How long is the Volga?")
+    assert answer.rollout.trajectories["planner"].turns[0].completion.text.count('"name": "subtask"') == 1

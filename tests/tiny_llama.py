@@ -1,8 +1,9 @@
 """A real llama.cpp server with a tiny random model: says nonsense, but through the real thing.
 
-    python tests/tiny_llama.py FOLDER
+    python tests/tiny_llama.py FOLDER [base]
 
-makes the model in the folder, serves it on a free port of this machine, and prints its address.
+makes the model in the folder, serves it on a free port of this machine, and prints its address. A `base` model has no
+chat template, and no marks of one in its vocabulary.
 """
 
 import sys
@@ -17,7 +18,7 @@ TEMPLATE = (
 )
 
 
-def vocabulary():
+def vocabulary(specials):
     """Byte-level BPE: the tokens in order, and the merges."""
     import json
 
@@ -26,7 +27,6 @@ def vocabulary():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     trainer = trainers.BpeTrainer(
         vocab_size=400, special_tokens=specials, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet())
     )
@@ -34,15 +34,16 @@ def vocabulary():
     learned = json.loads(tokenizer.to_str())["model"]
     tokens = sorted(learned["vocab"], key=learned["vocab"].get)
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in learned["merges"]]
-    return tokens, merges, specials
+    return tokens, merges
 
 
-def make_model(path: Path) -> None:
+def make_model(path: Path, *, base: bool = False) -> None:
     """Write a random Qwen2 of about half a million parameters; the same on every machine."""
     import gguf
     import numpy as np
 
-    tokens, merges, specials = vocabulary()
+    specials = ["<|endoftext|>"] if base else ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    tokens, merges = vocabulary(specials)
     random = np.random.default_rng(7)
     writer = gguf.GGUFWriter(str(path), "qwen2")
     writer.add_name("tiny-random")
@@ -59,10 +60,11 @@ def make_model(path: Path) -> None:
     writer.add_token_list(tokens)
     writer.add_token_types([gguf.TokenType.CONTROL if token in specials else gguf.TokenType.NORMAL for token in tokens])
     writer.add_token_merges(merges)
-    writer.add_eos_token_id(tokens.index("<|im_end|>"))
+    writer.add_eos_token_id(tokens.index(specials[-1]))
     writer.add_bos_token_id(tokens.index("<|endoftext|>"))
     writer.add_add_bos_token(False)
-    writer.add_chat_template(TEMPLATE)
+    if not base:
+        writer.add_chat_template(TEMPLATE)
 
     def add(name, *shape, scale=0.05):
         writer.add_tensor(name, (random.standard_normal(shape) * scale).astype(np.float32))
@@ -111,5 +113,5 @@ def serve(path: Path) -> None:
 if __name__ == "__main__":
     model = Path(sys.argv[1]) / "tiny.gguf"
     if not model.exists():
-        make_model(model)
+        make_model(model, base="base" in sys.argv[2:])
     serve(model)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.messages import Filled, Message
-from hira.policies.offline.conversation import Act, Asked, read, write
+from hira.policies.offline.request import Act, Asked, read_request, write_act
 from hira.policy import Completion, Request, Tokens, Watch, cut_at_stop
 from hira.trainers.demo.matpo import world
 from hira.trainers.rollouts import Problem
@@ -109,7 +109,7 @@ class Novice:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         del watch
-        seen, turn = read(request), _Turn(self, random.Random(request.sampling.seed))
+        seen, turn = read_request(request), _Turn(self, random.Random(request.sampling.seed))
         text = turn.planner(seen) if seen.prompt == "matpo_question" else turn.worker(seen)
         prompt = self._told(request)
         sampled = tuple(id_ for piece in turn.pieces for id_ in self._words(piece))
@@ -185,7 +185,7 @@ class _Turn:
         return "\n".join(PLANS) + "\n"
 
     def _called(self, seen: Asked, tool: str, field_: str, value: Piece) -> str:
-        text, _ = write(Act("", ((tool, {field_: value.text}),)), seen)
+        text, _ = write_act(Act("", ((tool, {field_: value.text}),)), seen)
         before, _, after = text.partition(value.text)
         self.pieces += [Piece(before), value, Piece(after)]
         return text
@@ -194,7 +194,7 @@ class _Turn:
         self, seen: Asked, role: str, said: str, why: Decision | None = None, sure: float = 0.0, *, after: str = ""
     ) -> str:
         """The end of a conversation: a summary where it is asked for, else perhaps the same, perhaps nothing."""
-        if seen.concluding:
+        if seen.closing:
             begin = Piece("## Conclusion\n")
         else:
             silent, *chosen = self._decided((f"{role} speaks", ""))

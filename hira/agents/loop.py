@@ -86,6 +86,7 @@ class Loop:
     def __post_init__(self) -> None:
         self.conversation.closes = "run" if self.final else "role"
         self.conversation.callable = self.callable
+        self.conversation.tools = self.tools
 
     @property
     def callable(self) -> tuple[Tool, ...]:

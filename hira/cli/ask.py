@@ -193,7 +193,7 @@ async def _worked(
                 with interruptible(run, working, view.say):
                     if said:
                         view.say(said)
-                    await _watched(run, view, stream=args.events, said=said)
+                    await _watched(run, view, said=said)
     except asyncio.CancelledError:
         if run and run.resumable:
             shell.remark(f"to go on: hira resume {run.id}")
@@ -219,10 +219,11 @@ def announced(crew: Crew, files: Sequence[Path] = ()) -> str:
     return ""
 
 
-async def _watched(run: Run, view: View, *, stream: bool, said: str) -> None:
+async def _watched(run: Run, view: View, *, said: str) -> None:
+    """The run with its progress shown. Replies stream in, shown or not: one that does not end is then noticed."""
     keeping = asyncio.create_task(view.keep())
     try:
-        await run.work(view, stream=stream, said=said)
+        await run.work(view, stream=True, said=said)
     finally:
         keeping.cancel()
         with suppress(asyncio.CancelledError):

@@ -1,6 +1,7 @@
 """The live view on a terminal: planner → subtasks → experts → tools, redrawn in place by rich."""
 
 import asyncio
+import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from hira.events import (
     Notice,
     RunEnded,
     RunStarted,
+    SourceRead,
     SubtaskApproved,
     SubtaskAssigned,
     SubtaskDone,
@@ -28,11 +30,49 @@ from hira.events import (
     ToolStarted,
     TurnEnded,
     TurnStarted,
+    TurnText,
 )
 from hira.policy import Usage
 
 FRAMES_A_SECOND = 8
 TOOLS_SHOWN = 4
+SOURCES_SHOWN = 3
+LINES_SHOWN = 3
+"""Lines of the text that the one role writes that is at work; where several are, each has one."""
+_TAIL = 1_000
+_CHARACTERS_A_TOKEN = 8
+
+
+@dataclass(slots=True)
+class Writing:
+    """A turn under way: since when, how long its prompt is, since when it writes, and the end of what it wrote."""
+
+    since: float
+    prompt: int = 0
+    first: float = 0.0
+    tokens: int = 0
+    text: str = ""
+
+    def take(self, piece: str) -> None:
+        self.first = self.first or time.monotonic()
+        self.tokens += max(1, len(piece) // _CHARACTERS_A_TOKEN)  # most servers send each token by itself
+        self.text = (self.text + piece)[-_TAIL:]
+
+    @property
+    def state(self) -> str:
+        """Such as `12 s · 140 tokens · 16.2 tokens/s`."""
+        now = time.monotonic()
+        waited = f"{now - self.since:.0f} s"
+        if not self.tokens:
+            return f"{waited} · reads" + (f" about {self.prompt:,} tokens" if self.prompt else "")
+        wrote = now - self.first
+        speed = f" · {self.tokens / wrote:.1f} tokens/s" if wrote >= 1 else ""
+        return f"{waited} · {self.tokens:,} token{'' if self.tokens == 1 else 's'}{speed}"
+
+    def lines(self, number: int, width: int) -> list[Text]:
+        """The last lines of its text."""
+        wrapped = textwrap.wrap(" ".join(visible(self.text).split()), width)[-number:]
+        return [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in wrapped]
 
 
 @dataclass(slots=True)
@@ -44,7 +84,7 @@ class Branch:
     conclusion: str = ""
     ok: bool | None = None
     tools: list[tuple[str, float | None, bool]] = field(default_factory=list)
-    busy: dict[str, float] = field(default_factory=dict)
+    busy: dict[str, Writing] = field(default_factory=dict)
 
 
 class Watching:
@@ -55,6 +95,7 @@ class Watching:
         self.planner = Branch("planner")
         self.subtasks: dict[str, Branch] = {}
         self.notices: list[str] = []
+        self.sources: list[str] = []
         self.usage = Usage()
         self.limits: Mapping[str, float] = {}
         self.began = time.monotonic()
@@ -113,6 +154,10 @@ class Watching:
                 self._subtask(event)
             case TurnStarted() | TurnEnded():
                 self._turn(event)
+            case TurnText(conversation=conversation, text=text):
+                self._branch(conversation).busy.setdefault(conversation, Writing(time.monotonic())).take(text)
+            case SourceRead(source=source, title=title):
+                self.sources.append(f"[{source}] {title}")
             case ToolStarted():
                 self._branch(event.conversation).tools.append((f"{event.tool} {spelled(event)}", None, True))
             case ToolEnded():
@@ -139,7 +184,7 @@ class Watching:
     def _turn(self, event: TurnStarted | TurnEnded) -> None:
         branch = self._branch(event.conversation)
         if isinstance(event, TurnStarted):
-            branch.busy[event.conversation] = time.monotonic()
+            branch.busy[event.conversation] = Writing(time.monotonic(), event.prompt)
         else:
             branch.busy.pop(event.conversation, None)
             self.usage += event.usage
@@ -157,15 +202,26 @@ class Watching:
         tree = Tree(Text(brief(self.planner.text, width), style="bold"))
         for name, branch in self.subtasks.items():
             self._show(tree, f"{name}. {branch.text}", branch, width)
+        if self.sources and not self.ended:
+            more = f"{len(self.sources) - SOURCES_SHOWN} more, " if len(self.sources) > SOURCES_SHOWN else ""
+            tree.add(Text(brief(f"read {more}{', '.join(self.sources[-SOURCES_SHOWN:])}", width), style="dim"))
         for notice in self.notices[-3:]:
             tree.add(Text(brief(f"note: {notice}", width), style="yellow"))
         if self.ended:
             tree.add(Text(self.ended, style="dim"))
         else:
-            waiting = ", ".join(self.planner.busy) or "working"
-            state = f"{waiting} · {meter(self.usage, time.monotonic() - self.began, self.limits)}"
-            tree.add(Spinner("dots", Text(state, style="dim")))
+            for name, writing in self.planner.busy.items():
+                self._show_writing(tree, name, writing, width)
+            state = meter(self.usage, time.monotonic() - self.began, self.limits)
+            tree.add(Text(state, style="dim") if self.planner.busy else Spinner("dots", Text(state, style="dim")))
         return tree
+
+    def _show_writing(self, node: Tree, name: str, writing: Writing, width: int) -> None:
+        """What a role writes now, and how fast."""
+        at_work = sum(len(branch.busy) for branch in (self.planner, *self.subtasks.values()))
+        turn = node.add(Spinner("dots", Text(f"{name} · {writing.state}", style="dim")))
+        for line in writing.lines(LINES_SHOWN if at_work == 1 else 1, width - 8):
+            turn.add(line)
 
     def _show(self, tree: Tree, title: str, branch: Branch, width: int) -> None:
         node = tree.add(Text(brief(title, width)))
@@ -178,6 +234,5 @@ class Watching:
             node.add(Text(brief(text, width - len(after)) + after, style="dim" if ok else "yellow"))
         if branch.ok is not None:
             node.add(Text(brief(branch.conclusion, width), style="green" if branch.ok else "yellow"))
-        for conversation, since in branch.busy.items():
-            name = conversation.partition("/")[2] or conversation
-            node.add(Spinner("dots", Text(f"{name} · {time.monotonic() - since:.0f} s", style="dim")))
+        for conversation, writing in branch.busy.items():
+            self._show_writing(node, conversation.partition("/")[2] or conversation, writing, width)

@@ -26,6 +26,7 @@ from hira.events import (
     ToolStarted,
     TurnEnded,
     TurnStarted,
+    TurnText,
 )
 from hira.policy import Usage
 
@@ -126,10 +127,14 @@ class Lines:
         self.tell = tell
         self.heartbeat = heartbeat
         self.waiting: dict[str, float] = {}
+        self.written: dict[str, int] = {}
         self.still = False
         self.last = time.monotonic()
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, TurnText):  # nothing of it is told, so it is no sign of life
+            self.written[event.conversation] = self.written.get(event.conversation, 0) + 1
+            return
         self.last = time.monotonic()
         if text := self.line(event):
             self.tell(f"{event.at:6.1f} s  {brief(text, sys.maxsize if isinstance(event, Notice) else WIDTH)}")
@@ -144,8 +149,14 @@ class Lines:
                 await asyncio.sleep(max(self.heartbeat - quiet, 0.1))
                 continue
             self.last = now = time.monotonic()
-            what = ", ".join(f"{name} ({now - since:.0f} s)" for name, since in self.waiting.items())
+            what = ", ".join(
+                f"{name} ({now - since:.0f} s{self._pieces(name)})" for name, since in self.waiting.items()
+            )
             self.tell(f"          … waiting for {what or 'the run to go on'}")
+
+    def _pieces(self, name: str) -> str:
+        """How much has been written of what is waited for; most servers send each token by itself."""
+        return f", {self.written[name]:,} tokens" if self.written.get(name) else ""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -172,6 +183,7 @@ class Lines:
     @line.register
     def _(self, event: TurnEnded) -> str:
         self.waiting.pop(event.conversation, None)
+        self.written.pop(event.conversation, None)
         return f"{event.conversation} wrote · {event.usage.tokens:,} tokens, {event.usage.seconds:.1f} s"
 
     @line.register

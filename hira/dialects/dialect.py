@@ -39,12 +39,6 @@ def missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
     return f"The call of {tool.name} lacks {', '.join(lacking)}; it takes {', '.join(tool.fields)}." if lacking else ""
 
 
-def instructing(text: Filled, dialect: str, tools: "Sequence[Tool]") -> Filled:
-    """Instructions with the name of their `dialect` and the `callable` tools as values, for a policy that goes by those
-    and reads no wording."""
-    return Filled(text, text.prompt, {**text.values, "dialect": dialect, "callable": tuple(tools)})
-
-
 class Dialect(Protocol):
     """Writes instructions and results, reads turns. Holds no state."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hira.dialects.answer import verbatim
 from hira.dialects.decoded import first
-from hira.dialects.dialect import Call, Dialect, Parsed, instructing
+from hira.dialects.dialect import Call, Dialect, Parsed
 from hira.dialects.text_calls import found_in, read_turn, spoken_in
 from hira.dialects.textual import RESULT, example, listed, told
 from hira.messages import Filled, Message, assistant
@@ -26,9 +26,9 @@ class Json:
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
         if not tools:
-            return instructing(Filled(""), self.name, tools)
+            return Filled("")
         shown = self.write(example(tools[0]), tools[0]).strip()
-        return instructing(INSTRUCTIONS.fill(tools=Filled(listed(tools)), example=Filled(shown)), self.name, tools)
+        return INSTRUCTIONS.fill(tools=Filled(listed(tools)), example=Filled(shown))
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The tag of a result: a fence would stop a turn where its call begins."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from hira.dialects.answer import spoken, verbatim
 from hira.dialects.decoded import decoded
-from hira.dialects.dialect import Call, Dialect, Parsed, instructing
+from hira.dialects.dialect import Call, Dialect, Parsed
 from hira.dialects.text_calls import fit_arguments, found_in, spoken_in
 from hira.dialects.textual import checked
 from hira.messages import Filled, Message, ToolCall, assistant, user
@@ -23,8 +23,7 @@ class Native:
     name = "native"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        told = INSTRUCTIONS.fill(tools=", ".join(tool.name for tool in tools) or "none")
-        return instructing(told, self.name, tools)
+        return INSTRUCTIONS.fill(tools=", ".join(tool.name for tool in tools) or "none")
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         del tools, several

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from hira.dialects.decoded import decoded
-from hira.dialects.dialect import Call, Dialect, Parsed, instructing, missing
+from hira.dialects.dialect import Call, Dialect, Parsed, missing
 from hira.dialects.text_calls import read_turn
 from hira.dialects.textual import Written, read, turn_of, typed, unquoted
 from hira.messages import Filled, Message
@@ -86,7 +86,7 @@ class Tags:
             )
             for tool in tools
         ]
-        return instructing(Filled("\n\n".join(told)), self.name, tools)
+        return Filled("\n\n".join(told))
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""

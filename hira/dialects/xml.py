@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hira.dialects.dialect import Call, Dialect, Parsed, instructing
+from hira.dialects.dialect import Call, Dialect, Parsed
 from hira.dialects.text_calls import read_turn
 from hira.dialects.textual import RESULT, Written, checked, example, listed, read, told, turn_of, unquoted
 from hira.messages import Filled, Message
@@ -38,9 +38,9 @@ class Xml:
         servers = dict.fromkeys(tool.server for tool in tools)
         parts = [f"Server {server}\n{listed([tool for tool in tools if tool.server == server])}" for server in servers]
         if not tools:
-            return instructing(Filled(""), self.name, tools)
+            return Filled("")
         shown = Filled(self.write(example(tools[0]), tools[0]))
-        return instructing(INSTRUCTIONS.fill(tools=Filled("\n\n".join(parts)), example=shown), self.name, tools)
+        return INSTRUCTIONS.fill(tools=Filled("\n\n".join(parts)), example=shown)
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tag, so that a turn ends with its call; with several calls a turn, the tag of a result."""

@@ -42,11 +42,12 @@ class Fitting:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         await self._learn()
-        request = self._with_room(request)
+        request, told = self._with_room(request), False
         for again in range(SHORTENED + 1):
             sent = self._shortened(request)
-            if sent is not request and request.tell:
+            if sent is not request and request.tell and not told:
                 request.tell(self._note)
+                told = True
             try:
                 completion = await self.policy.complete(sent, watch)
             except ContextOverflow as overflow:

@@ -15,9 +15,8 @@ _NEEDLE = 48
 
 
 def find_repetition(text: str) -> int | None:
-    """How much of the text is worth keeping if its end only repeats itself: all up to the end of the first time.
-
-    None if the end is not at least four times the same, in at least 600 characters.
+    """How much of the text is worth keeping if its end only repeats itself: all up to the end of the first time, and of
+    the word there. None if the end is not at least four times the same, in at least 600 characters.
     """
     end = len(text)
     if end < SHORTEST:
@@ -30,7 +29,9 @@ def find_repetition(text: str) -> int | None:
         if begin >= 0 and text[begin : end - period] == text[begin + period :]:
             while begin and text[begin - 1] == text[begin - 1 + period]:
                 begin -= 1
-            return begin + period
+            kept = begin + period
+            ends = (at for at in range(kept, kept + period) if not (text[at - 1].isalnum() and text[at].isalnum()))
+            return next(ends, kept)
         at = text.rfind(needle, lowest, at + _NEEDLE - 1)
     return None
 

@@ -162,7 +162,7 @@ async def test_an_approver_that_returns_something_else_is_told_what_to_return(re
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     (tmp_path / "towers.txt").write_text(
-        "The tower of Alta was built by Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
+        "The builder of the tower of Alta was Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
     )
     return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
 
@@ -231,7 +231,9 @@ async def test_a_run_that_goes_on_asks_only_about_what_was_not_decided(settings:
 
 
 async def test_a_replay_asks_nobody_and_takes_the_decisions_of_the_record(settings: Settings) -> None:
-    person = Person(builder=lambda one: replace(one, text="Who built the tower of Alta?"), studied=reject, study=reject)
+    person = Person(
+        builder=lambda one: replace(one, text="Who was the builder of the tower of Alta?"), studied=reject, study=reject
+    )
     async with Hira(settings=settings, approve=person) as hira:
         answer = await hira.ask(QUESTION)
     assert settings.journal

@@ -23,7 +23,7 @@ def docs(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "towers.txt").write_text(
-        "The tower of Alta was built by Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
+        "The builder of the tower of Alta was Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
     )
     return folder
 
@@ -80,7 +80,7 @@ def test_what_is_typed_decides(docs: Path, tmp_path: Path) -> None:
     terminal.until("from here on: ")
     terminal.type("e\n")
     terminal.until("new text")
-    terminal.type("Who built the tower of Alta?\n")
+    terminal.type("Who was the builder of the tower of Alta?\n")
     terminal.until("from here on: ")
     terminal.type("a\n")
     code = terminal.end()

@@ -6,7 +6,7 @@ from rich.console import Console
 from test_progress import RUN
 
 from hira.cli.live import Watching
-from hira.events import RunStarted, SubtaskIssued, ToolStarted, TurnEnded, TurnStarted
+from hira.events import RunStarted, SourceRead, SubtaskIssued, ToolStarted, TurnEnded, TurnStarted, TurnText
 from hira.policy import Usage
 
 
@@ -46,7 +46,40 @@ def test_the_tree_shows_what_is_being_waited_for() -> None:
     view(ToolStarted("1/code", "python", {"code": "print(1)"}))
     text = drawn(view)
     assert "python print(1) …" in text
-    assert "code · 0 s" in text
+    assert "code · 0 s · reads" in text
+
+
+def test_the_tree_shows_what_the_role_at_work_writes_how_fast_and_what_was_read() -> None:
+    view = watching()
+    view(RunStarted("r1", "When?", "rag", {"*": "m"}))
+    for at in range(1, 6):
+        view(SourceRead(f"s{at}", "document", f"page {at}", f"{at}.txt"))
+    view(TurnStarted("reasoner", "reasoner"))
+    for word in ["It ", "was ", *(f"{year}, " for year in range(1000, 1100)), "\x1b[31mthen", "\n", "[bold]1967"]:
+        view(TurnText("reasoner", word, reasoning=False))
+    text = drawn(view)
+    assert "read 2 more, [s3] page 3, [s4] page 4, [s5] page 5" in text
+    assert "reasoner · 0 s · 105 tokens" in text
+    lines = text.splitlines()
+    at = next(at for at, line in enumerate(lines) if "reasoner · " in line)
+    shown = lines[at + 1 : at + 4]
+    assert shown[-1].endswith("then [bold]1967"), "as it is, without what would style it"
+    assert all("10" in line and len(line) < 100 for line in shown)
+    view(TurnEnded("reasoner", "reasoner", "…", Usage(1, 10, 105)))
+    assert "1967" not in drawn(view), "what was written is shown while it is written"
+
+
+def test_roles_that_write_side_by_side_have_one_line_each() -> None:
+    view = watching()
+    view(RunStarted("r1", "When?", "hira", {"*": "m"}))
+    for at in ("1", "2"):
+        view(SubtaskIssued(at, f"find {at}"))
+        view(TurnStarted(f"{at}/code", "code"))
+        view(TurnText(f"{at}/code", f"first {at} " + "and more " * 20 + f"last {at}", reasoning=True))
+    text = drawn(view)
+    assert "last 1" in text
+    assert "last 2" in text
+    assert "first" not in text
 
 
 def test_a_meter_shows_what_was_spent_against_its_limits() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 from pathlib import Path
 
 from hira.cli import batch_progress, eval_progress
@@ -83,6 +84,18 @@ async def test_a_silence_is_told_with_what_is_waited_for() -> None:
     await asyncio.wait_for(heard.wait(), 10)
     keeping.cancel()
     assert told[0] == "          … waiting for planner (0 s)"
+
+
+async def test_a_text_that_streams_in_is_no_reason_to_say_nothing() -> None:
+    told: list[str] = []
+    lines = Lines(told.append, heartbeat=0.05)
+    lines(TurnStarted("planner", "planner"))
+    keeping = asyncio.create_task(lines.keep())
+    for _ in range(20):
+        lines(TurnText("planner", "word ", reasoning=False))
+        await asyncio.sleep(0.01)
+    keeping.cancel()
+    assert re.fullmatch(r" +… waiting for planner \(0 s, \d+ tokens\)", told[0])
 
 
 async def test_many_questions_are_told_on_while_none_of_them_ends() -> None:

@@ -138,12 +138,6 @@ def test_native_results_are_tool_messages_already() -> None:
     assert with_tool_messages(NATIVE) is NATIVE
 
 
-def test_the_instructions_carry_their_dialect_and_the_tools_for_who_reads_no_wording(dialect: Dialect) -> None:
-    told = dialect.instructions(TOOLS)
-    assert told.values["dialect"] == dialect.name
-    assert told.values["callable"] == tuple(TOOLS)
-
-
 def test_without_a_tool_nothing_stops_a_turn_and_a_call_is_told_of(dialect: Dialect) -> None:
     assert dialect.stops([], 1) == dialect.stops([], 3) == ()
     parsed = dialect.parse(spoken(dialect, Call("lookup", {"word": "x"})), [])

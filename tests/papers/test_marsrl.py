@@ -291,7 +291,6 @@ async def test_offline_answers_from_documents_and_reviews_what_it_answered(diale
 
 
 OFFLINE = [
-    ("What is 12 times 17?", r"12 * 17 = 206. \boxed{206}", "12 * 17 = 204."),
     ("What is the capital of Myanmar?", r"\boxed{The capital of Myanmar is Yangon [s1].}", "Naypyidaw"),
     ("What is the capital of Myanmar?", r"\boxed{Yangon}", "Naypyidaw"),
 ]
@@ -309,11 +308,10 @@ async def test_offline_finds_the_error_in_somebody_elses_solution(question: str,
     ]  # fmt: skip
 
 
-async def test_offline_without_documents_computes_or_says_that_it_knows_nothing() -> None:
-    for question, answer in (("What is 12 times 17?", "12 * 17 = 204."), ("Who was Ida Lorn?", "do not hold")):
-        record = await rollout(MarsRL(), question, team_of(OfflinePolicy()))
-        assert answer in record.answer
-        assert (record.status == "answered", record.usage.calls) == (False, 2)
+async def test_offline_without_documents_says_that_it_knows_nothing() -> None:
+    record = await rollout(MarsRL(), "Who was Ida Lorn?", team_of(OfflinePolicy()))
+    assert "do not hold" in record.answer
+    assert (record.status, record.usage.calls) == ("insufficient_evidence", 2)
 
 
 def served(request: Request) -> str:

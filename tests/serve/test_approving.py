@@ -18,7 +18,7 @@ QUESTION = "Where did the builder of the tower of Alta study?"
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     (tmp_path / "towers.txt").write_text(
-        "The tower of Alta was built by Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
+        "The builder of the tower of Alta was Edda Brand.\n\nEdda Brand studied in Lund.\n", encoding="utf-8"
     )
     return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
 
@@ -67,11 +67,11 @@ def reject_all(server: Served, run: str) -> None:
 
 def test_a_run_waits_and_goes_on_with_what_was_decided(server: Served) -> None:
     run = begun(server)
-    assert decide(server, run, {"id": "1", "text": "Who built the tower of Alta?"}).status_code == 200
+    assert decide(server, run, {"id": "1", "text": "Who was the builder of the tower of Alta?"}).status_code == 200
     assert decide(server, run, {"id": "2"}).status_code == 200
     told = ended(server, run)
     assert "Lund" in told["answer"]["answer"]
-    assert told["answer"]["subtasks"][0]["text"] == "Who built the tower of Alta?"
+    assert told["answer"]["subtasks"][0]["text"] == "Who was the builder of the tower of Alta?"
 
 
 def test_a_rejected_subtask_is_told_with_its_reason(server: Served) -> None:
@@ -176,7 +176,7 @@ def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven:
     driven.run("location.reload()")
     until(driven, "return document.querySelector('.decide textarea')?.value")
     driven.run(
-        "document.querySelector('.decide textarea').value = 'Who built the tower of Alta?';"
+        "document.querySelector('.decide textarea').value = 'Who was the builder of the tower of Alta?';"
         "document.querySelector('.decide').requestSubmit()"
     )
     until(driven, "return document.querySelectorAll('.subtask').length === 2 && document.querySelector('.decide')")

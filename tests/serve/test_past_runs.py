@@ -25,7 +25,7 @@ QUESTION = "Where did the builder of the tower of Alta study?"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    text = "The tower of Alta was built by Edda Brand.\n\nEdda Brand studied in Lund.\n"
+    text = "The builder of the tower of Alta was Edda Brand.\n\nEdda Brand studied in Lund.\n"
     (tmp_path / "towers.txt").write_text(text, encoding="utf-8")
     return Settings(model="offline", docs=(tmp_path / "towers.txt",), journal=tmp_path / "journal.sqlite")
 

@@ -1,14 +1,14 @@
 """Every workflow of the registry in every dialect, against a real llama.cpp server with a random model.
 
 The model says nonsense. Where calls are written as text, a grammar makes calls of it, of the tools and in the dialect
-that the request names, for as long as little was called. All else is what the model happens to say: a model that knows
+of the request, for as long as little was called. All else is what the model happens to say: a model that knows
 no function calls is among the things that a workflow has to live with.
 """
 
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.dialects import DIALECTS, Call, Dialect
+from hira.dialects import DIALECTS
 from hira.errors import OutOfBudget
-from hira.policies.offline.conversation import read
+from hira.policies.offline.request import read_request
 from hira.policies.openai import OpenAIPolicy
 from hira.policy import Completion, Request, Watch
-from hira.tools import Tool
+from hira.tools import Observation, Tool
 from hira.tools.python import refusal
 from hira.workflows import MATPO, WORKFLOWS
 
@@ -34,7 +34,12 @@ PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 NONSENSE = "NONSENSE"
+WriteCall = Callable[[str, Mapping[str, Any]], str]
 WORDS = '[a-z]{3,8} " " [a-z]{3,8}'
+
+
+async def unused(arguments: Mapping[str, Any]) -> Observation:
+    raise NotImplementedError(arguments)
 
 
 def made_up(schema: Mapping[str, Any]) -> Any:
@@ -45,21 +50,20 @@ def made_up(schema: Mapping[str, Any]) -> Any:
     return {"integer": 1, "number": 1.5, "boolean": True, "object": {}}.get(kind, NONSENSE)
 
 
-def grammar_of(tool: Tool, dialect: Dialect) -> str:
-    """A rule for one call of the tool: as the dialect writes it, with words of the model in place of nonsense."""
-    properties = tool.parameters.get("properties", {})
-    written = dialect.write(Call(tool.name, {name: made_up(properties[name]) for name in tool.fields}), tool)
+def grammar_of(name: str, parameters: Mapping[str, Any], write: WriteCall) -> str:
+    """A rule for one call of a tool: as the dialect writes it, with words of the model in place of nonsense."""
+    written = write(name, {field: made_up(schema) for field, schema in parameters.get("properties", {}).items()})
     parts = [json.dumps(part, ensure_ascii=False) for part in re.split(NONSENSE, written)]
     return f" {WORDS} ".join(parts)
 
 
 def grammar(request: Request) -> str:
     """What the reply has to look like: a call, or later on a call or a boxed answer; empty where it is free."""
-    asked = read(request)
-    if request.schema or request.tools or not asked.told.get("callable"):
+    asked = read_request(request)
+    if request.schema or request.tools or not asked.tools or request.write_call is None:
         return ""
     boxed = f'"\\\\boxed{{" {WORDS} "}}"'
-    rules = [grammar_of(tool, DIALECTS[asked.told["dialect"]]) for tool in asked.told["callable"]]
+    rules = [grammar_of(name, parameters, request.write_call) for name, parameters in asked.tools.items()]
     if request.choose == "none":
         return f"root ::= {boxed}"
     return "root ::= " + " | ".join(rules if len(asked.results) < ENOUGH else [*rules, boxed])
@@ -70,8 +74,9 @@ class Babbling:
 
     model = "tiny"
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, dialect: str) -> None:
         self.base_url = base_url
+        self.dialect = DIALECTS[dialect]
         self.policies: dict[str, OpenAIPolicy] = {}
         self.called = 0
 
@@ -82,8 +87,8 @@ class Babbling:
         sampling = replace(request.sampling, max_tokens=600 if rule else 60, seed=len(request.messages))
         completion = await self.policies[rule].complete(replace(request, sampling=sampling), watch)
         if rule:
-            told = read(request).told
-            parsed = DIALECTS[told["dialect"]].parse(completion, told["callable"])
+            tools = [Tool(name, "", parameters, run=unused) for name, parameters in read_request(request).tools.items()]
+            parsed = self.dialect.parse(completion, tools)
             assert not parsed.error, (parsed.error, completion.text)
             self.called += len(parsed.calls)
         return completion
@@ -107,7 +112,7 @@ async def test_it_ends_in_an_answer_or_in_a_clear_partial(
     settings = Settings(
         model="tiny", docs=(ASEAN,), dialect=dialect, max_calls=CALLS, journal=tmp_path / "journal.sqlite"
     )
-    policy = Babbling(llama_server)
+    policy = Babbling(llama_server, dialect)
     async with Hira(settings=settings, policies={"*": policy}, workflow=WORKFLOWS[name]()) as hira:
         run = hira.stream(QUESTION, files=[tmp_path / "flag.png"])
         await run.work()
@@ -125,7 +130,7 @@ async def test_it_ends_in_an_answer_or_in_a_clear_partial(
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "native"])
 async def test_a_real_server_takes_results_as_messages_of_the_tool(dialect: Any, llama_server: str) -> None:
     settings = Settings(model="tiny", docs=(ASEAN,), dialect=dialect, journal=None)
-    policy, workflow = Babbling(llama_server), MATPO(results="tool", max_subtasks=1, worker_calls=1)
+    policy, workflow = Babbling(llama_server, dialect), MATPO(results="tool", max_subtasks=1, worker_calls=1)
     async with Hira(settings=settings, policies={"*": policy}, workflow=workflow) as hira:
         run = hira.stream(QUESTION)
         await run.work()

@@ -1,62 +1,58 @@
-"""The embedded default: a deterministic extractive policy, with no network, no key and no memory.
+"""The embedded default: a deterministic extractive policy, with no network, no key and no model.
 
-It plans by the form of the question, reads by words, follows one entity to a second hop, computes by program, and
-answers with sentences that it found, or says that it found none. It looks at the name and the values of the prompt it
-was sent, never at its wording, so the same run goes through the same planner, coordinator, experts and memory.
+It answers with a sentence that covers the whole question, or says that it found none. It looks at the name and values
+of a prompt, never at the wording, so a run goes through the same planner, coordinator, experts and memory as with a
+model. It is a demo and a test double.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
-from weakref import WeakKeyDictionary
 
 from hira import tokens
-from hira.policies.offline import baselines, mams, mars, marsrl, matpo, planning, roles, rubrics
-from hira.policies.offline.conversation import Act, Asked, read, write
+from hira.policies.offline import judging, roles, solving
+from hira.policies.offline.request import Act, Asked, read_request, write_act
 from hira.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
 
 ROLES: Mapping[str, Callable[[Asked], Act]] = {
-    "planner": planning.plan,
+    # roles that answer from the passages of their prompt
+    **dict.fromkeys(("simple_search_answer", "marsrl_solver", "marsrl_corrector"), roles.answer),
+    **dict.fromkeys(("search_o1_condense", "mars_system1"), roles.read_for),
+    "marsrl_verifier": roles.verify,
+    # the coordinator, and choices of other roles
     "assign": roles.assign,
     "recall": roles.recall,
     "distil": roles.distil,
-    "simple_search_plan": roles.plan_search,
-    "simple_search_answer": roles.answer_search,
-    "deep_search": roles.deep_search,
-    "reader": roles.deep_search,
-    "code": roles.code,
-    "look": roles.cannot_see,
-    **baselines.ROLES,
-    **mams.ROLES,
-    **rubrics.ROLES,
-    **mars.ROLES,
-    **marsrl.ROLES,
-    **matpo.ROLES,
+    "simple_search_plan": roles.plan_searches,
+    "plan_and_solve_plan": roles.plan_steps,
+    "plan_and_solve_answer": roles.combine,
+    # reports
+    "mams_search": roles.research,
+    "mams_state": roles.take_notes,
+    "mams_report": roles.extend_report,
+    "react_report": roles.research_alone,
+    "webthinker_report": roles.outline,
+    "webthinker_section": roles.write_section,
+    # judges
+    "rubric_generate": judging.write_rubric,
+    "rubric_rate": judging.rate_item,
+    "rubric_quality": judging.rate_rubric,
+    "rubric_pointwise": judging.rate_report,
+    "rubric_pairwise": judging.prefer_report,
 }
+"""What each prompt makes `offline` do. Any other prompt sets a question to solve with the tools that are offered."""
 
 
 class OfflinePolicy:
-    """Answers any request without a model. Good for a first minute, for tests and for documents that say it plainly.
-
-    It computes in the event loop, one request at a time, and lets the loop go round between two of them, so that many
-    questions at once do not hold it up for longer than one does.
-    """
-
-    def __init__(self) -> None:
-        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+    """Answers any request without a model."""
 
     @property
     def model(self) -> str:
         return "offline"
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            completion = self._completed(request, watch)
-            await asyncio.sleep(0)
-        return completion
-
-    def _completed(self, request: Request, watch: Watch | None) -> Completion:
-        asked = read(request)
-        text, calls = write(ROLES.get(asked.prompt, roles.anything)(asked), asked)
+        await asyncio.sleep(0)  # many questions at once take turns
+        asked = read_request(request)
+        text, calls = write_act(ROLES.get(asked.prompt, solving.solve)(asked), asked)
         if watch:
             watch(Delta(text))
         usage = Usage(1, sum(tokens.count(message.text) for message in request.messages), tokens.count(text), cost=0.0)
@@ -64,7 +60,7 @@ class OfflinePolicy:
         return cut_at_stop(completion, request.stop)
 
     async def aclose(self) -> None:
-        pass
+        """There is nothing to close."""
 
 
 __all__ = ["OfflinePolicy"]

@@ -1,101 +1,102 @@
-"""The roles of the coordinator and of the experts, as the offline policy plays them."""
+"""The roles that call no tool: they read what their prompt shows, choose, distil, write reports, or judge."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hira.dialects.answer import final
 from hira.evidence import CITED, cited
-from hira.policies.offline import computing, reading, wording
-from hira.policies.offline.attachments import speaks_of, unspoken
-from hira.policies.offline.conversation import Act, Asked
-from hira.policies.offline.opening import OPEN_TABLE, attached, opened
-from hira.policies.offline.pairs import claims
-from hira.policies.offline.passages import Passage, noted, passages_of
-from hira.policies.offline.program import Calls, Program, advance
-from hira.policies.offline.sentences import ROW, points_back, split
-from hira.policies.offline.wording import words
-from hira.relevance import BM25
+from hira.policies.offline.answering import find_answer, holds, rank
+from hira.policies.offline.arithmetic import find_expression
+from hira.policies.offline.request import Act, Asked, Program, advance, spell
+from hira.policies.offline.sentences import Passage, Sentence, find_passages
+from hira.policies.offline.solving import (
+    FURTHER,
+    MEDIA,
+    NOTHING,
+    box,
+    cite,
+    conclude,
+    find_statements,
+    make_query,
+    refuse,
+    split_questions,
+)
+from hira.relevance import BM25, words
 from hira.untrusted import clean
 
-NOTHING = "Nothing valid was found"
-LONGEST = 32
-"""Words of a query."""
-UNSEEN = "An offline reader of text cannot see pictures or hear sounds; a model that can has to be connected"
-FURTHER = "Looking it up found nothing; explore with other words"
-MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
-
+NOTED = 8
+"""Sentences of a fragment that a report takes over at most."""
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
-_KNOWN = frozenset({"simple_search", "deep_search", "code", "multimodal"})
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
-_FAILED = re.compile(r"nothing (?:valid )?was found|could not|cannot|failed|no conclusion|not found", re.IGNORECASE)
-_QUESTION = re.compile(r"^.*[?？]", re.DOTALL)
-_ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\]|\\\\).*)$", re.MULTILINE)
-_BRACES = str.maketrans("{}", "()")
+_NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
+_LOCATED = re.compile(r"^- s\d+: .*\(([^()]*(?:\([^()]*\))?[^()]*)\)(?:, an extract)?$", re.MULTILINE)
+_ENTRY = re.compile(r"^(m\d+)\. ", re.MULTILINE)
+_SECTION = re.compile(r"^## (.+)\n\n((?:- .*\n?)*)", re.MULTILINE)
+_PART = re.compile(r"[,;:，；：、。]|\b(?:and|or|versus|vs|with|between|for|of)\b|和|与|及|或|对比")
 
 
-def boxed(text: str) -> str:
-    """The text as a final answer; braces that do not pair up would end it early."""
-    depth = 0
-    for sign in text:
-        depth += (sign == "{") - (sign == "}")
-        if depth < 0:
-            break
-    return f"\\boxed{{{text if depth == 0 else text.translate(_BRACES)}}}"
+def record(**values: Any) -> Act:
+    return Act(json.dumps(values, ensure_ascii=False))
 
 
-def nothing(question: str) -> str:
-    return f"{NOTHING} in what was read about: {question}"
+def answer(asked: Asked) -> Act:
+    """What the passages of the prompt say to the question."""
+    return Act(_answered(asked, asked.question)[0])
 
 
-def question_of(task: str) -> str:
-    """The question in a task, up to its last question mark, or all of it, without saying where the answer stands."""
-    task = task.removeprefix(f"{OPEN_TABLE}: ").partition(f" {FURTHER}")[0]
-    asked = _QUESTION.match(task)
-    return unspoken((asked[0] if asked else task).strip())
+def read_for(asked: Asked) -> Act:
+    """What the passages of the prompt say about what another role asks, else what is nearest to it."""
+    text, read = _answered(asked, asked.question)
+    return Act(text if NOTHING not in text else refuse(asked.question, read))
 
 
-def failed(conclusion: str) -> bool:
-    """Whether a report brought no result: it cites nothing and is empty or says so."""
-    return not cited(conclusion) and (not conclusion.strip() or bool(_FAILED.search(conclusion)))
+def verify(asked: Asked) -> Act:
+    """The verdict on a solution: it has to be what the passages say."""
+    own = _answered(asked, asked.question)[0]
+    if CITED.sub("", final(asked.value("solution"))).split() == CITED.sub("", own).split():
+        return Act("No error was found.\n\nVerdict: correct")
+    return Act(f"The solution is not what was found. This is: {own}\n\nVerdict: incorrect")
 
 
-def other_words(question: str) -> list[str]:
-    """Other words for those of the question, for a second search."""
-    asked = set(words(question))
-    related = [family for family in wording.KIN if asked & set(words(" ".join(family)))]
-    return [word for family in related for word in family if not set(words(word)) & asked]
+def _answered(asked: Asked, question: str) -> tuple[str, list[Passage]]:
+    """The answer from the passages and notes of the prompt, and what was read."""
+    read = find_passages("\n\n".join(str(value) for value in asked.values.values()))
+    notes = map(_NOTE.match, asked.listed("known", "notes"))
+    read += [Passage(note[2], "", "", note[1]) for note in notes if note]
+    found = [(part, find_answer(part, read)) for part in split_questions(question)]
+    missing = [f"{NOTHING}: {part}" for part, one in found if one is None]
+    return (missing or [" ".join(dict.fromkeys(cite(one) for _, one in found if one))])[0], read
 
 
-def queries(task: str) -> list[str]:
-    """The question's content words; after a look-up without result also its names, with other words."""
-    question = question_of(task)
-    kept = [word for word in re.findall(r"[^\W_](?:[\w’'.,/-]*\w)?", question) if wording.keywords(word)]
-    found = [" ".join(kept[:LONGEST])]
-    if FURTHER in task:
-        names = wording.names(question)
-        named = [word for word in kept if set(words(word)) & names]
-        found += [" ".join([*named, *other_words(question)]), " ".join(named)]
-    return list(dict.fromkeys(query for query in found if query.strip())) or [question]
+def combine(asked: Asked) -> Act:
+    """What the steps of a plan brought, and nothing if one of them brought nothing."""
+    return Act(conclude(asked.value("brought")) or f"{NOTHING}: {asked.question}")
+
+
+def plan_searches(asked: Asked) -> Act:
+    return record(queries=[make_query(part) for part in split_questions(asked.question)][: asked.number("most", 3)])
+
+
+def plan_steps(asked: Asked) -> Act:
+    return record(steps=split_questions(asked.question)[: asked.number("most", 10)])
 
 
 def assign(asked: Asked) -> Act:
-    """The cheapest expert that will do, by what the task takes."""
+    """The expert for a task: by what it takes, an own expert by the words of its description."""
     task, offered = asked.value("task"), dict(_LISTED.findall(asked.value("experts")))
-    wanted, why = "simple_search", "A page may state it directly, and looking it up costs least."
-    if any(MEDIA.search(one) for one in [task, *asked.files]):
-        wanted, why = "multimodal", "It is about a picture, a sound or a video."
-    elif task.startswith(OPEN_TABLE):
-        wanted, why = "deep_search", "A table has to be opened."
-    elif task.startswith(f"{computing.COMPUTE} ") or computing.program_for(task, asked.files):
-        wanted, why = "code", "It has to be computed exactly."
+    known = {"simple_search", "deep_search", "code", "multimodal"}
+    own = [name for name, told in offered.items() if name not in known and len(set(words(task)) & set(words(told))) > 1]
+    wanted = "simple_search"
+    if any(map(MEDIA.search, [task, *asked.files])):
+        wanted = "multimodal"
+    elif find_expression(asked.question):
+        wanted = "code"
     elif FURTHER in task or asked.files:
-        wanted, why = "deep_search", "Looking it up is not enough; documents have to be opened."
-    about = set(words(task))
-    if own := [name for name, told in offered.items() if name not in _KNOWN and len(about & set(words(told))) > 1]:
-        wanted, why = own[0], "What it is for stands in the task."
-    order = [wanted, "simple_search", "deep_search", *offered]
-    return record(reason=why, expert=next((name for name in order if name in offered), ""))
+        wanted = "deep_search"
+    order = [*own, wanted, "simple_search", "deep_search", *offered]
+    return record(reason="It is the cheapest that fits.", expert=next((one for one in order if one in offered), ""))
 
 
 def recall(asked: Asked) -> Act:
@@ -104,144 +105,104 @@ def recall(asked: Asked) -> Act:
     return record(chosen=[int(notes[at][0]) for at in order])
 
 
-def plan_search(asked: Asked) -> Act:
-    return record(queries=queries(asked.value("task"))[: asked.number("most", 3)])
-
-
-def answer_search(asked: Asked) -> Act:
-    question = question_of(asked.value("task"))
-    found = reading.find(question, [*passages_of(asked.value("documents")), *noted(asked.notes)])
-    return Act(found.text if found else nothing(question))
-
-
-def deep_search(asked: Asked) -> Act:
-    limit = asked.number("limit", 10)
-    return advance(explore(asked), asked, "I look for what is asked.", limit=limit)
-
-
-def explore(asked: Asked) -> Program:
-    """Search, open the best hit, search again with other words as long as nothing covers the question."""
-    task = asked.value("task")
-    question = question_of(task)
-    if task.startswith(OPEN_TABLE):
-        return boxed((yield from opened(asked, question, queries(task))) or nothing(question))
-    if task.startswith(f"{computing.COMPUTE} "):
-        return boxed(nothing(question))
-    read = yield from attached(asked, queries(task))
-    if asked.files and (found := reading.find(question, _of(speaks_of(task, asked.files), read))):
-        return boxed(found.text)
-    if speaks_of(task, asked.files):
-        return boxed(nothing(question))
-    read += noted(asked.notes)
-    seen = {""}
-    for query in queries(task):
-        if "search" in asked.tools:
-            (brought,) = yield [("search", {"query": query})]
-            read += passages_of(brought)
-        ranked = reading.ranked(question, read)
-        fresh = next((one.passage.location for one in ranked if one.passage.location not in seen), "")
-        if fresh and "browse" in asked.tools:
-            seen.add(fresh)
-            (brought,) = yield [("browse", {"url": fresh, "intent": question})]
-            read += passages_of(brought)
-        if found := reading.find(question, read):
-            return boxed(found.text)
-    return boxed(nothing(question))
-
-
-def _of(files: list[str], read: list[Passage]) -> list[Passage]:
-    """The passages of these files; all if there are none."""
-    return [one for one in read if not files or one.location in files]
-
-
-def code(asked: Asked) -> Act:
-    limit = asked.number("limit", 10)
-    return advance(compute(asked), asked, "I compute it.", limit=limit)
-
-
-def compute(asked: Asked) -> Program:
-    """Write the program, run it, and close with the line that it printed last; without one, read what is attached."""
-    task = asked.value("task")
-    if task.startswith(OPEN_TABLE):
-        return boxed((yield from opened(asked, question_of(task), queries(task))) or nothing(question_of(task)))
-    program = computing.program_for(task, asked.files, asked.notes, roots(asked))
-    if not program or "python" not in asked.tools:
-        found = reading.find(question_of(task), (yield from attached(asked, queries(task))))
-        return boxed(found.text if found else nothing(task))
-    (brought,) = yield [("python", {"code": program})]
-    computed = passages_of(brought)
-    lines = computed[-1].text.splitlines() if computed else []
-    if not any(sign in line for line in lines[-1:] for sign in ("=", " is a ")):
-        return boxed(f"It could not be computed: {lines[-1] if lines else ' '.join(brought.split()[:40])}")
-    return boxed(f"{lines[-1]}. [{computed[-1].id}]")
-
-
-def roots(asked: Asked) -> list[str]:
-    """The places that the tool says Python can read; more may be told behind each, in brackets or after one."""
-    told = [asked.value("tools"), *(str(tool["function"].get("description")) for tool in asked.request.tools)]
-    lines = _ROOT.findall("\n".join(told))
-    read = [(line, line.rpartition(")")[0], line.partition(" (")[0]) for line in lines]
-    return list(dict.fromkeys(place for places in read for place in places if place))
-
-
-def cannot_see(asked: Asked) -> Act:
-    del asked
-    return Act(boxed(f"{UNSEEN}."))
-
-
 def distil(asked: Asked) -> Act:
-    """Reasoning, conclusion, facts and resources out of an expert's work; the last paragraph is its conclusion."""
+    """Reasoning, conclusion, facts and resources of an expert's work; its last paragraph is the conclusion."""
     work = str(asked.values.get("work", "")).strip()
-    conclusion = clean(final(work.rpartition("\n\n")[2])) or f"{NOTHING}."
-    read = {passage.id: passage for passage in passages_of(work)}
+    conclusion = clean(final(work.rpartition("\n\n")[2])) or NOTHING
+    read = {one.id: one for one in find_passages(work)}
     used = [read[one] for one in cited(conclusion) if one in read]
-    titles = ", ".join(dict.fromkeys(passage.title for passage in used))
-    reasoning = f"{len(read)} sources were read" + (f"; the result stands in {titles}." if titles else ".")
-    if ROW in conclusion:
-        facts = [{"text": CITED.sub("", conclusion).strip(), "sources": cited(conclusion)}]
-    else:
-        facts = _facts(conclusion)
-    resources = [{"description": passage.title, "path": passage.location} for passage in used]
+    near = refuse(asked.question, list(read.values())).partition("\n")[2] if NOTHING in conclusion else ""
+    facts = [{"text": one.text, "sources": [one.id]} for one in find_statements(near or conclusion)]
+    resources = [{"description": one.title, "path": one.location} for one in used]
+    reasoning = f"{len(read)} sources were read.\n{near}".strip()
     return record(reasoning=reasoning, conclusion=conclusion, facts=facts, resources=resources)
 
 
-def _facts(conclusion: str) -> list[dict[str, Any]]:
-    """The cited statements; one that points back stands together with the one before it."""
-    facts: list[dict[str, Any]] = []
-    for text, ids in claims(conclusion):
-        if facts and points_back(text) and facts[-1]["sources"] == ids:
-            facts[-1]["text"] += f". {text}"
-        elif text:
-            facts.append({"text": text, "sources": ids})
-    return facts
+def research(asked: Asked) -> Act:
+    """The Search agent of MaMs: search the topic and its parts, open what brought something, end."""
+    tools, made = asked.tools, asked.value("done")
+    looked = [("search", {"query": query}) for query in _queries(asked.question)] if "search" in tools else []
+    places = dict.fromkeys(_LOCATED.findall(asked.value("sources")))
+    opened = [("browse", {"url": place}) for place in list(places)[:5]] if "browse" in tools else []
+    attached = [("files", {"path": path}) for path in asked.files] if "files" in tools else []
+    left = ([call for call in calls if _line_of(*call) not in made] for calls in ([*attached, *looked], opened))
+    todo = next(filter(None, left), [])[: asked.number("several", 5)]
+    plan = f"<plan>\n- [{' ' if todo else 'x'}] Search for each part of the topic and open what it brought.\n</plan>"
+    return Act(plan if todo else f"{plan}\nThe report is complete.", tuple(todo))
 
 
-def anything(asked: Asked) -> Act:
-    """A prompt this policy does not know, or a bare question: look for it in what was read, after one search."""
-    return advance(_look(asked), asked, "I look it up.")
+def _line_of(name: str, arguments: Mapping[str, Any]) -> str:
+    """How the prompt begins the line of a call that was made."""
+    return f"- {name}: {spell(arguments)} — "
 
 
-def _look(asked: Asked) -> Program:
-    asking = _asking(asked)
-    question = question_of(asking)
-    calls: Calls = [("search", {"query": query}) for query in queries(question)[:1]] if "search" in asked.tools else []
-    brought = (yield calls) if calls else []
-    earlier = [message.text for message in asked.request.messages]
-    read = passages_of("\n\n".join([*earlier, *brought]))
-    # what was said without an id can be repeated, and has nothing to cite
-    said = [text.replace(asking, " ") for text in earlier if not passages_of(text)]
-    found = reading.find(question, read) or reading.find(question, [Passage("", "", "", one) for one in said])
-    return found.text if found else f"This cannot be done offline. {nothing(question)}"
+def take_notes(asked: Asked) -> Act:
+    """Every note stays, and what the fragment says about the topic is new."""
+    known = asked.value("memory")
+    new = [one for one in _worth_telling(asked.question, find_passages(asked.value("chunk"))) if one.text not in known]
+    memory = [{"text": one.text, "sources": [one.id] if one.id else []} for one in new]
+    return record(keep=_ENTRY.findall(known), memory=memory, plan="")
 
 
-def _asking(asked: Asked) -> str:
-    """What a prompt of unknown make asks: the value called so, else one that reads like a question, else its own last
-    question, else its text."""
-    named = [asked.value(name) for name in ("question", "task", "query", "topic", "problem")]
-    asking = [asked.value(name) for name in asked.values if asked.value(name).rstrip().endswith(("?", "？"))]
-    own = [one for one in split(CITED.sub("", asked.text)) if one.endswith(("?", "？"))]
-    return next(filter(None, [*named, *asking, *own[-1:]]), CITED.sub("", asked.text))
+def extend_report(asked: Asked) -> Act:
+    """The report with what the fragment says about the topic, each sentence once, under its document's title."""
+    text = _write_report(asked.question, find_passages(asked.value("chunk")), asked.value("report"))
+    return Act(f"<report>\n{text}\n</report>" if text else "<report>unchanged</report>")
 
 
-def record(**values: Any) -> Act:
-    return Act(json.dumps(values, ensure_ascii=False))
+def research_alone(asked: Asked) -> Act:
+    """A report by one role: the same searches, and the report from all that they brought."""
+
+    def work() -> Program:
+        brought = yield [("search", {"query": query}) for query in _queries(asked.question) if "search" in asked.tools]
+        return _write_report(asked.question, find_passages("\n\n".join(brought))) or f"{NOTHING}: {asked.question}"
+
+    return advance(work(), asked)
+
+
+def outline(asked: Asked) -> Act:
+    """The writer of WebThinker's report: a search and a section for each question of the topic."""
+
+    def work() -> Program:
+        written = ""
+        for part in split_questions(asked.question):
+            yield [("search", {"query": make_query(part), "intent": part})]
+            (written,) = yield [("write_section", {"title": part.rstrip("?"), "task": part})]
+        return "The report is written." if "#" in written else box(f"{NOTHING}: {asked.question}")
+
+    return advance(work(), asked)
+
+
+def write_section(asked: Asked) -> Act:
+    text, _ = _answered(asked, asked.value("task"))
+    return Act(f"## {asked.value('title')}\n\n{text}")
+
+
+def _queries(topic: str) -> list[str]:
+    """Queries for the topic as a whole and for its parts."""
+    parts = [part for part in _PART.split(topic.rstrip("?？.")) if words(part)]
+    return list(dict.fromkeys([make_query(topic), *(" ".join(part.split()) for part in parts)]))[:5]
+
+
+def _worth_telling(topic: str, read: Sequence[Passage]) -> list[Sentence]:
+    """Of a question what answers it; of a topic the sentences that cover half of one of its parts."""
+    if topic.endswith(("?", "？")):
+        return [one] if (one := find_answer(topic, read)) else []
+    found = [one for query in _queries(topic) for one in rank(query, read) if _covers_half(query, one)]
+    return list(dict.fromkeys(one for one in found if one.text.endswith((".", "!", "。"))))[:NOTED]
+
+
+def _covers_half(query: str, one: Sentence) -> bool:
+    wanted = set(words(query))
+    return 2 * sum(holds(word, one.own | one.above | one.before) for word in wanted) >= len(wanted)
+
+
+def _write_report(topic: str, read: Sequence[Passage], before: str = "") -> str:
+    """The report before with what was read about the topic, in a section for each document; empty if both are."""
+    sections = {title: lines.splitlines() for title, lines in _SECTION.findall(before)}
+    titles = {one.id: " ".join(one.title.split()) for one in read}
+    for one in _worth_telling(topic, read):
+        if one.text not in before:
+            sections.setdefault(titles.get(one.id) or topic, []).append(f"- {cite(one)}")
+    parts = [f"## {title}\n\n" + "\n".join(dict.fromkeys(lines)) for title, lines in sections.items()]
+    return "\n\n".join([f"# {topic}", *parts]) if parts else ""

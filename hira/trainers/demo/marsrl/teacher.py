@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 
 from hira.dialects.answer import final
-from hira.policies.offline.conversation import Asked, read
+from hira.policies.offline.request import Asked, read_request
 from hira.policy import Completion, Request, Watch, cut_at_stop
 from hira.trainers.demo.marsrl.world import WEEK, Line, Step, boxed, lines_of, report, solution, task_of
 
@@ -49,7 +49,7 @@ class Teacher:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         del watch
-        seen = read(request)
+        seen = read_request(request)
         play = {"marsrl_solver": self.solver, "marsrl_verifier": self.verifier}.get(seen.prompt, self.corrector)
         return cut_at_stop(Completion(play(seen), model=self.model), request.stop)
 

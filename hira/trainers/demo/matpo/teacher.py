@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hira.policies.offline.conversation import Act, Asked, read, write
+from hira.policies.offline.request import Act, Asked, read_request, write_act
 from hira.policy import Completion, Request, Watch, cut_at_stop
 from hira.trainers.demo.matpo.world import LINKS, THINGS
 
@@ -45,9 +45,9 @@ class Teacher:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         del watch
-        seen = read(request)
+        seen = read_request(request)
         act = self.planner(seen) if seen.prompt == "matpo_question" else self.worker(seen)
-        text, calls = write(act, seen)
+        text, calls = write_act(act, seen)
         return cut_at_stop(Completion(text, calls=calls, model=self.model), request.stop)
 
     async def aclose(self) -> None:
@@ -57,7 +57,7 @@ class Teacher:
         thing, person, link = _parts(_QUESTION, seen.value("question"))
         reports = [_REPORTED.search(text) for _, text in seen.results]
         known = reports[-1] if reports else None
-        if seen.concluding:
+        if seen.closing:
             return Act("## Conclusion\n\\boxed{" + (known[0] if known else "unknown") + "}")
         if not reports:
             return _subtask("First the town.", f"Where {person} {self._or_other(link, tuple(LINKS.values()))}?")
@@ -69,11 +69,11 @@ class Teacher:
     def worker(self, seen: Asked) -> Act:
         wanted = _SUBTASK.match(seen.value("task"))
         if not wanted:
-            return Act("## Conclusion\nunknown" if seen.concluding else ENOUGH)
+            return Act("## Conclusion\nunknown" if seen.closing else ENOUGH)
         about = wanted["person"] or wanted["town"]
         if not seen.results:
             return Act("", (("search", {"query": about}),))
-        if not seen.concluding:
+        if not seen.closing:
             return Act(ENOUGH)
         sought = (wanted["link"] or wanted["thing"]).split()[-1]
         return Act(f"## Conclusion\n{self._reported(about, sought, seen)}")

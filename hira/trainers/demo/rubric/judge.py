@@ -7,7 +7,7 @@ part: it knows what readers want, and nothing of kinds of machines.
 import json
 import re
 
-from hira.policies.offline.conversation import Asked, read
+from hira.policies.offline.request import Asked, read_request
 from hira.policy import Completion, Request, Watch
 from hira.trainers.demo.rubric.world import ASPECTS, FIGURE, FLAW, FLAWS, PASSING, READERS
 
@@ -25,7 +25,7 @@ class Judge:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         del watch
-        seen = read(request)
+        seen = read_request(request)
         told = {"rubric_rate": rated, "rubric_quality": judged}[seen.prompt](seen)
         return Completion(json.dumps(told), model=self.model)
 

@@ -1,0 +1,171 @@
+"""Finding the sentence that answers a question, or finding that none does.
+
+A sentence answers only if it covers every content word of the question, subject and predicate alike, and holds a value
+of the kind that is asked for. There are no synonyms and no thresholds: what is worded otherwise is not found.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hira.policies.offline.sentences import Passage, Sentence, split_sentences
+from hira.relevance import BM25, words
+
+NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
+_FILLER = frozenset(words("many much name call kind sort type exactly please tell give happen use"))
+_TENS = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
+)
+_NUMBER = rf"(?:\d[\d.,]*|\b(?:{_TENS}|dozens?|hundreds?|thousands?)\b)"
+_MONTH = r"January|February|March|April|May|June|July|August|September|October|November|December"
+_TIME = rf"\b\d{{3,4}}\b|\b(?:{_MONTH})\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b"
+_PLACE = rf"\b(?:in|at|on|near|from|to|into|between|across|around)\s+(?:\w+\s+){{0,3}}{NAME}|[~\w.-]*/[\w./-]+"
+_CAUSE = r"\b(?:because|since|so that|due to|in order to|as a result|therefore|owing to)\b"
+_AUXILIARY = "do|does|did|is|are|was|were|can|could|to|would|should|has|have|had|will|may|must|might"
+_KINDS = tuple(
+    (re.compile(form, re.IGNORECASE), re.compile(value))
+    for form, value in (
+        (r"\bwho(?:m|se)?\b", NAME),
+        (r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|century|decade)\b", _TIME),
+        (r"\bwhere\b", _PLACE),
+        (rf"\bhow (?!(?:{_AUXILIARY})\b)\w+|\b(?:what|which) (?:percentage|number|amount|share)\b", _NUMBER),
+        (r"\bwhy\b", _CAUSE),
+    )
+)
+_UNIT = re.compile(
+    rf"\b(?:what|which) (?:year|month|day|date|century|decade)\b"
+    rf"|\bhow (?!(?:many|much|{_AUXILIARY})\b)\w+ (?=(?!is|are|was|were)(?:{_AUXILIARY})\b)",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"\bhow many ([\w’'-]+(?: [\w’'-]+)?)", re.IGNORECASE)
+_DEFINES = re.compile(
+    r"\W*(?:what|who) (?:is|are|was|were) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){0,2})", re.IGNORECASE
+)
+_MANNER = re.compile(rf"\bhow (?:{_AUXILIARY})\b", re.IGNORECASE)
+_FEWEST = 2
+"""Content words of a question that is no definition."""
+_DENIES = re.compile(r"\b(?:not|no|never|none|neither|nor|unlike)\b|n[’']t\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question asks, as far as its words tell."""
+
+    text: str
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The stems that an answer has to cover. Of a unit ("in which year") and of a measure before a verb ("how long
+        does … take") a value is enough."""
+        unit = _UNIT.search(self.text)
+        return frozenset(words(self.text)) - _FILLER - frozenset(words(unit[0]) if unit else ())
+
+    @cached_property
+    def value(self) -> "re.Pattern[str] | None":
+        """The pattern of the value that an answer has to hold beyond the words of the question."""
+        return next((value for form, value in _KINDS if form.search(self.text)), None)
+
+    def is_answered_by(self, one: Sentence) -> bool:
+        """Whether a sentence covers all that is asked, denies what is denied, and adds a value of the wanted kind."""
+        begins = not one.subject or holds(one.subject, self.required)
+        held = one.own | (one.above | one.before if begins else frozenset())
+        if not all(holds(word, held) for word in self.required) or self._denies(one.text):
+            return False
+        defined = _DEFINES.fullmatch(self.text.rstrip("?？ "))
+        if defined and stem_of(defined[1].split()[-1]):
+            return _defines(defined[1], one.text)
+        fits = self._counts(one.text) and (begins or not _MANNER.search(self.text))
+        if len(self.required) < _FEWEST or not fits or not any(holds(word, one.own) for word in self.required):
+            return False
+        if self.value:
+            return any(self.is_new(match) for match in self.value.finditer(one.text))
+        return not one.own <= self.required
+
+    def is_new(self, value: "re.Match[str]") -> bool:
+        """Whether a value is not in the question. A single capital at the start of a sentence makes a name only before
+        the question's verb."""
+        stems, known = words(value[0]), frozenset(words(self.text))
+        if (stems and all(holds(word, known) for word in stems)) or not (stems or value.start()):
+            return False
+        follows = stem_of(" ".join(value.string[value.end() :].split()[:1]))
+        return bool(value.start() or " " in value[0] or holds(follows, self.required))
+
+    def _denies(self, text: str) -> bool:
+        return bool(_DENIES.search(self.text)) != bool(_DENIES.search(text))
+
+    def _counts(self, text: str) -> bool:
+        """Whether a number stands before the things that are counted, where things are."""
+        if not (counted := _COUNTED.search(self.text)):
+            return True
+        wanted = frozenset(words(counted[1]))
+        near = (text[match.end() :].split()[:3] for match in re.finditer(_NUMBER, text, re.IGNORECASE))
+        return any(holds(word, wanted) for after in near for word in words(" ".join(after)))
+
+
+def _defines(subject: str, text: str) -> bool:
+    """Whether a sentence says what something is: "A is …" or "… is A"."""
+    named, verb = rf"(?:an? |the )?\b{re.escape(subject)}\b", r"\b(?:is|are|was|were)\b"
+    start = "" if " " in subject else r"^\W*"
+    return bool(re.search(rf"{start}{named}(?: \([^()]*\))? {verb} (?!not\b)|\w {verb} {named}", text, re.IGNORECASE))
+
+
+def find_answer(question: str, passages: Sequence[Passage]) -> Sentence | None:
+    """The sentence that answers the question, None if no sentence does."""
+    asked = Question(question)
+    return next((one for one in rank(question, passages) if asked.is_answered_by(one)), None)
+
+
+def rank(question: str, passages: Sequence[Passage]) -> list[Sentence]:
+    """The sentences of the passages, best first by BM25."""
+    sentences = split_sentences(passages)
+    scores = BM25([one.text for one in sentences]).scores(question)
+    return [sentences[at] for at in sorted(range(len(sentences)), key=lambda at: -scores[at])]
+
+
+def find_bridge(question: str, passages: Sequence[Passage]) -> tuple[Sentence, str] | None:
+    """A sentence that names what the question only describes, and the question with that name in its place.
+
+    "Where was the architect of Varn Mill born?" with "The architect of Varn Mill was Ida Lorn." becomes "Where was Ida
+    Lorn born?". The sentence has to cover every name of the question and more; the one that covers most is taken.
+    """
+    asked, found = Question(question), list[tuple[int, Sentence, str]]()
+    names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))
+    for one in rank(question, passages):
+        held = frozenset(word for word in asked.required if holds(word, one.own | one.before))
+        others = [match[0] for match in re.finditer(NAME, one.text) if asked.is_new(match)]
+        others = [name for name in others if frozenset(words(name)).isdisjoint(asked.required)]
+        if names and names < held < asked.required and others:
+            rewritten = _replace_description(question, held, asked.required - held, others[-1])
+            found += [(len(held), one, rewritten)] if rewritten != question else []
+    return max(found, key=lambda one: one[0])[1:] if found else None
+
+
+def _replace_description(question: str, held: frozenset[str], left: frozenset[str], name: str) -> str:
+    """The question with a name in place of the words that describe it ("the architect of …"), unchanged if no function
+    word joins these or others stand between them."""
+    spans = [(match.start(), match.end(), stem_of(match[0])) for match in re.finditer(r"[^\W_][\w’'.-]*\w", question)]
+    at = [place for place, (_, _, stem) in enumerate(spans) if stem in held]
+    inside = [stem for _, _, stem in spans[at[0] : at[-1]]]
+    if not set(inside).isdisjoint(left) or not ("" in inside or "'s " in question.replace("’", "'")):
+        return question
+    before = re.sub(r"(?:\b(?:the|an?|whose|who|that|which)\s+)+$", "", question[: spans[at[0]][0]])
+    return f"{before}{name}{question[spans[at[-1]][1] :]}"
+
+
+def stem_of(word: str) -> str:
+    """The stem of a word, empty for a function word."""
+    return next(iter(words(word)), "")
+
+
+def holds(word: str, held: frozenset[str]) -> bool:
+    """Whether a stem is among these, if need be with another ending."""
+    return word in held or any(_share_stem(word, other) for other in held)
+
+
+def _share_stem(one: str, other: str) -> bool:
+    """Whether two stems differ in an ending, or as "study" and "studied", "build" and "built" do."""
+    short, long = sorted((one, other), key=len)
+    if len(short) > 4 and short[:-1] == long[:-1] and {short[-1], long[-1]} in ({"y", "i"}, {"d", "t"}):
+        return True
+    return len(short) > 2 and long.startswith(short) and len(long) - len(short) <= (4 if len(short) > 3 else 1)

@@ -1,0 +1,168 @@
+"""How a role with tools finds an answer: compute, read, ask with each tool in turn, follow one entity to a second hop.
+
+The planner of a workflow and its experts go the same way; they differ in the tools that they are offered.
+"""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from hira.evidence import CITED, cited
+from hira.policies.offline.answering import find_answer, find_bridge, rank
+from hira.policies.offline.arithmetic import find_expression, write_program
+from hira.policies.offline.request import Act, Asked, Calls, Program, advance
+from hira.policies.offline.sentences import Passage, Sentence, find_passages, split_text
+from hira.relevance import words
+
+NOTHING = "The documents do not hold the answer to this question"
+FURTHER = "Explore documents for it: looking it up found nothing."
+MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
+HOPS = 2
+REPORTING = frozenset({"deep_search", "reader", "code", "matpo_subtask"})
+"""Prompts of roles that work for another: their refusal names what is nearest, for the other to go on."""
+LONGEST = 24
+"""Words of a query."""
+_ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\])[^(\n]*?)(?: \(.*)?$", re.MULTILINE)
+_PRINTING = """# {question}
+import re
+from pathlib import Path
+
+wanted = {wanted!r}
+for root in map(Path, {roots!r}):
+    for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
+        if path.suffix in (".md", ".txt", ".rst", ".csv", ".html") and path.is_file():
+            for part in re.split(r"\\n\\s*\\n", path.read_text(encoding="utf-8", errors="replace")):
+                if 2 * sum(word in part.lower() for word in wanted) > len(wanted):
+                    print(part.strip(), end="\\n\\n")
+"""
+
+_CITING = re.compile(rf"\S[^\n]*?{CITED.pattern}")
+
+Found = Generator[Calls, list[str], str]
+
+
+def solve(asked: Asked) -> Act:
+    """The next step of a role that may call tools."""
+    return advance(_solve(asked), asked)
+
+
+def box(text: str) -> str:
+    """The text as a final answer; braces that do not pair up would end it early."""
+    paired = text.count("{") == text.count("}") and not re.search(r"^[^{]*\}", text)
+    return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
+
+
+def cite(one: Sentence) -> str:
+    return f"{one.text} [{one.id}]" if one.id else one.text
+
+
+def refuse(question: str, read: Sequence[Passage] = ()) -> str:
+    """That nothing answers the question, with the nearest sentence that was read, for whoever knows how to go on."""
+    near = [cite(one) for one in rank(question, read)[:1] if one.id and not one.own.isdisjoint(words(question))]
+    return "\n".join([f"{NOTHING}: {question}", *near])
+
+
+def make_query(question: str) -> str:
+    """The question's content words, for a search."""
+    return " ".join([word for word in re.findall(r"[\w][\w’'./-]*", question) if words(word)][:LONGEST]) or question
+
+
+def split_questions(text: str) -> list[str]:
+    """The questions of a text that asks several at once."""
+    return [one for one in split_text(text) if one.endswith("?")] or [text]
+
+
+def _solve(asked: Asked) -> Program:
+    question, found = asked.question, list[str]()
+    if set(asked.tools) == {"look"} or any(map(MEDIA.search, asked.files)):
+        if not (handing := _handing_out(asked)):
+            return box("A reader of text cannot see pictures or hear sounds: connect a model that can.")
+        (report,) = yield [(handing, _fill(asked.tools[handing], f"{question} {', '.join(asked.files)}"))]
+        return box(conclude(report) or f"{NOTHING}: {question}")
+    for part in split_questions(question):
+        text = yield from _answer(asked, part)
+        if not text:
+            read = find_passages("\n\n".join(text for _, text in asked.results))
+            return refuse(part, read) if asked.prompt in REPORTING else box(refuse(part))
+        found.append(text)
+    text = " ".join(dict.fromkeys(found))
+    return text if asked.prompt in REPORTING else box(text)
+
+
+def _answer(asked: Asked, question: str) -> Found:
+    """The answer to one question with its citations, or an empty text."""
+    if "python" in asked.tools and (expression := find_expression(question)):
+        (printed,) = yield [("python", {"code": write_program(expression)})]
+        lines = [(one.id, one.text.splitlines()[-1]) for one in find_passages(printed) if one.text]
+        return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
+    wanted, told, read = question, list[str](), list[Passage]()
+    for path in asked.files if "files" in asked.tools else ():
+        (brought,) = yield [("files", {"path": path})]
+        read += find_passages(brought)
+    for _ in range(HOPS):
+        if text := (yield from _consult(asked, wanted, read)):
+            return " ".join([text, *told])
+        if (bridge := find_bridge(wanted, read)) is None:
+            break
+        wanted, told = bridge[1], [cite(bridge[0]), *told]
+    return (yield from _consult(asked, f"{question} {FURTHER}", read)) if _handing_out(asked) else ""
+
+
+def _consult(asked: Asked, question: str, read: list[Passage]) -> Found:
+    """Ask the tool that the role has for it, unless the question is answered by what was `read`, which grows."""
+    if found := find_answer(question, read):
+        return cite(found)
+    if not (call := _look_up(asked, question)):
+        return ""
+    (brought,) = yield [call]
+    if passages := find_passages(brought):
+        read += passages
+        if not (found := find_answer(question, read)) and "browse" in asked.tools:
+            place = next((one.location for one in rank(question, passages)), passages[0].location)
+            (page,) = yield [("browse", _fill(asked.tools["browse"], question, place))]
+            read += find_passages(page)
+            found = find_answer(question, read)
+        return cite(found) if found else ""
+    read += (stated := find_statements(brought))
+    if len(stated) == 1 and not find_answer(question, stated) and find_bridge(question, stated):
+        return ""
+    return conclude(brought)
+
+
+def _look_up(asked: Asked, question: str) -> tuple[str, Mapping[str, Any]] | None:
+    """The call by which the role can look a question up."""
+    if name := _handing_out(asked) or ("search" if "search" in asked.tools else ""):
+        return name, _fill(asked.tools[name], question)
+    if "python" not in asked.tools:
+        return None
+    offered = asked.request.callable_tools or asked.request.tools
+    roots = [root for tool in offered for root in _ROOT.findall(str(tool["function"].get("description", "")))]
+    wanted = [word.lower() for word in make_query(question).split()]
+    return "python", {"code": _PRINTING.format(question=question, wanted=wanted, roots=[*roots, *asked.files])}
+
+
+def _handing_out(asked: Asked) -> str:
+    """The tool by which a planner hands out subtasks, empty if the role has none."""
+    return next((name for name in ("subtask", "search_and_browse") if name in asked.tools), "")
+
+
+def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict[str, Any]:
+    """The required arguments of a tool by their names: a query, an address, or else what is asked, in full."""
+    given: dict[str, Any] = {}
+    properties = parameters.get("properties", {})
+    for name in properties if place else parameters.get("required", properties):
+        query = make_query(question) if name in ("query", "queries") else place if name in ("url", "path") else question
+        given[name] = [query] if properties.get(name, {}).get("type") == "array" else query
+    return given
+
+
+def conclude(brought: str) -> str:
+    """The cited statements that a report concludes with, empty if it says that nothing was found."""
+    return "" if NOTHING in brought else " ".join(f"{one.text} [{one.id}]" for one in find_statements(brought))
+
+
+def find_statements(brought: str) -> list[Passage]:
+    """What a report states with the id of a source."""
+    lines = (re.sub(r"^(?:Conclusion|Result): ", "", match[0]) for match in _CITING.finditer(brought))
+    found = [Passage(cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
+    return [one for one in found if words(one.text)]
