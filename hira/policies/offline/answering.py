@@ -40,7 +40,9 @@ _UNIT = re.compile(
 )
 _COUNTED = re.compile(r"\bhow many ([\w’'-]+(?: [\w’'-]+)?)", re.IGNORECASE)
 _DEFINES = re.compile(
-    r"\W*(?:what|who) (?:is|are|was|were) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){0,2})", re.IGNORECASE
+    r"\W*(?!.* (?:with|of|for|in|to|at|by|on|from)$)"
+    r"(?:what|who) (?:is|are|was|were) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){0,2})",
+    re.IGNORECASE,
 )
 _MANNER = re.compile(rf"\bhow (?:{_AUXILIARY})\b", re.IGNORECASE)
 _FEWEST = 2
@@ -72,8 +74,7 @@ class Question:
         held = one.own | (one.above | one.before if begins else frozenset())
         if not all(holds(word, held) for word in self.required) or self._denies(one.text):
             return False
-        defined = _DEFINES.fullmatch(self.text.rstrip("?？ "))
-        if defined and stem_of(defined[1].split()[-1]):
+        if defined := _DEFINES.fullmatch(self.text.rstrip("?？ ")):
             return _defines(defined[1], one.text)
         fits = self._counts(one.text) and (begins or not _MANNER.search(self.text))
         if len(self.required) < _FEWEST or not fits or not any(holds(word, one.own) for word in self.required):

@@ -193,8 +193,10 @@ def _worth_telling(topic: str, read: Sequence[Passage]) -> list[Sentence]:
 
 
 def _covers_half(query: str, one: Sentence) -> bool:
-    wanted = set(words(query))
-    return 2 * sum(holds(word, one.own | one.above | one.before) for word in wanted) >= len(wanted)
+    """Whether a sentence holds a word of the query and, with its heading, half of them."""
+    wanted, held = set(words(query)), one.own | one.above | one.before
+    half = 2 * sum(holds(word, held) for word in wanted) >= len(wanted)
+    return half and any(holds(word, one.own) for word in wanted)
 
 
 def _write_report(topic: str, read: Sequence[Passage], before: str = "") -> str:
