@@ -1,14 +1,17 @@
 """How well claims are told apart that a text supports and does not support, beside counting shared words.
 
-    python benchmarks/evidence.py [--wice FILE] [--expertqa FILE] [--answers FILE] [--write]
+    python benchmarks/evidence.py [--wice FILE] [--expertqa FILE] [--answers FILE] [--model M [--base-url URL]]
 
 `benchmarks/labelled.py` names the repositories that publish WiCE and ExpertQA; give a file of theirs, or JSON Lines
 with `claim`, `evidence` (a list) and `label`. `--answers` reads recorded answers of models in the same form, with the
-`question` if there is one. Generated claims need no file. No claim here was used to fit the weights; the domains
+`question` if there is one. With `--model`, a model judges the first `--limit` claims of each file too. Generated claims
+need no file. No claim here was used to fit the weights; the domains
 `rivers` and `medicine` were not used in any form.
 """
 
 import argparse
+import asyncio
+import os
 import platform
 import re
 import time
@@ -20,7 +23,13 @@ from pathlib import Path
 from claims import DOMAINS, generate_claims
 from labelled import read_expertqa, read_lines, read_wice
 
+from hira.agents.verifier import ModelVerifier
+from hira.casting import cast_of
+from hira.connecting import connected
+from hira.evidence import Source, SourcedClaim
 from hira.evidence.lexical import Passages, Score, load_weights, score_claim
+from hira.settings import Settings, load
+from hira.team import Team
 
 RESULTS = Path(__file__).parent / "results" / "evidence.md"
 UNSEEN = ("rivers", "medicine")
@@ -98,6 +107,26 @@ def measure(claims: Sequence[Claim]) -> Result:
     return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], spent)
 
 
+async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
+    """The same measures with the verdicts of a model, twelve claims a call. `milliseconds` are wall time."""
+    cast, own = cast_of(await connected(settings), {})
+    sourced = [
+        SourcedClaim(one.text, (Source(f"evidence {at}", "", one.evidence, id=f"s{at}"),))
+        for at, one in enumerate(claims, 1)
+    ]
+    began = time.monotonic()
+    try:
+        judged = await ModelVerifier(Team(cast), every=True).verify(sourced, "")
+    finally:
+        for policy in own:
+            await policy.aclose()
+    spent = (time.monotonic() - began) / len(claims) * 1000
+    if failed := {one.reason for one in judged if one.verdict == "unchecked" and one.reason}:
+        print(f"unchecked claims: {'; '.join(sorted(failed))}")
+    scores = [Score(one.verdict, one.score, one.quote) for one in judged]
+    return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], spent)
+
+
 def format_judged(results: dict[str, Result]) -> str:
     """The table of claims that people judged."""
     columns = (
@@ -166,6 +195,9 @@ def main() -> None:
     parser.add_argument(
         "--answers", type=Path, help="recorded answers: JSON Lines with claim, evidence, label, question"
     )
+    parser.add_argument("--model", help="a model that judges claims of the files, as in `hira ask --model`")
+    parser.add_argument("--base-url", help="its endpoint")
+    parser.add_argument("--limit", type=int, default=120, help="claims of each file for the model")
     parser.add_argument("--write", action="store_true", help=f"write the figures to {RESULTS.name}")
     args = parser.parse_args()
     judged: dict[str, Result] = {}
@@ -183,8 +215,16 @@ def main() -> None:
                 for row in rows
             ]
         )
+    curve = dict(judged)
+    if args.model:
+        chosen = {"model": args.model, **({"base_url": args.base_url} if args.base_url else {})}
+        settings = load(chosen, os.environ, Path.cwd(), Path.home())
+        for name, one in list(judged.items()):
+            first = one.claims[: args.limit]
+            judged[f"{name}, the first by words"] = measure(first)
+            judged[f"{name}, the first by {Path(args.model).name}"] = asyncio.run(ask_model(first, settings))
     generated, swaps = format_generated()
-    shown = "\n\n".join([format_judged(judged), generated, format_curve(judged, swaps)] if judged else [generated])
+    shown = "\n\n".join([format_judged(judged), generated, format_curve(curve, swaps)] if judged else [generated])
     print(shown)
     if args.write:
         where = f"Python {platform.python_version()} on {platform.system()}"
