@@ -20,7 +20,7 @@ from hira.events import (
     TurnStarted,
     events_of,
 )
-from hira.evidence import Citation, Source, Sources, verify
+from hira.evidence import Citation, Source, Sources, claims, verify
 from hira.journal import Call, Entry, Journal
 from hira.journal.calls import completion_of
 from hira.journal.digest import digest_of_tool
@@ -156,9 +156,10 @@ def read(journal: Journal, run: str) -> Reading:
 
 
 def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:
-    """The citations as the run's verifier judged them; of a run that kept none, as words alone do today."""
+    """The citations as the run's verifier judged them; if it kept none of this answer, as words alone do today."""
+    made = {one.text for one in claims(record.answer)}
     for event in reversed(events):
-        if isinstance(event, AnswerChecked):
+        if isinstance(event, AnswerChecked) and made == {one["claim"] for one in event.citations}:
             return [Citation(**one) for one in event.citations if one["source"] in record.sources]
     return verify(record.answer, record.sources, record.question)
 
