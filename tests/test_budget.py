@@ -263,7 +263,7 @@ async def test_an_expert_is_offered_no_more_subtasks_than_it_may_have() -> None:
 async def test_a_subtask_for_which_no_expert_is_left_is_told_to_the_planner() -> None:
     team = team_of([], budget=Budget(roles={"one": Limits(subtasks=0)}))
     (finding,) = await Coordinator(team, [Knower("one")]).delegate([Subtask("1", "x")], DualMemory())
-    assert (finding.ok, finding.conclusion) == (False, "no expert may be given another subtask")
+    assert (finding.ok, finding.conclusion) == (False, "no expert can take another subtask")
 
 
 def test_settings_become_limits_of_the_run_and_of_roles() -> None:

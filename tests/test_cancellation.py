@@ -49,7 +49,11 @@ def place(tmp_path: Path) -> Path:
 
 def hira_at(endpoint: Endpoint, place: Path) -> Hira:
     settings = Settings(
-        model=endpoint.model, base_url=endpoint.base_url, docs=(place / "docs",), journal=place / "j.sqlite"
+        model=endpoint.model,
+        base_url=endpoint.base_url,
+        docs=(place / "docs",),
+        journal=place / "j.sqlite",
+        workflows={"hira": {"faithful": True}},
     )
     return Hira(settings=settings)
 

@@ -19,7 +19,7 @@ QUESTION = "Who was the last keeper of Skerry Point?"
 
 
 def settings(**more: Any) -> Settings:
-    return Settings(model="offline", journal=None, cache=None, **more)
+    return Settings(model="offline", journal=None, cache=None, workflows={"hira": {"faithful": True}}, **more)
 
 
 async def compared(

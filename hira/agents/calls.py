@@ -19,6 +19,8 @@ from hira.tools import Observation, Tool
 from hira.tools.seen import on
 
 PASSAGE = Prompt(__file__, "passage")
+LEFT_OUT = "\n…\n"
+"""Between two passages of one source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,13 @@ def _unblocked(observation: Observation, tool: Tool) -> Observation:
 
 
 def _shown(observation: Observation, conversation: Conversation) -> Filled:
+    """What a tool told, and its passages, those of one source together."""
     shown = [inert(observation.text)] if observation.text else []
-    shown += [framed(conversation.team.read(passage.source), passage.text) for passage in observation.passages]
+    parts: dict[str, tuple[Source, list[str]]] = {}
+    for passage in observation.passages:
+        source = conversation.team.read(passage.source)
+        parts.setdefault(source.id, (source, []))[1].append(passage.text)
+    shown += [framed(source, LEFT_OUT.join(dict.fromkeys(texts))) for source, texts in parts.values()]
     return Filled("\n\n".join(shown) or "Nothing was found.")
 
 

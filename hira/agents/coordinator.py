@@ -1,19 +1,22 @@
 """The adaptive reasoning coordinator (HiRA): assign → recall → the expert works → distil → remember.
 
-A reply of the coordinator's own model that cannot be used never loses a run: assignment falls back to the words of the
-task, recall to relevance, distillation to the expert's own conclusion.
+Where nothing is to decide or to condense, no model is asked, and one call both assigns and recalls; a `faithful`
+coordinator makes every call of the paper. A reply that cannot be used never loses a run: assignment falls back to the
+cheapest expert, recall to relevance, distillation to the expert's own conclusion.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import Field, create_model
 
 from hira.agents import faults
-from hira.agents.distiller import Distillate, distil, taken_as_it_is
+from hira.agents.distiller import Distillate, distil, is_short, taken_as_it_is
 from hira.agents.expert import Account, Expert, Task, accounted, attached
-from hira.agents.record import record
+from hira.agents.record import Reply, record
 from hira.errors import DialectError, EndpointError, HiraError, RoleSpent, Stop
 from hira.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
 from hira.memory import DualMemory, Recall
@@ -26,7 +29,7 @@ from hira.trajectory import Finding, Subtask
 from hira.untrusted import said
 
 ASSIGN = Prompt(__file__, "assign")
-UNKNOWN = Prompt(__file__, "assign_unknown")
+ASSIGN_NOTES = Prompt(__file__, "assign_notes")
 BROKE_OFF = Prompt(__file__, "broke_off")
 COULD_NOT = Prompt(__file__, "could_not")
 NOBODY = Prompt(__file__, "nobody")
@@ -36,13 +39,28 @@ RECALLED = 5
 CONSIDERED = 12
 
 
-class Assignment(BaseModel):
-    reason: str = ""
+class Assignment(Reply):
+    """The choice of an expert; `assignment_of` narrows `expert` to the names that can be chosen."""
+
+    reason: str = Field("", json_schema_extra={"maxLength": 200})
     expert: str
 
 
-class Choice(BaseModel):
-    chosen: list[int]
+class Choice(Reply):
+    """The numbers of the notes that are passed on."""
+
+    chosen: list[int] = Field([], json_schema_extra={"maxItems": RECALLED})
+
+
+class AssignmentWithNotes(Choice, Assignment):
+    """Both in one reply."""
+
+
+@cache
+def assignment_of(names: tuple[str, ...], *, notes: bool) -> type[Assignment]:
+    """The assignment whose expert is one of these names, so that a server can hold the model to them."""
+    base = AssignmentWithNotes if notes else Assignment
+    return create_model("Assignment", __base__=base, expert=(Literal[names], ...))
 
 
 class Coordinator:
@@ -50,7 +68,7 @@ class Coordinator:
 
     Without transfer, no model chooses the expert or distils its reasoning for the planner; without remembering, the
     memory is neither read nor written. With `distils` False an expert's own words are its report, and what memory is to
-    keep of them is for the workflow to say.
+    keep of them is for the workflow to say. `faithful` makes every call of the paper.
     """
 
     def __init__(
@@ -61,12 +79,14 @@ class Coordinator:
         transfer: bool = True,
         remember: bool = True,
         distils: bool = True,
+        faithful: bool = False,
     ) -> None:
         self.team = team
         self.experts = sorted(experts, key=lambda expert: expert.cost)
         self.transfer = transfer
         self.remember = remember
         self.distils = distils and (transfer or remember)
+        self.faithful = faithful
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
@@ -91,11 +111,10 @@ class Coordinator:
     async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
         if not experts:
             return self._done(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
-        expert, reason = await self.assign(subtask, experts)
-        recall = await self.recall(subtask, memory) if self.remember else Recall()
+        expert, reason, recall = await self._prepare(subtask, experts, memory)
         self.team.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
-            task = Task(subtask.id, subtask.text, recall, self.team.files)
+            task = Task(subtask.id, subtask.text, recall, self.team.files, self.faithful)
             account = accounted(await expert.work(task, self.team))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
             return self._done(self._failed(subtask, expert, error))
@@ -121,48 +140,60 @@ class Coordinator:
         self.team.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
         return finding
 
-    async def assign(self, subtask: Subtask, experts: Sequence[Expert]) -> tuple[Expert, str]:
-        """Reasoning transfer: the cheapest of these experts that suffices, and why (HiRA, A*_k). One that the planner
-        called by its name is not chosen again."""
-        if chosen := next((expert for expert in experts if expert.name == subtask.expert), None):
-            return chosen, "the planner named it"
-        if len(experts) == 1 or not self.transfer:
-            return by_words(subtask.text, experts), ""
+    async def _prepare(
+        self, subtask: Subtask, experts: Sequence[Expert], memory: DualMemory
+    ) -> tuple[Expert, str, Recall]:
+        """The expert, why it was chosen, and what it is given of memory. One that the planner called by its name is not
+        chosen again."""
+        found = memory.recall(subtask.text, CONSIDERED) if self.remember else Recall()
+        notes = found if len(found) >= RECALLED else Recall()
+        named = next((expert for expert in experts if expert.name == subtask.expert), None)
+        if named:
+            expert, reason = named, "the planner named it"
+        else:
+            expert, reason = experts[0] if self.transfer else by_words(subtask.text, experts), ""
+        if self.transfer and len(experts) > 1 and not named:
+            expert, reason, chosen = await self.assign(subtask, experts, Recall() if self.faithful else notes)
+            if notes and not self.faithful:
+                return expert, reason, chosen
+        return expert, reason, await self.recall(subtask, notes) if notes else found
+
+    async def assign(
+        self, subtask: Subtask, experts: Sequence[Expert], notes: Recall = Recall()
+    ) -> tuple[Expert, str, Recall]:
+        """Reasoning transfer: the cheapest of these experts that suffices, and why (HiRA, A*_k); of the notes, if there
+        are any, those that will help it."""
         named = {expert.name: expert for expert in experts}
         listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
-        message = user(ASSIGN.fill(experts=listed, task=said(subtask.text), files=attached(self.team.files)))
-
-        def wrong(assignment: Assignment) -> str:
-            if assignment.expert in named:
-                return ""
-            return UNKNOWN.fill(name=repr(assignment.expert), names=", ".join(named))
-
+        shown = ASSIGN_NOTES.fill(most=RECALLED, notes=said(numbered(notes))) if notes else Filled("")
+        message = user(
+            ASSIGN.fill(experts=listed, task=said(subtask.text), files=attached(self.team.files), notes=shown)
+        )
         try:
             conversation = self.team.conversation("coordinator", f"{subtask.id}/assign")
-            assignment = await record(conversation, message, Assignment, wrong=wrong)
+            assignment = await record(conversation, message, assignment_of(tuple(named), notes=bool(notes)))
         except (DialectError, EndpointError, Stop) as error:
-            self._fell_back("assigned by the words of the task", error)
-            return by_words(subtask.text, experts), ""
-        return named[assignment.expert], assignment.reason
+            self._fell_back("assigned to the cheapest expert", error)
+            return experts[0], "", notes.take(range(min(RECALLED, len(notes))))
+        chosen = assignment.chosen if isinstance(assignment, AssignmentWithNotes) else []
+        return named[assignment.expert], assignment.reason, taken(notes, chosen)
 
-    async def recall(self, subtask: Subtask, memory: DualMemory) -> Recall:
-        """At most five entries: ranked by relevance and quality, then chosen by the model where there are more."""
-        candidates = memory.recall(subtask.text, CONSIDERED)
-        if len(candidates) < RECALLED:
-            return candidates
-        notes = "\n".join(f"{at}. {line}" for at, line in enumerate(candidates.lines, 1))
-        message = user(RECALL.fill(most=RECALLED, notes=said(notes), task=said(subtask.text)))
+    async def recall(self, subtask: Subtask, notes: Recall) -> Recall:
+        """At most five of the notes, which are ranked by relevance and quality: those that the model chooses."""
+        message = user(RECALL.fill(most=RECALLED, notes=said(numbered(notes)), task=said(subtask.text)))
         try:
             choice = await record(self.team.conversation("coordinator", f"{subtask.id}/recall"), message, Choice)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("recalled by relevance", error)
-            return candidates.take(range(RECALLED))
-        return candidates.take([at - 1 for at in choice.chosen if 1 <= at <= len(candidates)][:RECALLED])
+            return notes.take(range(min(RECALLED, len(notes))))
+        return taken(notes, choice.chosen)
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
         """What planner and memory are to have of the work; nobody is asked for what neither of them reads."""
         if not self.distils:
             return taken_as_it_is(account)
+        if is_short(account) and not self.faithful:
+            return taken_as_it_is(account, notes=self.remember)
         try:
             conversation = self.team.conversation("coordinator", f"{subtask.id}/distil")
             return await distil(conversation, subtask.text, account, report=self.transfer, notes=self.remember)
@@ -189,6 +220,16 @@ class Coordinator:
             self.team.events(Notice(f"coordinator: {to}, because {error.what}"))
         elif not isinstance(error, Stop):
             self.team.events(Notice(f"coordinator: {to}, because its model's reply was no use ({error.what})"))
+
+
+def numbered(notes: Recall) -> str:
+    """The notes as a numbered list, for a model that chooses among them."""
+    return "\n".join(f"{at}. {line}" for at, line in enumerate(notes.lines, 1))
+
+
+def taken(notes: Recall, chosen: Sequence[int]) -> Recall:
+    """The notes whose numbers were chosen; numbers of no note are passed over."""
+    return notes.take([at - 1 for at in chosen if 1 <= at <= len(notes)][:RECALLED])
 
 
 def by_words(task: str, experts: Sequence[Expert]) -> Expert:

@@ -3,16 +3,16 @@
 import re
 from collections.abc import Mapping
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, field_validator
 
 from hira.agents.expert import Account
-from hira.agents.record import record
+from hira.agents.record import Reply, record
 from hira.evidence import Sources, cited
 from hira.memory import Fact, Resource
 from hira.messages import Filled, user
 from hira.prompts import Prompt
 from hira.team import Conversation
-from hira.tokens import clip
+from hira.tokens import clip, count
 from hira.tools.seen import spelled
 from hira.untrusted import said
 
@@ -22,13 +22,15 @@ NOTES = Prompt(__file__, "distil_notes")
 NO_CONCLUSION = Prompt(__file__, "no_conclusion")
 LONGEST = 80_000
 """Tokens of an expert's work that are distilled; beyond, the middle is cut (HiRA)."""
+SHORT = 2_000
+"""Tokens of an expert's work up to which its own conclusion is its report, and no call condenses it."""
 _ID = re.compile(r"s\d+")
 _IDS = re.compile(r"s\d+(?:\s*(?:[,;]|and)\s*s\d+)*")
 
 
-class FactRecord(BaseModel):
-    text: str = Field(min_length=1)
-    sources: list[str] = []
+class FactRecord(Reply):
+    text: str = Field(min_length=1, json_schema_extra={"maxLength": 500})
+    sources: list[str] = Field([], json_schema_extra={"maxItems": 5})
 
     @field_validator("sources", mode="before")
     @classmethod
@@ -42,26 +44,26 @@ class FactRecord(BaseModel):
         return Fact(self.text, tuple(dict.fromkeys(one for one in named if one in sources)), subtask)
 
 
-class ResourceRecord(BaseModel):
-    description: str = Field(min_length=1)
-    path: str = Field(min_length=1)
+class ResourceRecord(Reply):
+    description: str = Field(min_length=1, json_schema_extra={"maxLength": 200})
+    path: str = Field(min_length=1, json_schema_extra={"maxLength": 500})
 
     def kept(self, subtask: str) -> Resource:
         return Resource(self.description, self.path, subtask)
 
 
-class Report(BaseModel):
+class Report(Reply):
     """What the planner reads."""
 
-    reasoning: str
-    conclusion: str = Field(min_length=1)
+    reasoning: str = Field(json_schema_extra={"maxLength": 1000})
+    conclusion: str = Field(min_length=1, json_schema_extra={"maxLength": 2000})
 
 
-class Notes(BaseModel):
+class Notes(Reply):
     """What memory keeps."""
 
-    facts: list[FactRecord] = []
-    resources: list[ResourceRecord] = []
+    facts: list[FactRecord] = Field([], json_schema_extra={"maxItems": 10})
+    resources: list[ResourceRecord] = Field([], json_schema_extra={"maxItems": 5})
 
 
 class Distillate(Notes, Report):
@@ -77,15 +79,22 @@ async def distil(
     """
     work = clip(account.reasoning, LONGEST, middle=True)
     keys = Filled("\n".join(part.fill() for part, wanted in ((REPORT, report), (NOTES, notes)) if wanted))
-    shape: type[BaseModel] = Distillate if report and notes else Report if report else Notes
+    shape: type[Reply] = Distillate if report and notes else Report if report else Notes
     message = user(DISTIL.fill(task=said(task), work=said(work), keys=keys))
     found = await record(conversation, message, shape)
     return taken_as_it_is(account).model_copy(update=dict(found))
 
 
-def taken_as_it_is(account: Account) -> Distillate:
-    """The expert's own words: the last resort, and the way of a run without reasoning transfer."""
-    return Distillate(reasoning="", conclusion=account.conclusion or NO_CONCLUSION.fill())
+def is_short(account: Account) -> bool:
+    """Whether there is nothing to condense in what an expert did."""
+    return count(account.reasoning) <= SHORT
+
+
+def taken_as_it_is(account: Account, *, notes: bool = False) -> Distillate:
+    """The expert's own words; with `notes`, memory keeps them as well."""
+    conclusion = account.conclusion or NO_CONCLUSION.fill()
+    facts = [FactRecord(text=account.conclusion)] if notes and account.conclusion else []
+    return Distillate(reasoning="", conclusion=conclusion, facts=facts)
 
 
 def _meant(entry: str, places: Mapping[str, str]) -> list[str]:

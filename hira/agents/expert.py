@@ -22,12 +22,16 @@ CALLS = 10
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A subtask as an expert receives it: with what memory holds for it and the files that came with the question."""
+    """A subtask as an expert receives it: with what memory holds for it and the files that came with the question.
+
+    A `faithful` expert makes every call of the paper, also where there is nothing to decide.
+    """
 
     id: str
     text: str
     recall: Recall = Recall()
     files: tuple[Path, ...] = ()
+    faithful: bool = False
 
     @property
     def known(self) -> Filled:

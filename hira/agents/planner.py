@@ -143,20 +143,22 @@ def report(finding: Finding) -> Filled:
 
 
 def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:
-    """A paragraph on who works for the planner, or only on what can be done; empty if nobody does."""
+    """A paragraph on what the experts do, or only on their abilities; empty if there are none. Names and lists are left
+    out, because a small model copies them into its subtask (`benchmarks/results/prompts.md`)."""
     if not experts:
         return Filled("")
     if not describe:
         return ABILITIES.fill(abilities=", ".join(dict.fromkeys(expert.ability for expert in experts)))
-    return EXPERTS.fill(experts=Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts)))
+    told = EXPERTS.fill(experts="; ".join(f"one {expert.description}" for expert in experts))
+    return Filled(told, told.prompt, {**told.values, "names": tuple(expert.name for expert in experts)})
 
 
 def means(tools: Toolbox, experts: Sequence[Expert]) -> Filled:
     """A paragraph on where these experts can search and on the tools that the user brought; empty if there are none."""
     search = [tools.search] if tools.search and any("search" in expert.needs for expert in experts) else []
     own = [tool for expert in experts for tool in tools.extra_for(expert.name)]
-    lines = [f"- {tool.name}: {tool.description.partition('. ')[0].rstrip('.')}." for tool in (*search, *own)]
-    return TOOLS.fill(tools="\n".join(dict.fromkeys(lines))) if lines else Filled("")
+    told = [f"{tool.name} ({tool.description.partition('. ')[0].rstrip('.')})" for tool in (*search, *own)]
+    return TOOLS.fill(tools=", ".join(dict.fromkeys(told))) if told else Filled("")
 
 
 def _unreadable() -> Filled:

@@ -1,10 +1,11 @@
-"""Asking a role for a JSON record: validated, asked for once more with the error named, and no further."""
+"""Asks a role for a JSON record: validated, asked for once more with the error named, and no further."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from hira.dialects import record as records
 from hira.errors import DialectError, EndpointError
@@ -17,8 +18,15 @@ SERVER_FAULT = 500
 M = TypeVar("M")
 
 
-def _fits(_: object) -> str:
-    return ""
+def _require_all(schema: dict[str, Any]) -> None:
+    schema["required"] = list(schema["properties"])
+
+
+class Reply(BaseModel):
+    """A record that a model writes. Its schema requires every field: a server that enforces it has required fields
+    written in their order, so that a reason comes before the choice. A reply is read tolerantly all the same."""
+
+    model_config = ConfigDict(json_schema_extra=_require_all)
 
 
 @cache
@@ -27,13 +35,19 @@ def schema_of(shape: type[Any]) -> Mapping[str, Any] | None:
     return TypeAdapter(shape).json_schema()
 
 
+def _fits(_: object) -> str:
+    return ""
+
+
 async def record(
     conversation: Conversation, message: Message, shape: type[M], *, wrong: Callable[[M], str] = _fits
 ) -> M:
     """The record of pydantic model `shape` that the role replies with.
 
-    `wrong` may say what a valid record still gets wrong, empty if nothing. Raises `DialectError` after the second
-    reply that cannot be used; the caller then goes on without the model.
+    `wrong` may say what a valid record still gets wrong, empty if nothing; the model then corrects its record. A reply
+    that cannot be read is left out of the second request, which names what was wrong with it, since a model repeats
+    what it reads. Raises `DialectError` after the second reply that cannot be used; the caller then goes on without
+    the model.
     """
     conversation.say(message)
     schema = schema_of(shape)  # type: ignore[arg-type]  # a class is hashable, whatever its metaclass may say
@@ -46,15 +60,16 @@ async def record(
                 raise
             schema = None  # llama.cpp fails with 500 when a model does not come to the end of its schema
             continue
-        conversation.say(assistant(completion.text))
         try:
             read = records.read(completion, shape)
-            if complaint := wrong(read):
-                raise DialectError(complaint)
         except DialectError as error:
             if again:
                 raise
-            again = True
-            conversation.say(user(AGAIN.fill(error=error.what)))
+            conversation.messages[-1] = replace(message, text=f"{message.text}\n\n{AGAIN.fill(error=error.what)}")
         else:
-            return read
+            if not (complaint := wrong(read)):
+                return read
+            if again:
+                raise DialectError(complaint)
+            conversation.say(assistant(completion.text), user(AGAIN.fill(error=complaint)))
+        again = True

@@ -46,10 +46,11 @@ def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Ce
 
 
 def ablation(models: Sequence[str], seeds: int) -> list[Cell]:
-    """HiRA whole, and without one part at a time (HiRA, Table 2)."""
+    """HiRA with every call of the paper, and without one part at a time (HiRA, Table 2)."""
     variants = [("", {}), *((f"without {part}", {"without": frozenset([part])}) for part in PARTS)]
+    paper = {"workflows": {"hira": {"faithful": True}}}
     return [
-        Cell("hira", model, seed, variant, changes)
+        Cell("hira", model, seed, variant, {**paper, **changes})
         for variant, changes in variants
         for model in models or [""]
         for seed in range(seeds)

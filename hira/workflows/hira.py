@@ -26,7 +26,8 @@ Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 @dataclass(frozen=True)
 class HiRA:
     """Limits are the paper's. `without` removes a mechanism or an ability (Table 2), `describe_experts=False` keeps
-    the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out several subtasks."""
+    the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out several subtasks, `faithful`
+    makes every call of the paper, also where nothing is to decide or to condense."""
 
     approves: ClassVar[bool] = True
 
@@ -34,6 +35,7 @@ class HiRA:
     parallel: int = 1
     without: frozenset[Part] = frozenset()
     describe_experts: bool = True
+    faithful: bool = False
     experts: Sequence[Expert] = field(default=EXPERTS)
     name: str = "hira"
 
@@ -62,6 +64,7 @@ class HiRA:
             experts,
             transfer="reasoning-transfer" not in self.without,
             remember="memory" not in self.without,
+            faithful=self.faithful,
         )
         thought = await planner.begin(question)
         while thought.subtasks:

@@ -100,8 +100,8 @@ async def test_the_planner_is_told_what_was_changed_and_what_was_rejected_and_wh
     workflow, team, heard = of(planner, person, Desk())
     record = await rollout(workflow, "How high?", team)
     read = record.trajectories["planner"].turns[-1].request.messages[-1].text
-    assert "changed this one; it was handed out as: Height of the tower in feet" in read
-    assert "rejected it. Their reason: we know it already" in read
+    assert "changed this subtask. It was delegated as: Height of the tower in feet" in read
+    assert "rejected it. Reason: we know it already" in read
     assert [one.expert for one in heard if isinstance(one, SubtaskDone)] == ["desk", "person"]
     assert [finding.ok for finding in record.findings] == [True, False]
 

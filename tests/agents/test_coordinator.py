@@ -14,7 +14,7 @@ from hira.agents.planner import report
 from hira.errors import EndpointError
 from hira.events import Notice, SubtaskAssigned, SubtaskDone
 from hira.evidence import Source
-from hira.memory import Fact, Resource
+from hira.memory import DualMemory, Fact, Resource
 from hira.prompts import Prompt
 from hira.team import Team
 from hira.testing import ScriptedPolicy
@@ -57,7 +57,7 @@ def coordinator(replies: Any, **switches: bool) -> tuple[Coordinator, ScriptedPo
     heard: list[Any] = []
     team.events.readers.append(heard.append)
     experts = [Told(*DEAR, 3), Told(*CHEAP, 1)]
-    return Coordinator(team, experts, **switches), policy, experts, heard
+    return Coordinator(team, experts, **{"faithful": True, **switches}), policy, experts, heard
 
 
 TASK = Subtask("1", "How high is the tower?")
@@ -83,21 +83,58 @@ async def test_an_unknown_expert_is_asked_about_once_more_and_never_taken_silent
     coord, policy, _, _ = coordinator([assigned("wizard"), assigned("quick"), distilled()])
     (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
     assert finding.expert == "quick"
-    assert "no expert named 'wizard'. The names are: quick, deep" in policy.requests[1].messages[-1].text
+    assert "expert: input should be 'quick' or 'deep'" in policy.requests[1].messages[-1].text
+    assert policy.requests[0].schema["properties"]["expert"]["enum"] == ["quick", "deep"]  # type: ignore[index]
 
 
-async def test_a_choice_that_stays_unusable_falls_back_to_the_words_of_the_task_and_says_so() -> None:
+async def test_a_choice_that_stays_unusable_falls_back_to_the_cheapest_expert_and_says_so() -> None:
     coord, _, _, heard = coordinator(["I would say: deep", "deep!", distilled()])
     (finding,) = await coord.delegate([Subtask("1", "Explore many pages about towers")], coord.team.rollout.memory)
-    assert finding.expert == "deep"
-    assert "assigned by the words of the task" in next(one.text for one in heard if isinstance(one, Notice))
+    assert finding.expert == "quick"
+    assert "assigned to the cheapest expert" in next(one.text for one in heard if isinstance(one, Notice))
 
 
-async def test_one_expert_needs_no_choice() -> None:
-    policy = ScriptedPolicy({"coordinator": [distilled()]})
-    coord = Coordinator(team_of(policy), [Told(*CHEAP, 1)])
+async def test_a_reply_that_cannot_be_read_is_not_shown_again() -> None:
+    coord, policy, _, _ = coordinator(["deep deep deep", assigned("deep"), distilled()])
     await coord.delegate([TASK], coord.team.rollout.memory)
+    (asked,) = policy.requests[1].messages
+    assert "deep deep deep" not in asked.text
+    assert "holds no JSON object" in asked.text
+
+
+async def test_the_reason_is_written_before_the_choice() -> None:
+    coord, policy, _, _ = coordinator([assigned("quick"), distilled()])
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    assert policy.requests[0].schema["required"] == ["reason", "expert"]  # type: ignore[index]
+
+
+async def test_nothing_to_decide_and_nothing_to_condense_takes_no_call() -> None:
+    policy = ScriptedPolicy({"coordinator": []})
+    coord = Coordinator(team_of(policy), [Told(*CHEAP, 1)])
+    (finding,) = await coord.delegate([TASK], coord.team.rollout.memory)
+    assert finding.conclusion == "It is 31 m high [s1]."
+    assert coord.team.rollout.memory.facts == [Fact("It is 31 m high [s1].", ("s1",), "1")]
+    assert policy.requests == []
+
+
+async def test_expert_and_notes_are_chosen_in_one_call() -> None:
+    reply = json.dumps({"reason": "it suffices", "expert": "quick", "chosen": [3, 1, 99]})
+    coord, policy, experts, _ = coordinator([reply], faithful=False)
+    filled(coord, 8)
+    await coord.delegate([TASK], coord.team.rollout.memory)
+    assert len(experts[1].tasks[0].recall) == 2
+    assert f"3. {experts[1].tasks[0].recall.lines[0]}" in policy.requests[0].messages[0].text
     policy.assert_done()
+
+
+async def test_a_long_account_is_condensed() -> None:
+    class Thorough(Told):
+        async def work(self, task: Task, team: Team) -> Account:
+            return Account("I looked at a page. " * 600, "It is 31 m high.")
+
+    policy = ScriptedPolicy({"coordinator": [distilled()]})
+    (finding,) = await Coordinator(team_of(policy), [Thorough(*CHEAP, 1)]).delegate([TASK], DualMemory())
+    assert (finding.reasoning, finding.conclusion) == ("Looked it up.", "31 m [s1]")
 
 
 async def test_a_malformed_distillation_is_asked_for_once_more_with_the_error() -> None:
@@ -257,7 +294,7 @@ async def test_memory_grows_in_the_order_of_the_subtasks_whoever_is_done_first()
         return distilled(facts=[{"text": f"Fact of subtask number {number} alone.", "sources": "s1"}])
 
     policy = ScriptedPolicy({"coordinator": distil})
-    coord = Coordinator(team_of(policy), [Timed(*CHEAP, 1)])
+    coord = Coordinator(team_of(policy), [Timed(*CHEAP, 1)], faithful=True)
     memory = coord.team.rollout.memory
     await coord.delegate([Subtask("1", "slow"), Subtask("2", "fast")], memory)
     assert [fact.subtask for fact in memory.facts] == ["1", "2"]
@@ -269,7 +306,7 @@ def filled(coord: Coordinator, n: int) -> None:
 
 
 async def test_up_to_four_entries_are_recalled_without_asking_the_model() -> None:
-    coord, policy, experts, _ = coordinator([assigned("quick"), distilled()])
+    coord, policy, experts, _ = coordinator([assigned("quick")], faithful=False)
     filled(coord, 4)
     await coord.delegate([TASK], coord.team.rollout.memory)
     assert len(experts[1].tasks[0].recall) == 4
@@ -397,7 +434,7 @@ async def test_what_an_expert_found_before_its_endpoint_failed_reaches_the_plann
         }
     )
     team = team_of(policy, tools=Toolbox(search=search))
-    (finding,) = await Coordinator(team, [DeepSearch()]).delegate([TASK], team.rollout.memory)
+    (finding,) = await Coordinator(team, [DeepSearch()], faithful=True).delegate([TASK], team.rollout.memory)
     assert not finding.ok
     assert "the endpoint is gone" in finding.conclusion
     assert "It is 31 m high [s1]." in finding.conclusion

@@ -146,7 +146,7 @@ async def test_a_repeated_call_is_not_made_again_and_the_model_is_told(dialect: 
     step = await loop.run()
     assert step.answer == "fine: 2"
     assert loop.used == 1
-    assert "not made again" in policy.requests[2].messages[-1].text
+    assert "already made this call" in policy.requests[2].messages[-1].text
 
 
 async def test_the_third_repeat_ends_in_a_forced_answer_not_in_nothing() -> None:
@@ -357,8 +357,8 @@ async def test_every_call_of_a_turn_is_answered_also_those_that_were_not_made() 
     told = {message.call_id: message.text for message in conversation.messages if message.call_id.startswith("c")}
     del told["call_1_1"]
     assert told["c0"].splitlines()[1:] == ["2", "[/s2]"]
-    assert "not made again" in told["c1"]
-    assert "not made again" in told["c2"]
+    assert "already made this call" in told["c1"]
+    assert "already made this call" in told["c2"]
     assert "all 2 calls are used" in told["c3"]
     assert step.text == "done"
 

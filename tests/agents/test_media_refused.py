@@ -147,7 +147,6 @@ async def test_a_folder_of_nothing_but_pictures_is_looked_at(tmp_path: Path) -> 
         calling("look", data="tower.png", question="Which colour has the tower?"),
         "The tower is red.",
         "The tower is red [s1].",
-        '{"reasoning": "", "conclusion": "The tower is red [s1]."}',
         "The tower is red [s1].",
     ]
     with Endpoint(replies) as endpoint:

@@ -44,25 +44,25 @@ async def test_the_planner_is_told_the_day_on_which_the_run_began() -> None:
 async def test_the_planner_is_told_who_works_for_it_where_they_search_and_what_the_user_brought() -> None:
     tools = Toolbox(search=SEARCH, extra=(named("weather", "Tells the weather. In degrees."),))
     text = await told(team=team_of(["done"], tools=tools), experts=EXPERTS)
-    assert "- deep_search: explores" in text
-    assert "- search: Search the local documents.\n- weather: Tells the weather." in text
+    assert "one explores many pages" in text
+    assert "search (Search the local documents), weather (Tells the weather)." in text
 
 
 async def test_without_an_expert_that_searches_the_planner_reads_of_no_search() -> None:
     text = await told(experts=[Code()])
-    assert "- code: computes" in text
+    assert "one computes exact results" in text
     assert "search" not in text
 
 
 async def test_without_descriptions_only_the_abilities_are_told() -> None:
     text = await told(experts=EXPERTS, describe=False)
-    assert "nothing else: search, code, multimodal, reading." in text
+    assert "The experts' abilities: search, code, multimodal, reading." in text
     assert "deep_search" not in text
 
 
 @pytest.mark.parametrize("several", [1, 3])
 async def test_the_planner_is_told_how_many_subtasks_a_turn_may_hold(several: int) -> None:
-    assert ("up to 3 subtasks in one turn" in await told(several=several)) is (several == 3)
+    assert ("up to 3 subtasks at once" in await told(several=several)) is (several == 3)
 
 
 async def test_a_question_about_code_or_markup_is_asked_as_it_was_written() -> None:

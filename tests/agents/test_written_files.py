@@ -39,7 +39,7 @@ async def test_a_file_that_one_subtask_wrote_is_remembered_and_opened_by_the_nex
     }
     policy = ScriptedPolicy(script)
     team = team_of(policy, tools=Toolbox(python=open_python(tmp_path)))
-    coord, memory = Coordinator(team, [Code()]), team.rollout.memory
+    coord, memory = Coordinator(team, [Code()], faithful=True), team.rollout.memory
     await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
     await coord.delegate([Subtask("2", "How much was sold in May, by the sales by month?")], memory)
     first = next(
@@ -71,7 +71,7 @@ async def test_files_of_a_subtask_that_came_from_the_journal_are_there_for_the_n
             logs[folder] = journal.resume("r1")
         policy = ScriptedPolicy(script)
         team = team_of(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=logs[folder])
-        coord, memory = Coordinator(team, [Code()]), team.rollout.memory
+        coord, memory = Coordinator(team, [Code()], faithful=True), team.rollout.memory
         await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
     assert not (tmp_path / "resumed" / "1" / "sales.csv").exists()
     await coord.delegate([Subtask("2", "How much was sold in May?")], memory)
@@ -102,7 +102,7 @@ async def test_a_subtask_that_broke_off_after_its_first_program_opens_the_files_
         resumes = folder == "resumed"
         log = journal.resume("r1") if resumes else journal.begin("r1", settings={}, files=(), versions={})
         team = team_of(policy, tools=Toolbox(python=open_python(tmp_path / folder)), log=log)
-        coord, memory = Coordinator(team, [Code()]), team.rollout.memory
+        coord, memory = Coordinator(team, [Code()], faithful=True), team.rollout.memory
         await coord.delegate([Subtask("1", "Write the sales by month to a file.")], memory)
         work = coord.delegate([Subtask("2", "Was there a May?")], memory)
         if resumes:
@@ -131,7 +131,7 @@ async def test_a_document_that_a_program_wrote_is_read_with_the_tool_for_files_i
     ]
     policy = ScriptedPolicy({"1/code": replies, "coordinator": [distilled("In 1742.")]})
     team = team_of(policy, dialect="native", tools=box)
-    coord = Coordinator(team, [Code()])
+    coord = Coordinator(team, [Code()], faithful=True)
     await coord.delegate([Subtask("1", "When was the mill sold, by the document?")], team.rollout.memory)
     written, read = [request.messages[-1].text for request in policy.requests if len(request.messages) > 1][:2]
     assert "wrote ../1/copy.docx" in written

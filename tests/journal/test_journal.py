@@ -852,7 +852,7 @@ async def asked(policy: ScriptedPolicy, log: Log) -> Rollout:
     record = Rollout(log.run, "", "")
     record.sources.reserved.update(log.sources)
     team = team_of(policy, tools=Toolbox(search=search), log=log, rollout=record)
-    return await rollout(HiRA(), "How high is the tower?", team)
+    return await rollout(HiRA(faithful=True), "How high is the tower?", team)
 
 
 async def test_a_run_cut_off_after_any_call_resumes_to_the_same_answer_and_repeats_none(journal: Journal) -> None:

@@ -63,7 +63,7 @@ def distil(request: Any) -> str:
 
 def run_of(planner: list[Any], dialect: str = "tags", **hira: Any) -> tuple[HiRA, Team, ScriptedPolicy]:
     policy = ScriptedPolicy({"planner": planner, "coordinator": distil})
-    return HiRA(**{"experts": (Desk(),), **hira}), team_of(policy, dialect=dialect), policy
+    return HiRA(**{"experts": (Desk(),), "faithful": True, **hira}), team_of(policy, dialect=dialect), policy
 
 
 @pytest.mark.parametrize("dialect", ["tags", "native"])
@@ -336,7 +336,7 @@ async def test_table_3_the_asean_case_is_solved_and_its_wrong_result_corrected_o
         browse=browse_documents(index),
         python=open_python(tmp_path, readable=(ASEAN,)),
     )
-    record = await rollout(HiRA(), QUESTION, team_of(policy, dialect=dialect, tools=tools))
+    record = await rollout(HiRA(faithful=True), QUESTION, team_of(policy, dialect=dialect, tools=tools))
     assert record.error == ""
     conclusions = [finding.conclusion for finding in record.findings]
     assert [finding.expert for finding in record.findings] == ["simple_search", "code", "simple_search", "code"]

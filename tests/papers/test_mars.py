@@ -323,7 +323,7 @@ async def test_a_request_that_was_made_before_is_not_made_again() -> None:
     people, policy = team([wanted("height"), wanted("height"), ANSWER])
     await rollout(MARS(), QUESTION, people)
     assert len(of(policy, "system1")) == 1
-    assert "this very call before" in policy.requests[-1].messages[-1].text
+    assert "already made this call" in policy.requests[-1].messages[-1].text
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ async def test_hira_needs_a_server_that_keeps_the_stop_string_here_any_server_wi
     lookups = ['{"queries": ["tower"]}', "31 m [s1]."]
     with Endpoint([SUBTASK, *lookups, DISTILLED, ANSWER], stops=stops) as endpoint:
         policy = open_policy(endpoint.model, base_url=endpoint.base_url, api_key="key")
-        record = await rollout(HiRA(experts=(SimpleSearch(),)), "How high?", team_of(policy, tools=BOX))
+        record = await rollout(HiRA(experts=(SimpleSearch(),), faithful=True), "How high?", team_of(policy, tools=BOX))
         await policy.aclose()
         endpoint.assert_done()
     assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
@@ -63,7 +63,7 @@ async def test_hira_loses_the_batch_by_one_malformed_memory_here_not_even_the_qu
                 "coordinator": lambda _: distilled,
             }
         )
-        record = await rollout(HiRA(experts=(SimpleSearch(),)), "How high?", team_of(policy, tools=BOX))
+        record = await rollout(HiRA(experts=(SimpleSearch(),), faithful=True), "How high?", team_of(policy, tools=BOX))
         return record.status
 
     assert await asyncio.gather(*map(ask, (DISTILLED, '{"fact_memory": [', DISTILLED))) == ["answered"] * 3
@@ -80,7 +80,7 @@ async def test_hiras_searches_block_each_other_here_blocking_tools_run_side_by_s
 
     async def ask() -> None:
         policy = ScriptedPolicy(['{"queries": ["a", "b", "c"]}', "done"])
-        await SimpleSearch().work(Task("1", "x"), team_of(policy, tools=Toolbox(search=slow)))
+        await SimpleSearch().work(Task("1", "x", faithful=True), team_of(policy, tools=Toolbox(search=slow)))
 
     await asyncio.gather(*(ask() for _ in range(8)))
     assert not together.broken
@@ -135,6 +135,6 @@ async def test_webthinkers_prompt_grows_quadratically_here_by_what_each_turn_bri
 
 async def test_webthinker_accepts_an_endpoints_failure_as_an_empty_answer_here_it_is_a_failure() -> None:
     policy = ScriptedPolicy({"planner": [EndpointError("the endpoint is gone")]})
-    record = await rollout(HiRA(), "How high?", team_of(policy, tools=BOX))
+    record = await rollout(HiRA(faithful=True), "How high?", team_of(policy, tools=BOX))
     assert (record.status, record.answer) == ("failed", "")
     assert record.error == "the endpoint is gone"

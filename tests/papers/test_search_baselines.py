@@ -188,7 +188,7 @@ async def test_a_report_is_searched_for_written_checked_and_edited() -> None:
     assert edited.messages[0].values["article"].endswith("stands by the sea [s1].")
     shown = [request.messages[-1].text for request in of(policy, "reasoner")]
     assert "## Height" in shown[3]
-    assert "no longer cites: none" in shown[4]
+    assert "no longer cited: none" in shown[4]
     policy.assert_done()
 
 
@@ -209,7 +209,7 @@ async def test_sources_that_an_edit_lost_are_named() -> None:
         }
     )
     await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
-    assert "no longer cites: s1" in of(policy, "reasoner")[-1].messages[-1].text
+    assert "no longer cited: s1" in of(policy, "reasoner")[-1].messages[-1].text
 
 
 async def test_an_edit_that_was_cut_off_would_lose_the_end_of_the_report_and_is_not_taken() -> None:
@@ -221,7 +221,7 @@ async def test_an_edit_that_was_cut_off_would_lose_the_end_of_the_report_and_is_
     )
     record = await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
     assert record.answer == "# The tower\n\n## Height\n\nIt is high."
-    assert "nothing was changed" in of(policy, "reasoner")[-1].messages[-1].text
+    assert "nothing changed" in of(policy, "reasoner")[-1].messages[-1].text
 
 
 @pytest.mark.parametrize("written", ["", "<think>endless"])
@@ -234,7 +234,7 @@ async def test_a_writer_that_brings_nothing_changes_nothing_and_the_reasoner_is_
     )
     record = await rollout(WebThinker(report=True), TOPIC, team_of(policy, tools=BOX))
     assert record.answer == "# The tower\n\n## Height\n\nIt is high."
-    assert all("nothing was changed" in one.messages[-1].text for one in of(policy, "reasoner")[2:])
+    assert all("nothing changed" in one.messages[-1].text for one in of(policy, "reasoner")[2:])
 
 
 async def test_editing_and_checking_before_anything_is_written_costs_no_call_of_the_writer() -> None:
@@ -260,7 +260,7 @@ async def test_a_repeated_query_is_told_of_and_the_run_goes_on(workflow: Any, se
     team.read(Source("towers.md", "Towers", READ, "file"))
     record = await rollout(workflow, QUESTION, team)
     assert record.answer == "The tower is 31 m high [s1]."
-    assert "was not made again" in of(policy, "reasoner")[-1].messages[-1].text
+    assert "already made this call" in of(policy, "reasoner")[-1].messages[-1].text
     assert len(policy.requests) == 4
 
 

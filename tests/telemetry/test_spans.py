@@ -97,7 +97,7 @@ async def journal(tmp_path: Path) -> Any:
     team = team_of(
         SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(logged(log))
     )
-    await rollout(HiRA(), QUESTION, team)
+    await rollout(HiRA(faithful=True), QUESTION, team)
     yield made
     made.close()
 
@@ -182,9 +182,11 @@ async def test_a_run_under_way_is_watched(tmp_path: Path, collector: Collector) 
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "t.txt").write_text("The tower is 31 m high.\n", encoding="utf-8")
     replies = [
-        calling("subtask", task=QUESTION), '{"reason": "", "expert": "simple_search"}', '{"queries": ["tower"]}',
-        "It is 31 m high [s1].", DISTILLED, "The tower is 31 m high [s1].",
-    ]  # fmt: skip
+        calling("subtask", task=QUESTION),
+        '{"reason": "", "expert": "simple_search"}',
+        "It is 31 m high [s1].",
+        "The tower is 31 m high [s1].",
+    ]
     with Endpoint(replies) as endpoint:
         settings = Settings(
             model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path / "docs",), otel=collector.url

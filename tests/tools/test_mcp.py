@@ -316,10 +316,7 @@ async def test_an_expert_cites_what_a_servers_tool_said():
     policy = ScriptedPolicy(
         {
             "planner": [calling("subtask", task="When was the mill built?"), "It was built in 1742 [s1]."],
-            "coordinator": [
-                '{"reason": "deep", "expert": "deep_search"}',
-                '{"reasoning": "", "conclusion": "It was built in 1742 [s1]."}',
-            ],
+            "coordinator": ['{"reason": "deep", "expert": "deep_search"}'],
             "deep_search": [calling("shelf_read_note", path="mill.md"), "The mill was built in 1742 [s1]."],
         }
     )

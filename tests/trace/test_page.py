@@ -50,7 +50,7 @@ async def reading(tmp_path: Path) -> Any:
     team = team_of(
         SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(logged(log))
     )
-    await rollout(HiRA(), f"How high is the tower of Varn? {HOSTILE}", team)
+    await rollout(HiRA(faithful=True), f"How high is the tower of Varn? {HOSTILE}", team)
     made = read(journal, "r1")
     journal.close()
     return made

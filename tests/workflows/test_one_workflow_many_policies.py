@@ -43,9 +43,7 @@ async def test_a_scripted_endpoint_over_http_answers_with_a_verified_citation(to
     replies = [
         "First the capital. <|begin_call_subtask|>Name the capital of Myanmar<|end_call_subtask|>",
         json.dumps({"reason": "a fact", "expert": "simple_search"}),
-        '{"queries": ["capital of Myanmar"]}',
         "Naypyidaw is the capital of Myanmar [s1].",
-        json.dumps({"reasoning": "Looked it up.", "conclusion": "Naypyidaw is its capital [s1]."}),
         r"\boxed{Naypyidaw [s1]}",
     ]
     with Endpoint(replies) as endpoint:

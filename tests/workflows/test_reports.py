@@ -196,7 +196,7 @@ async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report
     assert cited(record.answer) == ["s1"]
     assert record.answer.startswith("# Report")
     assert len(record.trajectories) == 1
-    assert "all 3 turns are used. Write the report now" in policy.requests[-1].messages[-1].text
+    assert "all 3 turns are used. Write the whole report now" in policy.requests[-1].messages[-1].text
     first, second, _ = policy.requests
     assert second.messages[: len(first.messages)] == first.messages
     policy.assert_done()

@@ -12,8 +12,7 @@ CODE = Prompt(__file__, "code")
 class Code:
     name = "code"
     description = (
-        "computes with Python: arithmetic, statistics, tables and data files, dates, units, simulations. "
-        "For everything that must be exact"
+        "computes exact results with Python: arithmetic, statistics, tables and data files, dates, units, simulations"
     )
     ability = "code"
     cost = 2

@@ -9,10 +9,7 @@ DEEP_SEARCH = Prompt(__file__, "deep_search")
 
 class DeepSearch:
     name = "deep_search"
-    description = (
-        "explores: searches, opens pages and follows links for as long as it takes, comparing what it finds. "
-        "Slow and costly; for what lies deep, is spread over several pages, or was not found by looking it up"
-    )
+    description = "explores many pages and follows links, comparing what they say, slowly and at high cost"
     ability = "search"
     cost = 3
     needs = frozenset({"search"})

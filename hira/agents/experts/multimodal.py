@@ -31,7 +31,7 @@ LISTED = 60
 class Multimodal:
     name = "multimodal"
     description = (
-        "looks at pictures and scanned pages, listens to sounds, watches videos, and tells what it is asked about them"
+        "looks at pictures and scanned pages, listens to sounds, watches videos, and answers questions about them"
     )
     ability = "multimodal"
     cost = 2

@@ -10,7 +10,7 @@ READER = Prompt(__file__, "reader")
 
 class Reader:
     name = "reader"
-    description = "reads the attached files, and uses the tools that were brought for this run"
+    description = "reads the attached files and uses the tools that the user provided"
     ability = "reading"
     cost = 2
     needs = frozenset({"given"})

@@ -1,40 +1,39 @@
 """Simple search (HiRA, appendix): plan at most three queries, retrieve once, answer with citations."""
 
-from pydantic import BaseModel
+from pydantic import Field
 
 from hira.agents.expert import Account, Task
 from hira.agents.loop import check_spoken
-from hira.agents.record import record
+from hira.agents.record import Reply, record
 from hira.agents.retrieval import look_up
 from hira.dialects.answer import spoken
 from hira.errors import DialectError, EndpointError, Stop
 from hira.messages import Filled, assistant, user
 from hira.prompts import Prompt
-from hira.team import Conversation, Team, together
+from hira.team import Team, together
 from hira.untrusted import said
 
 PLAN = Prompt(__file__, "simple_search_plan")
 ANSWER = Prompt(__file__, "simple_search_answer")
 QUERIES = 3
+OWN_QUERY = 25
+"""Words of a task up to which it is a query itself, and no call plans others."""
 
 
-class Plan(BaseModel):
-    queries: list[str]
+class Plan(Reply):
+    queries: list[str] = Field(json_schema_extra={"maxItems": QUERIES})
 
 
 class SimpleSearch:
     name = "simple_search"
-    description = (
-        "looks a thing up: a few queries, one reading of what they bring, an answer with sources. "
-        "Quick and cheap; for facts that a page states directly"
-    )
+    description = "looks up facts that a document or page states directly, quickly and cheaply"
     ability = "search"
     cost = 1
     needs = frozenset({"search"})
 
     async def work(self, task: Task, team: Team) -> Account:
+        queries = await self._plan(team, task)
         conversation = team.conversation(self.name, task.id)
-        queries = await self._plan(conversation, task)
         seen = await together([look_up(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
         conversation.say(user(ANSWER.fill(documents=documents, task=said(task.text), known=task.known)))
@@ -48,8 +47,12 @@ class SimpleSearch:
         told = spoken(completion)
         return Account(f"{searched}\n\n{told}", told)
 
-    async def _plan(self, conversation: Conversation, task: Task) -> list[str]:
-        """At most three queries; the task itself where no plan can be read."""
+    async def _plan(self, team: Team, task: Task) -> list[str]:
+        """At most three queries; the task itself where it is short or no plan can be read. The answer is written in
+        another conversation, since a small model repeats the plan that it sees."""
+        if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
+            return [task.text]
+        conversation = team.conversation(self.name, task.id)
         message = user(PLAN.fill(most=QUERIES, task=said(task.text), files=task.attached, known=task.known))
         try:
             plan = await record(conversation, message, Plan)

@@ -15,11 +15,13 @@ from hira.tools.documents.store import Entry
 from hira.tools.tool import Observation, Passage, Tool, tool
 
 LONG = 3_000
+RELEVANT = 0.25
+"""The share of the best passage's score below which a passage is left out; such a one shares only common words."""
 _NEAR = 5
 
 
 def search_documents(index: Index, *, top: int = 10) -> Tool:
-    """The tool "search": at most `top` passages of the indexed documents, best first, each with its file as source."""
+    """The tool "search": at most `top` relevant passages of the indexed documents, best first, with their files."""
     from pydantic import Field
 
     async def search(
@@ -27,6 +29,7 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
     ) -> Observation:
         """Search the local documents. Returns the passages that fit the query best, each with the file it stands in."""
         hits = await index.search(query, top)
+        hits = [hit for hit in hits if hit.score >= RELEVANT * hits[0].score]
         if not hits:
             count = len(await index.names())
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
@@ -37,9 +40,11 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
 
 
 def _passage(hit: Hit) -> Passage:
+    """The passage; below its document's title, which is shown with it, only the headings beneath that one."""
     text = hit.piece.full
-    place = f"({hit.piece.place})\n" if hit.piece.place else ""
-    return Passage(Source(hit.name, hit.title, text, "file"), place + text)
+    heading = hit.piece.heading.removeprefix(hit.title).removeprefix(" › ")
+    shown = (f"({hit.piece.place})" if hit.piece.place else "", heading, hit.piece.text)
+    return Passage(Source(hit.name, hit.title, text, "file"), "\n".join(line for line in shown if line))
 
 
 def browse_documents(index: Index) -> Tool:
