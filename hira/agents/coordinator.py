@@ -42,14 +42,14 @@ CONSIDERED = 12
 class Assignment(Reply):
     """The choice of an expert; `assignment_of` narrows `expert` to the names that can be chosen."""
 
-    reason: str = Field("", json_schema_extra={"maxLength": 200})
+    reason: str = Field(default="", json_schema_extra={"maxLength": 200})
     expert: str
 
 
 class Choice(Reply):
     """The numbers of the notes that are passed on."""
 
-    chosen: list[int] = Field([], json_schema_extra={"maxItems": RECALLED})
+    chosen: list[int] = Field(default=[], json_schema_extra={"maxItems": RECALLED})
 
 
 class AssignmentWithNotes(Choice, Assignment):
@@ -60,7 +60,7 @@ class AssignmentWithNotes(Choice, Assignment):
 def assignment_of(names: tuple[str, ...], *, notes: bool) -> type[Assignment]:
     """The assignment whose expert is one of these names, so that a server can hold the model to them."""
     base = AssignmentWithNotes if notes else Assignment
-    return create_model("Assignment", __base__=base, expert=(Literal[names], ...))
+    return create_model("Assignment", __base__=base, expert=(Literal[names], ...))  # type: ignore[arg-type]  # names are known at run time
 
 
 class Coordinator:

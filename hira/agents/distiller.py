@@ -30,7 +30,7 @@ _IDS = re.compile(r"s\d+(?:\s*(?:[,;]|and)\s*s\d+)*")
 
 class FactRecord(Reply):
     text: str = Field(min_length=1, json_schema_extra={"maxLength": 500})
-    sources: list[str] = Field([], json_schema_extra={"maxItems": 5})
+    sources: list[str] = Field(default=[], json_schema_extra={"maxItems": 5})
 
     @field_validator("sources", mode="before")
     @classmethod
@@ -62,8 +62,8 @@ class Report(Reply):
 class Notes(Reply):
     """What memory keeps."""
 
-    facts: list[FactRecord] = Field([], json_schema_extra={"maxItems": 10})
-    resources: list[ResourceRecord] = Field([], json_schema_extra={"maxItems": 5})
+    facts: list[FactRecord] = Field(default=[], json_schema_extra={"maxItems": 10})
+    resources: list[ResourceRecord] = Field(default=[], json_schema_extra={"maxItems": 5})
 
 
 class Distillate(Notes, Report):
