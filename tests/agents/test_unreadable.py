@@ -100,10 +100,10 @@ async def test_a_broken_call_and_what_was_told_of_it_leave_the_conversation(dial
 async def test_a_repeated_call_leaves_the_conversation() -> None:
     policy = ScriptedPolicy([calling("double", n=1), calling("double", n=1), calling("double", n=2), "4"])
     await begun(team_of(policy, dialect="native")).run()
-    assert "not made again" in policy.requests[2].messages[-1].text
+    assert "already made this call" in policy.requests[2].messages[-1].text
     calls = [one for one in policy.requests[3].messages if one.calls]
     assert [one.calls[0].arguments for one in calls] == ['{"n": 1}', '{"n": 2}']
-    assert not any("not made again" in one.text for one in policy.requests[3].messages)
+    assert not any("already made this call" in one.text for one in policy.requests[3].messages)
 
 
 @pytest.mark.parametrize("raw", [written("json", 3), BROKEN, UNKNOWN, "[double(n=3)]"])
