@@ -80,16 +80,21 @@ class Result:
         """Balanced accuracy of `supported` against every other verdict."""
         return (self.rate("supported", supported=True) + 1 - self.rate("supported", supported=False)) / 2
 
+    def share(self, values: Sequence[float], threshold: float, *, supported: bool) -> float:
+        """The share of the claims that are, or are not, supported whose value reaches the threshold."""
+        found = [
+            value >= threshold for claim, value in zip(self.claims, values, strict=True) if claim.supported is supported
+        ]
+        return sum(found) / len(found) if found else 0.0
+
+    def balance(self, values: Sequence[float], threshold: float) -> float:
+        """Balanced accuracy of accepting the claims whose value reaches the threshold."""
+        accepts = self.share(values, threshold, supported=False)
+        return (self.share(values, threshold, supported=True) + 1 - accepts) / 2
+
     def balance_overlap(self) -> tuple[float, float]:
         """Balanced accuracy of counting shared words, at the threshold that is best for these very claims."""
-
-        def balance(threshold: float) -> float:
-            sides: dict[bool, list[bool]] = {True: [], False: []}
-            for claim, overlap in zip(self.claims, self.overlaps, strict=True):
-                sides[claim.supported].append(overlap >= threshold)
-            return (sum(sides[True]) / len(sides[True]) + 1 - sum(sides[False]) / len(sides[False])) / 2
-
-        return max((balance(step / 100), step / 100) for step in range(1, 101))
+        return max((self.balance(self.overlaps, step / 100), step / 100) for step in range(1, 101))
 
 
 def count_shared(claim: str, evidence: str) -> float:
@@ -152,11 +157,9 @@ def format_curve(judged: dict[str, Result], generated: Result) -> str:
     for threshold in (0.34, 0.37, 0.4, load_weights()["threshold"], 0.46, 0.49, 0.52):
         cells = []
         for one in judged.values():
-            sides: dict[bool, list[bool]] = {True: [], False: []}
-            for claim, score in one.pairs():
-                sides[claim.supported].append(score.score >= threshold)
-            recall, accepts = (sum(side) / len(side) for side in (sides[True], sides[False]))
-            cells.append(f"{(recall + 1 - accepts) / 2:.3f}, recall {recall:.2f}")
+            scores = [score.score for score in one.scores]
+            recall = one.share(scores, threshold, supported=True)
+            cells.append(f"{one.balance(scores, threshold):.3f}, recall {recall:.2f}")
         share = sum(score >= threshold for score in swaps) / len(swaps)
         lines.append(f"| {threshold:.2f} | {' | '.join(cells)} | {share:.1%} |")
     return "\n".join(lines)

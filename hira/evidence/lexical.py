@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TypedDict
 
 from hira.evidence.features import MOST, compare, read_claim
-from hira.evidence.passages import Passages, Token, read_tokens
+from hira.evidence.passages import Passages, read_tokens
 from hira.evidence.verdict import Verdict
 
 __all__ = ["Passages", "Score", "score_claim"]
@@ -60,8 +60,7 @@ def score_claim(claim: str, passages: Passages, *, question: str = "", context: 
         return Score("unchecked", 0.0, "")
     bare = len(content) <= BARE and bool(question)
     if bare:
-        asked = [token for token in read_claim(question) if token.key not in content]
-        tokens += keep_last_step(asked, passages)
+        tokens += [token for token in read_claim(question) if token.key not in content]
     beside = frozenset(token.key for token in read_tokens(context) if token.content)
     compared = compare(tokens, passages, beside)
     if compared is None:
@@ -75,17 +74,6 @@ def score_claim(claim: str, passages: Passages, *, question: str = "", context: 
     if score >= fitted["threshold"]:
         return Score("supported", score, quote)
     return Score("contradicted" if compared.contradicted else "unsupported", score, quote)
-
-
-def keep_last_step(asked: list[Token], passages: Passages) -> list[Token]:
-    """The words of a question that a text can bear out.
-
-    "Which river flows through the town where Ada was born?" takes two steps. A text without the name Ada can bear out
-    the second one only, so that words of the question which it does not hold count for nothing.
-    """
-    known = [token for token in asked if token.key in passages.postings]
-    several_steps = any(token.kind == "name" and token.key not in passages.postings for token in asked)
-    return known if several_steps and any(token.content for token in known) else asked
 
 
 def comparable(claim: str, passages: Passages) -> bool:

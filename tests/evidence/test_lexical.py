@@ -88,16 +88,6 @@ def test_a_bare_answer_is_read_together_with_the_question() -> None:
     assert score("Greenland", "Greenland is an island.", "What is the capital of Greenland?").verdict != "contradicted"
 
 
-def test_a_bare_answer_to_a_question_of_two_steps_needs_the_last_step_only() -> None:
-    text = "Sorvik\nSorvik has a cathedral by Ilse Brandt. The mayor of Sorvik is Jon Pell."
-    assert (
-        score("Ilse Brandt", text, "Who built the cathedral of the city where Mira Holt lives?").verdict == "supported"
-    )
-    assert (
-        score("Jon Pell", text, "Who built the cathedral of the city where Mira Holt lives?").verdict == "unsupported"
-    )
-
-
 def test_a_bare_yes_cannot_be_checked() -> None:
     assert score("Yes.", HARBOUR, "Was the ferry launched?").verdict == "unchecked"
     assert score("The ferry was launched in 1931.", "").verdict == "unchecked"
