@@ -26,6 +26,7 @@ from hira.replay import replay
 from hira.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS, Fault, error, refuses
+from hira.workflows import HiRA
 
 QUESTION = "When was ASEAN founded?"
 ANSWER = "ASEAN was founded on 8 August 1967 [s1]."
@@ -106,7 +107,9 @@ async def asked(base_url: str, docs: Path, *, stream: bool = False, **settings: 
     """The run of the question, ended, and the notices it gave."""
     heard: list[str] = []
     policy = policy_at(base_url)
-    async with Hira(settings=Settings(docs=(docs,), **settings), policies={"*": policy}) as hira:
+    async with Hira(
+        settings=Settings(docs=(docs,), **settings), policies={"*": policy}, workflow=HiRA(faithful=True)
+    ) as hira:
         run = hira.stream(QUESTION)
         async with asyncio.timeout(DEADLINE):
             await run.work(lambda event: heard.append(event.text) if isinstance(event, Notice) else None, stream=stream)
@@ -270,7 +273,7 @@ async def test_an_answer_that_was_cut_off_is_asked_for_once_more_shortly(docs: P
     replies = [Completion("ASEAN was founded on 8 Aug", finish="length"), ANSWER]
     with Endpoint([CALL["native"], *_lookup(), *replies]) as endpoint:
         run, _ = await asked(endpoint.base_url, docs)
-        assert "cut off at the length limit" in endpoint.calls[-1].body["messages"][-1]["content"]
+        assert "Your reply was cut off" in endpoint.calls[-1].body["messages"][-1]["content"]
         endpoint.assert_done()
     assert (code(run), run.answer.text) == (OK, ANSWER)
 
@@ -353,7 +356,8 @@ def _lookup() -> list[str]:
 def command(docs: Path, base_url: str, *argv: str, **environ: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, environ, docs.parent, docs.parent / "home")
-    given = ["ask", QUESTION, "--docs", "docs", "--base-url", base_url, "--model", "scripted", "--quiet", *argv]
+    given = ["ask", QUESTION, "--docs", "docs", "--base-url", base_url, "--model", "scripted", "--quiet"]
+    given += ["--set", "hira.faithful=true", *argv]
     return main(given, shell), out.getvalue(), err.getvalue()
 
 
