@@ -19,18 +19,18 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 USUAL = 10
-"""Seconds of a slow test that says none."""
+"""Seconds of a heavy test that gives no number."""
 
 OLD = 100_000
 """Objects of the oldest generation: so many are not what tests made, but what was loaded and collected."""
 
-WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.heavy\b", re.MULTILINE)
 WITH_TORCH = re.compile(r"\b(?:needs|importorskip)\(\"(?:torch|transformers|peft|trl|accelerate)\"")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files of slow tests alone are not even imported where only fast ones are asked for."""
-    if config.option.markexpr != "not slow" or not re.fullmatch(r"test_.*\.py", collection_path.name):
+    """Files of heavy tests alone are not even imported where only the others are run."""
+    if config.option.markexpr != "not heavy" or not re.fullmatch(r"test_.*\.py", collection_path.name):
         return None
     return bool(WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
 
@@ -65,10 +65,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The files that take longest come first, so that no worker is left alone with one of them at the end."""
-    fast = config.option.markexpr == "not slow"
+    fast = config.option.markexpr == "not heavy"
     seconds: Counter[Path] = Counter()
     for item in items:
-        if mark := item.get_closest_marker("slow"):
+        if mark := item.get_closest_marker("heavy"):
             seconds[item.path] += mark.kwargs.get("seconds", USUAL)
     items.sort(key=lambda item: (not (fast and with_torch(item.path)), -seconds[item.path]))
 
@@ -81,7 +81,7 @@ def with_torch(path: Path) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Of the fast tests, one worker runs all those that import torch: it takes longer than most of them."""
-    if (config.option.dist, config.option.markexpr) != ("loadfile", "not slow"):
+    if (config.option.dist, config.option.markexpr) != ("loadfile", "not heavy"):
         return None
     from xdist.scheduler import LoadFileScheduling
 

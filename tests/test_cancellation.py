@@ -286,7 +286,7 @@ class Hanging:
     async def aclose(self) -> None: ...
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("workflow", WORKFLOWS)
 async def test_each_workflow_that_is_cancelled_in_any_of_its_calls_leaves_nothing_behind(
     workflow: str, tmp_path: Path

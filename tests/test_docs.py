@@ -149,7 +149,7 @@ def shown(expected: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed.strip()) is not None
 
 
-@pytest.mark.slow(seconds=1)
+@pytest.mark.heavy(seconds=1)
 @every_page
 def test_the_python_of_a_page_runs_and_prints_what_it_says(page: Path, place: Path) -> None:
     namespace: dict[str, Any] = {"__name__": page.stem, "__file__": str(place / f"{page.stem}.py")}
@@ -194,7 +194,7 @@ def commands(block: Block) -> Iterator[str]:
         yield from (part for part in line.split(" && ") if part.startswith("hira "))
 
 
-@pytest.mark.slow(seconds=1)
+@pytest.mark.heavy(seconds=1)
 @every_page
 def test_the_commands_of_a_page_end_and_print_as_it_says(page: Path, place: Path) -> None:
     lay_out(page, place)

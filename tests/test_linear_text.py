@@ -55,7 +55,7 @@ def limit_seconds() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("function", ["clean", "said", "presentable", "urls", "spelled"])
 def test_a_megabyte_of_the_worst_patterns_is_cleaned_in_linear_time(function: str) -> None:
     ended = {}

@@ -39,7 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_wheel_holds_every_module_prompt_page_and_set_and_nothing_else(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -55,7 +55,7 @@ def test_the_wheel_holds_every_module_prompt_page_and_set_and_nothing_else(built
         assert line in metadata
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_what_hira_reads_beside_its_modules_is_in_the_wheel(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -73,7 +73,7 @@ def test_what_hira_reads_beside_its_modules_is_in_the_wheel(built: Path) -> None
         assert name in held
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_sdist_holds_what_the_tests_need(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -83,7 +83,7 @@ def test_the_sdist_holds_what_the_tests_need(built: Path) -> None:
     assert {"README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"} <= held
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_wheel_answers_a_question_without_the_repository(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -130,7 +130,7 @@ def modules() -> list[ast.Module]:
     ]
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_every_module_is_written_in_the_oldest_python_that_is_named() -> None:
     """Syntax only; that no newer part of the standard library is used is for the linter's target and for 3.11 itself."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -149,7 +149,7 @@ REMOVED = frozenset(
 )
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_no_module_uses_what_a_later_python_removed() -> None:
     used = {
         name.partition(".")[0]

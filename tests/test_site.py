@@ -14,7 +14,7 @@ from browser import browser, missing
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 
 
 @pytest.fixture(scope="module")

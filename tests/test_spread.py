@@ -18,7 +18,7 @@ from hira.evaluation.run import Evaluation, Plan
 from hira.spread import Spread
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray warns of its own doings
+pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # Ray warns of its own doings
 
 TOWERS = {"Alta": 31, "Brava": 42, "Carma": 53, "Delta": 64}
 QUESTIONS = [f"How high is the tower of {name}?" for name in TOWERS]

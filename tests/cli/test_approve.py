@@ -13,7 +13,7 @@ import pytest
 
 from hira.journal import Journal
 
-pytestmark = pytest.mark.slow(seconds=1)
+pytestmark = pytest.mark.heavy(seconds=1)
 
 QUESTION = "Where did the builder of the tower of Alta study?"
 

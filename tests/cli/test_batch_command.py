@@ -21,7 +21,7 @@ from hira.policy import Request
 from hira.testing.endpoint import Endpoint
 from hira.trajectory import Rollout
 
-pytestmark = pytest.mark.slow(seconds=1)
+pytestmark = pytest.mark.heavy(seconds=1)
 
 TOWERS = {"Alta": 31, "Brava": 42, "Carma": 53, "Delta": 64, "Essa": 75}
 QUESTIONS = [f"How high is the tower of {name}?" for name in TOWERS]
@@ -216,7 +216,7 @@ def reply(_: Request) -> str:
     return "Nobody knows."
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_killed_batch_goes_on_where_it_was(folder: Path) -> None:
     with Endpoint(reply, faults=stuck) as endpoint, start(folder, endpoint) as process:
         until(lambda: endpoint.in_flight == 2 and len(endpoint.calls) == 4)
@@ -234,7 +234,7 @@ def test_a_killed_batch_goes_on_where_it_was(folder: Path) -> None:
     assert not (folder / "a.jsonl.runs").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(folder: Path) -> None:
     with Endpoint(reply, faults=lambda number: "" if number <= 2 or number > 4 else "silent") as endpoint:
         with start(folder, endpoint) as process:
@@ -264,7 +264,7 @@ def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(fol
     assert [line["run_id"] for line in done.lines[:4]] == [line["run_id"] for line in said.lines]
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_two_batches_do_not_write_one_file(folder: Path) -> None:
     with Endpoint(reply, faults=lambda _: "silent") as endpoint, start(folder, endpoint) as process:
         until(lambda: endpoint.in_flight == 2)

@@ -354,7 +354,7 @@ def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:
     assert encodable("a → b", io.StringIO()) == "a → b"
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_the_real_command_writes_utf8_whatever_the_locale_says(place: Place) -> None:
     argv = ("ask", QUESTION, "--docs", "docs", "--model", "offline")
     with place.start(*argv, environ={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}) as process:
@@ -363,7 +363,7 @@ def test_the_real_command_writes_utf8_whatever_the_locale_says(place: Place) -> 
     assert "[s1] asean — asean.txt (supported)" in out
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_a_reader_that_goes_away_is_no_error(place: Place) -> None:
     with place.start("ask", QUESTION, "--docs", "docs", "--model", "offline") as process:
         assert process.stdout
@@ -386,7 +386,7 @@ def interrupted(process: "subprocess.Popen[str]", endpoint: Endpoint) -> None:
             return
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_ctrl_c_answers_from_what_is_known_and_ends_with_130(place: Place) -> None:
     with (
         Endpoint(["Nothing is known yet."], faults=["silent"]) as endpoint,
@@ -399,7 +399,7 @@ def test_ctrl_c_answers_from_what_is_known_and_ends_with_130(place: Place) -> No
     assert "Traceback" not in err
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_ctrl_c_twice_quits_at_once(place: Place) -> None:
     with (
         Endpoint(faults=["silent", "silent"]) as endpoint,
@@ -427,7 +427,7 @@ print(code, {str(one) for one in opened}, file=sys.stderr)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_with_documents_no_socket_is_opened_but_the_models(place: Place, endpoint: Endpoint) -> None:
     argv = ["ask", QUESTION, "--docs", "docs", *at(endpoint), "--quiet"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_"))}

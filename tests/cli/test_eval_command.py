@@ -17,7 +17,7 @@ from hira.cli.shell import Shell
 from hira.settings import TRUST
 from hira.testing import Endpoint
 
-pytestmark = pytest.mark.slow(seconds=1)
+pytestmark = pytest.mark.heavy(seconds=1)
 
 QUESTIONS = [
     {"id": "a", "question": "How high is the tower of Alta?", "answer": "31 metres", "level": "easy"},

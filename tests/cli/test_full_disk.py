@@ -127,7 +127,7 @@ def test_an_index_that_cannot_be_kept_is_made_in_memory(disk: Path, tmp_path: Pa
     assert len(about_the_disk(err)) == 1
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_answers_that_cannot_be_written_end_a_batch_with_what_to_do(disk: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(f'{{"question": "{QUESTION}"}}\n', encoding="utf-8")
     filled(disk)

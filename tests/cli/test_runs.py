@@ -22,7 +22,7 @@ from hira.errors import UsageError
 from hira.policy import Request
 from hira.testing.endpoint import Endpoint
 
-pytestmark = pytest.mark.slow(seconds=1)
+pytestmark = pytest.mark.heavy(seconds=1)
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,19 @@ AT_ONCE = 14
 """With all three subtasks in one turn the planner needs two."""
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_killed_run_resumes_to_the_same_answer_and_repeats_no_completed_call(tmp_path: Path, seed: int) -> None:
     killed_and_resumed(tmp_path / "place", 1, Random(seed), IN_ORDER)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [1])
 def test_parallel_subtasks_of_a_killed_run_resume_in_their_own_order(tmp_path: Path, seed: int) -> None:
     killed_and_resumed(tmp_path / "place", 3, Random(seed), AT_ONCE)
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.heavy(seconds=60)
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_a_run_killed_at_any_of_25_random_points_resumes(tmp_path: Path, parallel: int) -> None:
     random = Random(20261120 + parallel)

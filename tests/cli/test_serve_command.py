@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
 def test_the_address_that_it_tells_is_one_by_which_it_answers(tmp_path: Path, host: str) -> None:
     command = [sys.executable, "-m", "hira", "serve", "--host", host, "--port", "0", "--model", "offline"]
@@ -39,7 +39,7 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
     assert "choose another with --port" in done.stderr
 
 
-@pytest.mark.slow(seconds=1)
+@pytest.mark.heavy(seconds=1)
 def test_a_model_that_is_down_is_told_at_the_start_and_the_server_goes_on(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"

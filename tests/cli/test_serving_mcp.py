@@ -67,7 +67,7 @@ async def serving(place: Path, *flags: str) -> AsyncIterator[Any]:
             yield client
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_object(place: Path):
     told: list[str] = []
 
@@ -115,7 +115,7 @@ async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_obje
     assert "no model is connected" in (place / "server.log").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_call_that_is_given_up_ends_its_run_and_so_does_a_client_that_leaves(place: Path):
     with Endpoint([], delay=600) as endpoint:
 
@@ -137,7 +137,7 @@ async def test_a_call_that_is_given_up_ends_its_run_and_so_does_a_client_that_le
     assert (place / "server.log").read_text() == ""
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_an_endpoint_that_fails_is_told_as_an_error_of_the_call(place: Path):
     with Endpoint([], faults=["401"]) as endpoint:
         async with serving(place, "--model", endpoint.model, "--base-url", endpoint.base_url) as client:
@@ -146,7 +146,7 @@ async def test_an_endpoint_that_fails_is_told_as_an_error_of_the_call(place: Pat
     assert endpoint.base_url in said.content[0].text
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_hira_answers_over_http_on_this_machine_and_leaves_when_told(place: Path):
     process = running(place, "--http", "0")
     try:
@@ -170,7 +170,7 @@ async def test_hira_answers_over_http_on_this_machine_and_leaves_when_told(place
         process.communicate()
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, number: signal.Signals):
@@ -187,7 +187,7 @@ def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, nu
         process.communicate()
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_what_is_wrong_with_the_settings_is_told_before_anything_is_served(place: Path):
     process = running(place, "--workflow", "hero")
     try:

@@ -11,7 +11,7 @@ from test_approve import Terminal, docs  # noqa: F401 - a fixture
 from hira.testing import Endpoint
 from hira.testing.faults import Exchange, Fault, delta
 
-pytestmark = pytest.mark.slow(seconds=8)
+pytestmark = pytest.mark.heavy(seconds=8)
 
 
 def chunk(text: str, finish: str | None = None) -> bytes:

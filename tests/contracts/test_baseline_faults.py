@@ -59,7 +59,7 @@ async def test_without_a_fault_each_baseline_answers_over_http(name: str) -> Non
 
 
 @needs_python
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_fault_ends_in_an_answer_or_in_an_error_of_three_lines(name: str) -> None:
     ended = await endings(reply, lambda base_url: answered(base_url, name))
@@ -73,7 +73,7 @@ GRAMMARS = {"search-o1": SEARCHES, "webthinker": SEARCHES, "react": SEARCHES, "c
 
 
 @needs_python
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", [*NAMES, "webthinker-report"])
 async def test_a_real_llama_cpp_server_with_a_random_model_crashes_no_baseline(llama_server: str, name: str) -> None:
     """A grammar makes the reasoner call its tool until it is at its limit, where it may say what it likes."""

@@ -381,7 +381,7 @@ def test_the_command_ends_with_the_right_code_and_three_lines_at_most(
     assert code != OK or ANSWER in out
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("fault", [*PASSING, *ENDING, *STAYING])
 def test_the_command_survives_every_fault_once_and_ends_clearly_if_it_stays(fault: str, docs: Path) -> None:
     for when in (at(PLAN), always):

@@ -14,7 +14,7 @@ from hira.cli import ENDPOINT, NO_EVIDENCE, OK
 from hira.testing import Endpoint
 from hira.testing.faults import FOREVER, Exchange, Fault, calls, delta, ends, error, refuses, says, streams
 
-pytestmark = pytest.mark.slow(seconds=1)
+pytestmark = pytest.mark.heavy(seconds=1)
 
 GOOD: Mapping[str, Any] = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "OK 42"}, "finish_reason": "stop"}]

@@ -39,7 +39,7 @@ async def test_without_a_fault_the_report_is_written_over_http(name: str) -> Non
     assert run.answer.status == "answered"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_fault_ends_in_a_report_or_in_an_error_of_three_lines(name: str) -> None:
     ended = await endings(reply, lambda base_url: asked(base_url, name, TOPIC))

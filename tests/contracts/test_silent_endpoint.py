@@ -39,7 +39,7 @@ async def ended(hira: Hira) -> tuple[str, str, float]:
     return run.answer.status, run.answer.text, time.monotonic() - began
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_call_that_is_never_answered_leaves_each_workflow_the_time_for_its_answer(docs: Path) -> None:
     async def one(workflow: str) -> tuple[str, str, float, int]:
         with Endpoint(reply, faults=lambda number: "silent" if number == 1 else "") as endpoint:
@@ -55,7 +55,7 @@ async def test_a_call_that_is_never_answered_leaves_each_workflow_the_time_for_i
         assert 0.8 * SECONDS < seconds < 5 * SECONDS, workflow
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_an_endpoint_that_stays_silent_ends_the_run_as_a_clear_partial_one(docs: Path) -> None:
     with Endpoint(reply, faults=lambda _: "silent") as endpoint:
         settings = Settings(model="m", base_url=endpoint.base_url, docs=(docs,), journal=None, max_time=SECONDS / 2)
@@ -65,7 +65,7 @@ async def test_an_endpoint_that_stays_silent_ends_the_run_as_a_clear_partial_one
     assert seconds < 5 * SECONDS
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_tool_that_never_comes_back_leaves_the_time_for_the_answer() -> None:
     @tool
     async def measure(name: str) -> str:
@@ -87,7 +87,7 @@ async def test_a_tool_that_never_comes_back_leaves_the_time_for_the_answer() -> 
     assert seconds < 5 * SECONDS
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_silent_model_leaves_half_of_the_time_to_the_one_behind_it(docs: Path) -> None:
     with Endpoint(reply, faults=lambda _: "silent") as silent, Endpoint(reply) as sound:
         model = f"m@{silent.base_url}, m@{sound.base_url}"

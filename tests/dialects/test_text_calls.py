@@ -353,7 +353,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.slow(seconds=1)
+@pytest.mark.heavy(seconds=1)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_reply_is_read_in_few_steps(piece: str) -> None:
     text = (piece * (MEGABYTE // len(piece) + 1))[:MEGABYTE]

@@ -127,7 +127,7 @@ print((folder / "crew.txt").read_text(), (folder / "crew.txt").resolve().is_rela
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_files_of_gaia_lie_with_the_split_that_names_them(tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
     home = tmp_path / "datasets--gaia-benchmark--GAIA"

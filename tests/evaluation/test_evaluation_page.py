@@ -75,7 +75,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_in_a_browser_questions_can_be_searched_and_opened(folder: Path) -> None:
     with browser(folder / "profile") as driven:

@@ -78,7 +78,7 @@ async def test_a_folder_of_another_evaluation_is_not_mixed_up(tmp_path: Path) ->
     assert "--out" in failed.value.fix
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_what_is_unanswerable_is_right_only_without_a_citation(tmp_path: Path) -> None:
     done = await evaluated(plan_of(tmp_path, wanted=Wanted(categories=("unanswerable",))), tmp_path / "out")
     assert len(done.records) == 10
@@ -155,7 +155,7 @@ async def test_a_model_without_a_key_is_told_before_anything_is_asked(tmp_path: 
     assert read(tmp_path / "out" / RECORDS) == []
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_killed_in_the_middle_the_same_command_goes_on_to_the_same_summary(tmp_path: Path) -> None:
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
     command = [sys.executable, "-m", "hira", "eval", "mini", "--model", "offline", "--concurrency", "2", "--out"]
@@ -256,7 +256,7 @@ def test_the_ablation_is_the_papers_table_and_the_sweep_its_figure() -> None:
     assert settings.workflows["hira"]["describe_experts"] is False
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_two_evaluations_are_compared_question_by_question(tmp_path: Path) -> None:
     for name, variant in (("a", {}), ("b", {"without": frozenset({"code"})})):
         plan = plan_of(tmp_path, [Cell("hira", changes=variant)], Wanted(categories=("table",)))
@@ -291,7 +291,7 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
 MIXED = ("two-hop", "file", "unanswerable")
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.mark.heavy(seconds=20)
 async def test_every_workflow_runs_the_mini_set_with_records_a_journal_and_a_table(tmp_path: Path) -> None:
     cells = grid(list(WORKFLOWS), [], 1)
     plan = replace(plan_of(tmp_path, cells, Wanted(MIXED, sample=12)), concurrency=2)

@@ -39,7 +39,7 @@ def saved(folder: Path, kind: str) -> str:
     return str(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["classes", "t5"])
 async def test_minicheck_judges_each_claim_by_its_likeliest_piece(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
@@ -53,7 +53,7 @@ async def test_minicheck_judges_each_claim_by_its_likeliest_piece(kind: str, tmp
     assert found[0].quote == "The weir was mended in 1911."
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_lettucedetect_supports_a_claim_without_marked_words(tmp_path: Path) -> None:
     pytest.importorskip("lettucedetect")
     verifier = LettuceDetect(saved(tmp_path, "tokens"))

@@ -158,7 +158,7 @@ def test_the_work_grows_with_the_text_and_not_faster(piece: str) -> None:
     assert large < 4.5 * small
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("separator", [" ", "\n"])
 def test_a_source_of_ten_megabytes_is_read(separator: str) -> None:
     filler = separator.join(f"Line {at} tells of barrel {at % 977} and no other thing" for at in range(100_000))

@@ -352,7 +352,7 @@ int flock(int file, int what) { errno = ENOLCK; return -1; }
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(sys.platform != "linux" or not GCC, reason="made by gcc, for Linux")
 def test_where_no_file_can_be_locked_a_run_is_told_so_at_once_and_goes_on_without_a_record(tmp_path: Path) -> None:
     """SQLite takes a lock that cannot be had for one that somebody else has, and would wait for it."""

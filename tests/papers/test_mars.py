@@ -583,7 +583,7 @@ class Reading(Counting):
         return super().count(text)
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 async def test_a_limit_holds_while_a_model_is_read_to_count_with() -> None:
     policy = Reading({"system2": [wanted("height"), ANSWER], "system1": notes})
     people = Team({"*": Part(policy)}, budget=Budget(seconds=0.5), tools=BOX)
@@ -710,7 +710,7 @@ async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, at_an
     assert (record.status, record.answer, record.error) == ("answered", "The tower is 31 m high [s1].", "")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str, at_an_endpoint: Any) -> None:
     for where in (lambda number: number == 2, lambda number: number >= 2, lambda _: True):
@@ -747,7 +747,7 @@ async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
     assert (answer.text, answer.status) == ("The kettle of Varn holds 12 litres. [s1]", "answered")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
     """Its model is tiny and random: a grammar makes System 2 call."""
     index = Index([ASEAN])

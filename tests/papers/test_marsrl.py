@@ -331,7 +331,7 @@ async def test_a_fault_that_passes_costs_no_answer(fault: str, where: int, at_an
     assert (record.answer, record.error) == ("100", "")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_fault_ends_in_an_answer_or_a_clear_partial(fault: str, at_an_endpoint: Any) -> None:
     for where in (lambda number: number == 2, lambda number: number >= 2, lambda _: True):
@@ -348,7 +348,7 @@ async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
     assert (answer.text, answer.status) == ("The kettle of Varn holds 12 litres. [s1]", "answered")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
     """Its model is tiny and random, so nothing is accepted."""
     policy = OpenAIPolicy("tiny", llama_server)

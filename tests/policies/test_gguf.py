@@ -254,7 +254,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 @NAMED_SMOLLM2
 def test_the_server_ends_at_once_when_its_parent_is_killed_while_the_model_loads():
     with subprocess.Popen([sys.executable, "-c", LOADING], stdout=subprocess.PIPE, text=True) as parent:
@@ -265,7 +265,7 @@ def test_the_server_ends_at_once_when_its_parent_is_killed_while_the_model_loads
         assert wait_until_gone(pid, seconds=0.5)
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.heavy(seconds=60)
 @NAMED_SMOLLM2
 def test_a_packaged_model_answers_from_documents_in_one_command(tmp_path):
     (tmp_path / "tower.txt").write_text("The tower of Varnholm is 31 metres high. It was built in 1907.")

@@ -15,7 +15,7 @@ from hira.testing import Endpoint, calling
 
 needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
 # its own import and logging code warn
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.heavy]
 
 ASKED = Request((user("what is it?"),), Sampling(temperature=0.5, max_tokens=9))
 

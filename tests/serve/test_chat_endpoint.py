@@ -189,7 +189,7 @@ def test_an_attached_file_is_read(open_server: Served) -> None:
     assert "Bettine Aalto" in (reply.choices[0].message.content or "")
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_when_the_client_goes_away_its_run_ends_and_can_be_gone_on_with(docs: Path, tmp_path: Path) -> None:
     with Endpoint(lambda _: "late", delay=30.0) as endpoint:
         settings = Settings(

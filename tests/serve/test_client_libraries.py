@@ -18,7 +18,7 @@ from serving import Slow, served
 from hira.settings import KeySettings, Settings
 from hira.workflows import WORKFLOWS
 
-pytestmark = pytest.mark.slow(seconds=1)
+pytestmark = pytest.mark.heavy(seconds=1)
 
 KEY = "a-key-of-the-clients"
 ANSWER = "The tower of Alta is 31 metres high. [s1]"

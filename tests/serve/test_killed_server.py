@@ -19,7 +19,7 @@ import pytest
 from hira.policy import Request
 from hira.testing import Endpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 ANSWER = "The tower of Alta is 31 metres high."
 PATIENCE = 60.0
 

@@ -14,7 +14,7 @@ from hira.policy import Request
 from hira.settings import Settings
 from hira.testing import Endpoint, calling
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [pytest.mark.heavy, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 
 @pytest.fixture(scope="module")

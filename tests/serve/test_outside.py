@@ -162,7 +162,7 @@ def test_large_texts_are_told_quickly() -> None:
     assert min(seconds(large) for _ in range(3)) < 200 * max(min(seconds(small) for _ in range(3)), 1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_attached_files_go_with_their_run_and_those_of_a_refused_request_at_once(tmp_path: Path) -> None:
     def asked(*parts: dict[str, Any]) -> dict[str, Any]:
         content = [{"type": "text", "text": "Who is the cook of the ferry?"}, *parts]

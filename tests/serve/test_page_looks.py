@@ -12,7 +12,7 @@ from hira.journal import Journal
 from hira.policy import Completion, Request, Watch
 from hira.settings import Settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [pytest.mark.heavy, pytest.mark.skipif(bool(missing()), reason=missing())]
 QUESTION = "How high is the tower of Alta?"
 
 

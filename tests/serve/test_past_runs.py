@@ -139,7 +139,7 @@ async def test_what_another_version_recorded_does_not_end_the_stream(settings: S
     assert (last["event"], ended["event"]) == ("Notice", "Ended")
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 async def test_a_run_is_told_while_another_process_holds_the_journal_and_others_go_on(settings: Settings) -> None:
     assert settings.journal is not None
     async with asking(settings) as client:

@@ -202,7 +202,7 @@ async def test_a_run_under_way_is_watched(tmp_path: Path, collector: Collector) 
     assert "tower" not in json.dumps([told(one) for one in collector.spans])
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 async def test_a_collector_that_is_down_costs_no_answer_and_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings(model="offline", otel="http://user:word@127.0.0.1:1")
     async with Hira(settings=settings) as hira:

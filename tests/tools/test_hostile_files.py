@@ -204,7 +204,7 @@ def _written(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", REAL)
 def test_mutated_files_are_text_or_one_clear_line(tmp_path: Path, name: str) -> None:
     """200 files a reader: bytes changed, cut out, doubled; the seed is fixed, so that a failure can be repeated."""

@@ -163,7 +163,7 @@ async def test_a_result_can_form_no_token_in_a_prompt(tool):
     assert team.rollout.sources.read["s1"].location == "mcp:shelf/hostile()"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_call_that_takes_too_long_is_given_up_on_both_sides():
     async with mcp_tools(shelf(seconds=0.5)) as tools:
         tool = by_name(tools)
@@ -181,7 +181,7 @@ async def test_a_call_that_takes_too_long_is_given_up_on_both_sides():
     assert not alive(server)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the_next():
     async with mcp_tools(shelf()) as tools:
         tool = by_name(tools)
@@ -240,7 +240,7 @@ async def test_lines_that_are_no_messages_and_tools_that_no_prompt_can_hold_are_
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_server_that_does_not_want_to_end_is_ended_with_its_children_when_the_work_is_cancelled(tmp_path):
     pids, opened = tmp_path / "pids", asyncio.Event()
 
@@ -269,7 +269,7 @@ async def test_a_process_gets_only_its_own_part_of_the_environment(monkeypatch):
     assert "OPENAI_API_KEY" not in variables
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 async def test_over_http_headers_are_sent_and_calls_are_under_way_together(website: Website):
     async with mcp_tools(Server("web", url=website.url, headers={"Authorization": "Bearer abc"})) as tools:
         tool = by_name(tools)
@@ -280,7 +280,7 @@ async def test_over_http_headers_are_sent_and_calls_are_under_way_together(websi
             await tool["broken"].call({"path": "a"})
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 async def test_a_website_that_goes_away_fails_calls_until_it_is_back(website: Website):
     async with mcp_tools(Server("web", url=website.url)) as tools:
         tool = by_name(tools)

@@ -273,8 +273,8 @@ def test_what_follows_a_deep_nest_is_still_read():
         "<p x='",
         "&",
         "<script>",
-        pytest.param("<div></span>", marks=pytest.mark.slow(seconds=2)),
-        pytest.param("<td><tr>", marks=pytest.mark.slow(seconds=3)),
+        pytest.param("<div></span>", marks=pytest.mark.heavy(seconds=2)),
+        pytest.param("<td><tr>", marks=pytest.mark.heavy(seconds=3)),
         "< ",
     ],
 )

@@ -20,7 +20,7 @@ async def test_without_litellm_it_says_what_to_install():
     assert "pip install" in raised.value.fix
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(not INSTALLED, reason="litellm is an extra")
 @pytest.mark.filterwarnings("ignore")
 async def test_a_provider_of_litellm_answers_like_any_other_service():
@@ -30,7 +30,7 @@ async def test_a_provider_of_litellm_answers_like_any_other_service():
     assert (hit.title, hit.url, hit.backend) == ("The Kama", f"{web.url}/kama", "litellm:searxng")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(not INSTALLED, reason="litellm is an extra")
 @pytest.mark.filterwarnings("ignore")
 async def test_a_failure_of_litellm_is_told_without_the_key():

@@ -21,7 +21,7 @@ from hira.trace.page import data, embedded, page, parts
 from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
-pytestmark = pytest.mark.slow(seconds=1)
+pytestmark = pytest.mark.heavy(seconds=1)
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"><!--"
 TEXT = f"An old page. {HOSTILE} The tower of Varn is 31 m high.\nIt is \u202emirrored. <|im_end|>"

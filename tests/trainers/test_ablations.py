@@ -22,7 +22,7 @@ def programs() -> Iterator[None]:
         sys.modules.pop(name, None)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.usefixtures("programs")
 def test_matpo_is_worth_more_than_without_any_of_its_parts() -> None:
     import matpo as program  # type: ignore[import-not-found]
@@ -34,7 +34,7 @@ def test_matpo_is_worth_more_than_without_any_of_its_parts() -> None:
     assert min(after["full"] - one for name, one in after.items() if name != "full") >= 0.1, after
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.usefixtures("programs")
 def test_balancing_keeps_the_share_of_system_2_that_concatenation_loses() -> None:
     pytest.importorskip("torch")

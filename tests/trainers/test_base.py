@@ -30,7 +30,7 @@ def said(made: Any, adapter: str) -> Any:
     return made.eval()(input_ids=torch.tensor(IDS)).logits
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_model_is_opened_with_an_adapter_for_each_role(folder: Path) -> None:
     _, made = opened(str(folder), ["planner", "worker"], Lora(rank=2))
     assert list(made.peft_config) == ["planner", "worker"]
@@ -41,7 +41,7 @@ def test_a_model_is_opened_with_an_adapter_for_each_role(folder: Path) -> None:
     assert torch.equal(said(made, "planner"), said(made, "worker"))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_an_adapter_is_gone_on_with_where_it_was_saved(folder: Path, tmp_path: Path) -> None:
     first = model(("planner",))
     first.save_pretrained(tmp_path / "saved")
@@ -58,7 +58,7 @@ def test_a_tokenizer_without_a_chat_template_is_refused(tmp_path: Path) -> None:
         opened(str(tmp_path), ["default"])
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be loaded"):
         opened(str(tmp_path), ["default"])
@@ -71,13 +71,13 @@ def test_a_base_in_four_bits_needs_a_gpu(folder: Path) -> None:
         opened(str(folder), ["default"], bits=4)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_an_adapter_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no adapter in"):
         adapted(model().unload(), ["default"], Lora(start={"default": tmp_path}))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_somebody_has_to_be_trained() -> None:
     with pytest.raises(UsageError, match="no adapter to train"):
         adapted(model().unload(), [])

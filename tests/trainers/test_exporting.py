@@ -56,7 +56,7 @@ def test_what_the_environment_cannot_do_is_refused(tmp_path: Path) -> None:
         write(plan(tmp_path), tmp_path / "full", "my_env")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(find_spec("verifiers") is None, reason="verifiers is not installed")
 def test_verifiers_runs_hira_as_an_environment_and_pays_for_right_answers(tmp_path: Path) -> None:
     write(plan(tmp_path, "settings.workflow=direct"), tmp_path / "out", "my_env")

@@ -54,7 +54,7 @@ except Exception as error:
 """
 
 
-@pytest.mark.parametrize("writer", ["python", pytest.param("safetensors", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("writer", ["python", pytest.param("safetensors", marks=pytest.mark.heavy)])
 def test_a_file_that_may_not_be_as_long_is_told_alike(writer: str, tmp_path: Path) -> None:
     pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", LIMITED, writer, str(tmp_path / "file")], capture_output=True,

@@ -75,7 +75,7 @@ class Echo:
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_problem_is_the_same_work_in_whichever_update_it_is_asked() -> None:
     pytest.importorskip("trl")
     import gpu_marsrl as program  # type: ignore[import-not-found]
@@ -94,7 +94,7 @@ def test_a_problem_is_the_same_work_in_whichever_update_it_is_asked() -> None:
         assert 0.5 < sum(lengths) / 64 / (program.MEAN[role] / 200) < 2
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("default")
 def test_a_way_is_measured_with_what_its_own_rows_tell(tmp_path: Path) -> None:
     pytest.importorskip("trl")

@@ -17,7 +17,7 @@ torch = later("torch")
 groups, hand_written, logprobs = later("tiny:groups"), later("tiny:hand_written"), later("tiny:logprobs")
 model, trainer = later("tiny:model"), later("tiny:trainer")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
-SLOW = pytest.mark.slow
+SLOW = pytest.mark.heavy
 SHARED = {"*": "default"}
 OWN = {"planner": "one", "*": "two"}
 SYSTEMS = partial(mars, system1="worker", system2="planner")

@@ -25,7 +25,7 @@ from hira.trainers.recipes import RECIPES
 reinforced = later("hira.trainers.reinforcing:reinforced")
 torch, groups, model = later("torch"), later("tiny:groups"), later("tiny:model")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
-SLOW = pytest.mark.slow
+SLOW = pytest.mark.heavy
 speaking, words = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
 ITEMS = [{"title": f"Item {at}", "description": f"Key Criterion: it says {at}.", "weight": 5} for at in range(7)]
 
@@ -152,7 +152,7 @@ def test_the_ratio_of_a_sequence_is_clipped_as_one(tmp_path: Path) -> None:
     assert apart(token, wanted) > 1e-2
 
 
-@pytest.mark.slow(seconds=50)
+@pytest.mark.heavy(seconds=50)
 @pytest.mark.parametrize("recipe", ["rubric", "mams"])
 def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path, endpoint: Endpoint) -> None:
     more = {

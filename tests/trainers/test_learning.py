@@ -31,7 +31,7 @@ from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
 from hira.trainers.update import Collected, Updates  # noqa: E402
 from hira.trajectory import Rollout  # noqa: E402
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 ADAPTERS = {"planner": "one", "*": "two"}
 PROBLEMS = [Problem(str(at), f"w{at + 10} w{at + 20}", ("w5",)) for at in range(4)]
 

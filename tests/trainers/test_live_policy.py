@@ -90,7 +90,7 @@ def leaves_out_the_end(trajectory: Trajectory) -> int:
 FAST = {("native", False), ("tags", False), ("tags", True)}
 # in one chain only where calls are text: a native call ends its message
 WAYS = [
-    pytest.param(dialect, chain, marks=() if (dialect, chain) in FAST else pytest.mark.slow)
+    pytest.param(dialect, chain, marks=() if (dialect, chain) in FAST else pytest.mark.heavy)
     for dialect in DIALECTS
     for chain in (False, True)
     if dialect != "native" or not chain
@@ -171,7 +171,7 @@ async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time
     assert live.counts["broken"] == rows_of(record).breaks > 0
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_many_rollouts_at_once_are_sampled_with_the_weights_that_are_told(tools: Toolbox) -> None:
     tokenizer = tiny_tokenizer(window=8192)
     model = with_adapters(tiny_model(tokenizer, window=8192), "planner", "worker")

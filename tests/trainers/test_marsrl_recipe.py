@@ -21,7 +21,7 @@ stages_of = later("hira.trainers.reinforcing:stages_of")
 Training = later("hira.trainers.training:Training")
 base, tokenizer = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
-SLOW = pytest.mark.slow
+SLOW = pytest.mark.heavy
 PIPELINE = {"marsrl.staleness": 2, "marsrl.groups": 2, "marsrl.problems": 2, "marsrl.segment": 8}
 
 

@@ -39,7 +39,7 @@ from hira.trainers.segments import Segmented  # noqa: E402
 from hira.trainers.update import Collected, Updates  # noqa: E402
 from hira.trajectory import Rollout  # noqa: E402
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 torch.set_num_threads(1)
 SAID = (r"\boxed{4}", r"\boxed{5}", "\nVerdict: correct", "\nVerdict: incorrect", "so")
 ADAPTERS = {"solver": "one", "verifier": "two", "corrector": "three"}

@@ -81,7 +81,7 @@ def test_it_stands_behind_any_credit() -> None:
     assert plain.normaliser == masked.normaliser == 4
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("default")
 def test_one_step_of_the_trainer_is_that_of_a_hand_written_loss_with_the_masked_tokens_left_out(tmp_path: Path) -> None:
     pytest.importorskip("trl")

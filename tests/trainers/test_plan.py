@@ -199,7 +199,7 @@ def lying(torch: Any, config: dict[str, int], kind: str, *, checkpointing: bool)
     return kept, seen.most
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("inner", [512, 1536])
 @pytest.mark.parametrize(("kind", "width"), [("bfloat16", 2), ("float32", 4), ("float64", 8)])

@@ -25,7 +25,7 @@ from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.update import Collected, Updates  # noqa: E402
 from hira.trainers.weights import check_effect, fingerprint  # noqa: E402
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 OWN = {"planner": "one", "*": "two"}
 
 

@@ -102,7 +102,7 @@ PAIRS = [(name, dialect) for at, name in enumerate(WORKFLOWS) for to, dialect in
 """Two dialects for each workflow, and each dialect for half of them: all pairs take four minutes."""
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.skipif(bool(refusal("auto")), reason=refusal("auto"))
 @pytest.mark.parametrize(("name", "dialect"), PAIRS)
 async def test_it_ends_in_an_answer_or_in_a_clear_partial(
@@ -126,7 +126,7 @@ async def test_it_ends_in_an_answer_or_in_a_clear_partial(
     assert went_back or len(record.trajectories) > 1 or not policy.called, "what was called was carried out"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "native"])
 async def test_a_real_server_takes_results_as_messages_of_the_tool(dialect: Any, llama_server: str) -> None:
     settings = Settings(model="tiny", docs=(ASEAN,), dialect=dialect, journal=None)

@@ -63,7 +63,7 @@ class Faulty:
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", WORKFLOWS)
 async def test_it_ends_in_an_answer_or_clearly(name: str, fault: str) -> None:

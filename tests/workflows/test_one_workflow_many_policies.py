@@ -57,7 +57,7 @@ async def test_a_scripted_endpoint_over_http_answers_with_a_verified_citation(to
 CALL = r'root ::= "<|begin_call_subtask|>find " [a-z]{4,12} " " [a-z]{4,12} "<|end_call_subtask|>"'
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("continuation", ["turns", "chain"])
 async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_server: str, continuation: Any) -> None:
     """Its model is tiny and random: a grammar makes the planner call, a JSON schema makes the coordinator's records."""

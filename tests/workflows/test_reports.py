@@ -205,7 +205,7 @@ async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report
 CALL = r'root ::= "<plan>- [ ] look</plan><|begin_search_query|>" [a-z]{4,12} "<|end_search_query|>"'
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_server: str) -> None:
     """Its model is tiny and random: a grammar makes the Search agent call, a JSON schema makes the State agent's records."""
     grammar: dict[str, Any] = {"extra_body": {"grammar": CALL}}

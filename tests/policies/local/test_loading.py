@@ -160,7 +160,7 @@ def test_casting_a_model_of_this_process_loads_no_weights() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_command_line_answers_with_weights_and_adapter(saved: Path, tmp_path: Path) -> None:
     flags = [
         "--model",

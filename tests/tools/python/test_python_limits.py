@@ -156,7 +156,7 @@ HELD = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("code", HELD.values(), ids=HELD)
 async def test_a_call_ends_in_time_whatever_holds_it(code: str, sandbox: PythonSandbox) -> None:
     began = time.monotonic()
@@ -177,7 +177,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("code", BOMBS.values(), ids=BOMBS)
 async def test_a_bomb_harms_neither_the_host_nor_the_next_call(code: str, sandbox: PythonSandbox) -> None:
     outcome = await sandbox.run(code, seconds=10)
@@ -198,7 +198,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "code", ["1", "while True: pass", "import ctypes\nctypes.CDLL(None).prctl(1, 0)\nwhile True: pass"]
 )

@@ -119,7 +119,7 @@ def test_a_demo_whose_model_cannot_be_asked_ends_with_the_exit_code_of_the_comma
     assert err.getvalue().count("known answer") == 3
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_whole_demo_in_miniature_ends_with_a_model_that_can_be_asked(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)
@@ -149,7 +149,7 @@ def test_the_whole_demo_in_miniature_ends_with_a_model_that_can_be_asked(tmp_pat
     assert answer["model"] == f"hf:{run}/model+{run}/adapters/default"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_happened(tmp_path: Path) -> None:
     sizes = replace(MATPO.small, updates=6)
     Demo(tmp_path / "whole", MATPO, 0, sizes).run()

@@ -187,7 +187,7 @@ def test_an_unknown_recipe_is_told_what_there_is(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_that_can_be_asked(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)

@@ -159,7 +159,7 @@ def test_the_reward_tells_its_parts_as_shares() -> None:
     assert "ordered" not in bad.parts
 
 
-@pytest.mark.slow(seconds=2)
+@pytest.mark.heavy(seconds=2)
 def test_an_exam_tries_a_rubric_on_many_pairs_with_the_scores_of_the_judge() -> None:
     here = world.made(3)
     problem = here.problems(1, held_out=True)[0]
@@ -193,7 +193,7 @@ def test_an_exam_tells_the_effect_size_of_margins() -> None:
     assert "greedy/d" not in told([Score(1.0)], "greedy")
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_whole_demo_in_miniature_ends_with_a_generator_that_can_be_asked(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from small_place import Place
 
 torch.set_num_threads(1)
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 TIMED = ("seconds", "per_second", "runtime")
 GRPO = ("grpo", "run.toml", "model.bits=64", "data.held_out=", "rollouts.attempts=2")
 
@@ -208,7 +208,7 @@ def solving(tmp_path_factory: pytest.TempPathFactory) -> "Place":
     return found
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.mark.heavy(seconds=20)
 def test_marsrl_that_is_killed_between_two_steps_of_its_groups_and_amid_an_update_goes_on_as_if_it_had_not(
     solving: "Place",
 ) -> None:
@@ -222,7 +222,7 @@ def test_marsrl_that_is_killed_between_two_steps_of_its_groups_and_amid_an_updat
     same(solving.folder / "whole", solving.folder / "parts")
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.mark.heavy(seconds=20)
 def test_a_pipeline_that_is_killed_amid_rollouts_and_amid_an_update_begins_again_what_was_under_way(
     solving: "Place",
 ) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from small_place import Place as UsersPlace
 
 torch.set_num_threads(1)
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 
 
 class Place:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from small_place import Place
 
 torch.set_num_threads(1)
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 
 
 class Refused(Exception):

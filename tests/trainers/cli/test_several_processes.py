@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from small_place import Place
 
 torch.set_num_threads(1)
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="this is about machines without a GPU")
 LORA = "adapters/default/adapter_model.safetensors"
 
