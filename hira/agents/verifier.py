@@ -201,6 +201,6 @@ async def check_answer(team: Team) -> tuple[list[Citation], list[str]]:
     verifier: Verifier = LexicalVerifier()
     if team.verifier:
         verifier = RecordedVerifier(team.verifier, team)
-    elif verify == "model":
+    elif verify == "model" and not run.failure:  # an endpoint that just failed is not asked again
         verifier = ModelVerifier(team)
     return await verify_answer(run.answer, run.sources, run.question, verifier)
