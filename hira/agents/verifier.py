@@ -27,10 +27,13 @@ DOUBT = 0.75
 """Claims with a lower score by words go to the model. On the dev halves of WiCE and ExpertQA people find five of six
 claims above it supported, and six of ten of those that words reject in the answers of ExpertQA."""
 BATCH = 12
-"""Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below `REPLY`."""
+"""Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below 2,000."""
 CALLS = 5
 """Calls for one answer: the doubtful claims of a long report beyond them keep their verdicts by words."""
-REPLY = 2_000
+REPLY = 150
+"""Tokens of a reply for each of its claims: a sentence that is quoted, and the verdict."""
+SECONDS = 240.0
+"""All calls for one answer. Where a slow machine needs longer, the claims that are left stay `unchecked`."""
 EXCERPTS = 3
 EXCERPT = 600
 """Characters of an excerpt, about four sentences."""
@@ -63,30 +66,32 @@ class ModelVerifier:
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
         found = await LexicalVerifier().verify(claims, question)
         doubted = [at for at, one in enumerate(found) if self.every or is_doubted(one)]
+        until = asyncio.get_running_loop().time() + SECONDS
         for begin in range(0, min(len(doubted), BATCH * CALLS), BATCH):
             chunk = doubted[begin : begin + BATCH]
             some = [claims[at] for at in chunk]
-            for at, one in zip(chunk, await self._ask(some, [found[at] for at in chunk], question), strict=True):
+            for at, one in zip(chunk, await self._ask(some, [found[at] for at in chunk], question, until), strict=True):
                 found[at] = one
         return found
 
     async def _ask(
-        self, claims: Sequence[SourcedClaim], lexical: Sequence[Judgement], question: str
+        self, claims: Sequence[SourcedClaim], lexical: Sequence[Judgement], question: str, until: float
     ) -> list[Judgement]:
-        conversation = self.team.conversation(self.role, reply=REPLY)
+        conversation = self.team.conversation(self.role, reply=REPLY * (len(claims) + 1))
         sampling = replace(conversation.part.sampling, temperature=0.0)
         conversation.part = replace(conversation.part, sampling=sampling)
         listed = "\n".join(f"{number}. {said(one.text)}" for number, one in enumerate(claims, 1))
         excerpts = await asyncio.to_thread(excerpts_of, claims, question)
         prompt = PROMPT.fill(excerpts=excerpts, question=said(question), claims=Filled(listed))
         try:
-            reply = await record(conversation, user(prompt), ClaimVerdicts)
+            async with asyncio.timeout_at(until):
+                reply = await record(conversation, user(prompt), ClaimVerdicts)
         except Stop:
             self.team.note("the budget left no call for the verifier: the claims were compared by words alone")
             return list(lexical)
-        except (DialectError, EndpointError) as error:
-            reason = f"the verifier failed: {error.what}"
-            return [Judgement("unchecked", reason=reason)] * len(claims)
+        except (DialectError, EndpointError, TimeoutError) as error:
+            why = f"no verdict within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
+            return [Judgement("unchecked", reason=f"the verifier failed: {why}")] * len(claims)
         given = {one.number: one for one in reversed(reply.claims)}
         return [_judgement(claim, given.get(number), lexical[number - 1]) for number, claim in enumerate(claims, 1)]
 

@@ -26,7 +26,7 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _BOLD_LINE = re.compile(r"\s*\*\*[^*\n]+\*\*:?\s*")
 _ROW = re.compile(r"\s*\|")
 _EMPHASIS = re.compile(r"\*\*|__|`")
-_EDGE = " -*•.,;:!…，；：。！\t\n\"“”„«»"
+_EDGE = ' -*•.,;:!…，；：。！\t\n"“”„«»'
 _LINKING = frozenset("according to as in and or but per see from by of the also both with while source sources".split())
 
 _YES_NO = frozenset("yes no ja nein oui non sí 是 是的 否 不是".split())

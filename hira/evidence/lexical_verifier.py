@@ -46,7 +46,7 @@ class LexicalVerifier:
             try:
                 found.append(_best(claim, read, question))
             except Exception as error:  # noqa: BLE001 - no text that was read may cost the answer
-                _log.exception("the check of a claim failed")
+                _log.info("the check of a claim failed", exc_info=True)
                 found.append(Judgement("unchecked", reason=f"the check failed: {type(error).__name__}: {error}"))
         return found
 

@@ -87,14 +87,14 @@ async def verify_answer(
     try:
         bound = await asyncio.to_thread(bind_claims, text, sources)
     except Exception as error:  # noqa: BLE001 - no text may cost the answer
-        _log.exception("the claims of the answer could not be read")
+        _log.info("the claims of the answer could not be read", exc_info=True)
         return [], [f"the claims of the answer could not be read: {type(error).__name__}: {error}"]
     try:
         async with asyncio.timeout(seconds):
             judged = list(await verifier.verify(bound, question)) if bound else []
         _check_judgements(judged, bound)
     except Exception as error:  # noqa: BLE001 - a verifier is somebody's code, and may not cost the answer
-        _log.exception("the verifier failed")
+        _log.info("the verifier failed", exc_info=True)
         slow = isinstance(error, TimeoutError)
         why = f"no verdict within {seconds:g} seconds" if slow else f"{type(error).__name__}: {error}"
         reason = f"verifier {verifier.name!r} failed: {why}"

@@ -77,7 +77,7 @@ def verified(sizes: Sizes) -> Usage:
     """The model that checks the answer: each call asked for twice if its record cannot be read."""
     calls = verifier.CALLS * ASKED_TWICE
     prompt = sizes.prompt + verifier.BATCH * verifier.EXCERPTS * verifier.EXCERPT // 4
-    return Usage(calls, calls * prompt, calls * verifier.REPLY)
+    return Usage(calls, calls * prompt, calls * verifier.REPLY * (verifier.BATCH + 1))
 
 
 def times(usage: Usage, many: int) -> Usage:
