@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hira.agents.calls import LEFT_OUT
 from hira.evidence import OUTPUT
 from hira.relevance import words
 
 _HEADER = re.compile(r"^\[(s\d+)\] (.*) \(([^()\n]*)\)$", re.MULTILINE)
 _FENCE = re.compile(r"^\s*(?:```|~~~).*?(?:^\s*(?:```|~~~)\s*$|\Z)", re.MULTILINE | re.DOTALL)
-_HEADING = re.compile(r"#{1,6}\s+|(?=[^|.]* › )")
+_HEADING = re.compile(r"#{1,6}\s+|(?=[^|.]*› )")
 _LEAD = re.compile(r"^[\s>]*(?:[-*+•]\s+|\d{1,3}[.)]\s+|row \d+: )?")
 _LINK = re.compile(r"!?\[([^\]]+)\]\([^()\s]*\)")
 _MARKUP = re.compile(r"\*\*|__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
@@ -48,13 +49,9 @@ def find_passages(text: str) -> list[Passage]:
     heads = list(_HEADER.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
     found = [
-        Passage(
-            head[1],
-            head[2],
-            head[3],
-            text[head.end() : end].partition(f"[/{head[1]}]")[0].rpartition(OUTPUT)[2].strip(),
-        )
+        Passage(head[1], head[2], head[3], part.strip())
         for head, end in zip(heads, ends, strict=False)
+        for part in text[head.end() : end].partition(f"[/{head[1]}]")[0].rpartition(OUTPUT)[2].split(LEFT_OUT)
     ]
     return list(dict.fromkeys(found))
 

@@ -42,7 +42,7 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
 def _passage(hit: Hit) -> Passage:
     """The passage; below its document's title, which is shown with it, only the headings beneath that one."""
     text = hit.piece.full
-    heading = hit.piece.heading.removeprefix(hit.title).removeprefix(" › ")
+    heading = hit.piece.heading.removeprefix(hit.title).strip()
     shown = (f"({hit.piece.place})" if hit.piece.place else "", heading, hit.piece.text)
     return Passage(Source(hit.name, hit.title, text, "file"), "\n".join(line for line in shown if line))
 
