@@ -55,7 +55,8 @@ class ModelVerifier:
     """Asks a role about the claims that words alone leave in doubt, or about `every` one, a dozen in one call.
 
     The passage that the model quotes has to occur in a source of the claim; otherwise the verdict by words stands. So
-    it does when the budget is used up. A model that fails leaves its claims `unchecked`.
+    it does when the budget is used up. Where the model fails, claims that words support stay so, and the others are
+    `unchecked`.
     """
 
     team: Team
@@ -91,7 +92,9 @@ class ModelVerifier:
             return list(lexical)
         except (DialectError, EndpointError, TimeoutError) as error:
             why = f"no verdict within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
-            return [Judgement("unchecked", reason=f"the verifier failed: {why}")] * len(claims)
+            reason = f"the verifier failed: {why}"
+            unchecked = Judgement("unchecked", reason=reason)
+            return [replace(one, reason=reason) if one.verdict == "supported" else unchecked for one in lexical]
         given = {one.number: one for one in reversed(reply.claims)}
         return [_judgement(claim, given.get(number), lexical[number - 1]) for number, claim in enumerate(claims, 1)]
 

@@ -35,7 +35,7 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
         settings = load(flags(args), shell.environ, shell.folder, shell.home)
         citations, reasons = asyncio.run(verify_by_model(reading, settings))
         for reason in reasons:
-            shell.tell(f"hira: not checked: {reason}")
+            shell.tell(f"hira: not fully checked: {reason}")
     if args.json:
         shell.say(json.dumps(_as_json(reading, citations), ensure_ascii=False, indent=2))
     elif not citations:

@@ -100,7 +100,7 @@ async def settle(record: Rollout, team: Team) -> None:
     else:
         record.citations, reasons = await check_answer(team)
         for reason in reasons:
-            team.events(Notice(f"not checked: {reason}", important=True))
+            team.events(Notice(f"not fully checked: {reason}", important=True))
         record.status = "answered" if is_accepted(record.citations) else "unverified"
         if counted := count_supported(record.citations):
             team.events(Notice(counted))

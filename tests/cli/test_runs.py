@@ -227,9 +227,7 @@ def test_verify_checks_citations_against_the_stored_sources(hira: Command, endpo
     assert verdicts[1] in {"contradicted", "unsupported"}
 
 
-def test_a_model_may_judge_every_claim_and_one_that_fails_leaves_them_unchecked(
-    hira: Command, endpoint: Endpoint
-) -> None:
+def test_a_model_may_judge_every_claim_and_one_that_fails_is_told_of(hira: Command, endpoint: Endpoint) -> None:
     hira("ask", QUESTION, *at(endpoint), "--quiet")
     verdicts = [{"number": at, "quote": "", "verdict": "unsupported"} for at in (1, 2)]
     with Endpoint(lambda _: json.dumps({"claims": verdicts})) as other:
@@ -238,8 +236,8 @@ def test_a_model_may_judge_every_claim_and_one_that_fails_leaves_them_unchecked(
     assert (said.code, judged[:2], judged[2][0]) == (4, [("unsupported", "model")] * 2, "supported")
     with Endpoint(lambda _: "I cannot say.") as other:
         said = hira("verify", "last", "--json", "--model", other.model, "--base-url", other.base_url)
-    assert (said.code, {one["verdict"] for one in json.loads(said.out)["citations"]}) == (4, {"unchecked"})
-    assert "not checked: the verifier failed" in said.err
+    assert said.code == 0, "what words support stays supported"
+    assert "not fully checked: the verifier failed" in said.err
 
 
 def test_export_writes_one_line_a_conversation_with_what_was_said(hira: Command, endpoint: Endpoint) -> None:

@@ -70,10 +70,10 @@ async def test_a_claim_that_the_reply_leaves_out_keeps_its_verdict_by_words() ->
 
 
 @pytest.mark.parametrize("reply", [["no JSON", "none again"], [RateLimited("too many requests")]])
-async def test_a_model_that_fails_leaves_its_claims_unchecked_and_says_why(reply: list[Any]) -> None:
-    (one,), _ = await judged(reply, PARAPHRASE)
-    assert one.verdict == "unchecked"
-    assert one.reason.startswith("the verifier failed: ")
+async def test_where_the_model_fails_claims_that_words_do_not_support_are_unchecked(reply: list[Any]) -> None:
+    quoted, invented = (await judged(reply, QUOTED, SourcedClaim("A comet destroyed the harbour", (HALL,))))[0]
+    assert (quoted.verdict, quoted.by) == ("supported", "quote")
+    assert (invented.verdict, invented.reason[:21]) == ("unchecked", "the verifier failed: ")
 
 
 async def test_without_budget_the_verdicts_by_words_stand() -> None:
