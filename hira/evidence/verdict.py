@@ -30,7 +30,8 @@ class Judgement:
     """What a verifier says of one claim.
 
     `score` is between 0 and 1, the confidence that the claim is supported. `quote` is the passage that decided and
-    `source` the id of the source that holds it, empty if there is none. `reason` says why a claim could not be checked, or not fully.
+    `source` the id of the source that holds it, empty if there is none. `reason` says why a claim could not be checked,
+    or not fully.
     """
 
     verdict: Verdict
