@@ -14,25 +14,20 @@ from hira.policies.offline.request import Act, Asked, read_request, write_act
 from hira.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
 
 ROLES: Mapping[str, Callable[[Asked], Act]] = {
-    # roles that answer from the passages of their prompt
-    **dict.fromkeys(("simple_search_answer", "marsrl_solver", "marsrl_corrector"), roles.answer),
-    **dict.fromkeys(("search_o1_condense", "mars_system1"), roles.read_for),
+    **dict.fromkeys(("simple_search_answer", "search_o1_condense", "mars_system1"), roles.answer),
+    **dict.fromkeys(("marsrl_solver", "marsrl_corrector"), roles.answer),
     "marsrl_verifier": roles.verify,
-    # the coordinator, and choices of other roles
     "assign": roles.assign,
     "recall": roles.recall,
     "distil": roles.distil,
-    "simple_search_plan": roles.plan_searches,
-    "plan_and_solve_plan": roles.plan_steps,
+    **dict.fromkeys(("simple_search_plan", "plan_and_solve_plan"), roles.plan),
     "plan_and_solve_answer": roles.combine,
-    # reports
     "mams_search": roles.research,
     "mams_state": roles.take_notes,
     "mams_report": roles.extend_report,
     "react_report": roles.research_alone,
     "webthinker_report": roles.outline,
     "webthinker_section": roles.write_section,
-    # judges
     "rubric_generate": judging.write_rubric,
     "rubric_rate": judging.rate_item,
     "rubric_quality": judging.rate_rubric,
@@ -45,9 +40,7 @@ ROLES: Mapping[str, Callable[[Asked], Act]] = {
 class OfflinePolicy:
     """Answers any request without a model."""
 
-    @property
-    def model(self) -> str:
-        return "offline"
+    model = "offline"
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         await asyncio.sleep(0)  # many questions at once take turns
@@ -61,6 +54,3 @@ class OfflinePolicy:
 
     async def aclose(self) -> None:
         """There is nothing to close."""
-
-
-__all__ = ["OfflinePolicy"]

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hira.policies.offline.sentences import Passage, Sentence, split_sentences
+from hira.policies.offline.sentences import Passage, Sentence, read_sentences
 from hira.relevance import BM25, words
 
+NOTHING = "The documents do not hold the answer to this question"
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
 _FILLER = frozenset(words("many much name call kind sort type exactly please tell give happen use"))
 _TENS = (
@@ -38,15 +39,12 @@ _UNIT = re.compile(
     rf"|\bhow (?!(?:many|much|{_AUXILIARY})\b)\w+ (?=(?!is|are|was|were)(?:{_AUXILIARY})\b)",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(r"\bhow many ([\w’'-]+(?: [\w’'-]+)?)", re.IGNORECASE)
 _DEFINES = re.compile(
     r"\W*(?!.* (?:with|of|for|in|to|at|by|on|from)$)"
     r"(?:what|who) (?:is|are|was|were) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){0,2})",
     re.IGNORECASE,
 )
-_MANNER = re.compile(rf"\bhow (?:{_AUXILIARY})\b", re.IGNORECASE)
-_FEWEST = 2
-"""Content words of a question that is no definition."""
+_INSTRUCTS = re.compile(r"\bhow (?:to|(?:do|can|could|should|must) (?:I|you|we|one))\b", re.IGNORECASE)
 _DENIES = re.compile(r"\b(?:not|no|never|none|neither|nor|unlike)\b|n[’']t\b", re.IGNORECASE)
 
 
@@ -72,36 +70,24 @@ class Question:
         """Whether a sentence covers all that is asked, denies what is denied, and adds a value of the wanted kind."""
         begins = not one.subject or holds(one.subject, self.required)
         held = one.own | (one.above | one.before if begins else frozenset())
-        if not all(holds(word, held) for word in self.required) or self._denies(one.text):
+        if not all(holds(word, held) for word in self.required) or _INSTRUCTS.search(self.text):
+            return False
+        if bool(_DENIES.search(self.text)) != bool(_DENIES.search(one.text)):
             return False
         if defined := _DEFINES.fullmatch(self.text.rstrip("?？ ")):
             return _defines(defined[1], one.text)
-        fits = self._counts(one.text) and (begins or not _MANNER.search(self.text))
-        if len(self.required) < _FEWEST or not fits or not any(holds(word, one.own) for word in self.required):
+        if len(self.required) < 2 or not any(holds(word, one.own) for word in self.required):
             return False
         if self.value:
             return any(self.is_new(match) for match in self.value.finditer(one.text))
         return not one.own <= self.required
 
     def is_new(self, value: "re.Match[str]") -> bool:
-        """Whether a value is not in the question. A single capital at the start of a sentence makes a name only before
-        the question's verb."""
+        """Whether a value is not in the question. A single word at the start of a sentence has to precede the verb."""
         stems, known = words(value[0]), frozenset(words(self.text))
-        if (stems and all(holds(word, known) for word in stems)) or not (stems or value.start()):
-            return False
         follows = stem_of(" ".join(value.string[value.end() :].split()[:1]))
-        return bool(value.start() or " " in value[0] or holds(follows, self.required))
-
-    def _denies(self, text: str) -> bool:
-        return bool(_DENIES.search(self.text)) != bool(_DENIES.search(text))
-
-    def _counts(self, text: str) -> bool:
-        """Whether a number stands before the things that are counted, where things are."""
-        if not (counted := _COUNTED.search(self.text)):
-            return True
-        wanted = frozenset(words(counted[1]))
-        near = (text[match.end() :].split()[:3] for match in re.finditer(_NUMBER, text, re.IGNORECASE))
-        return any(holds(word, wanted) for after in near for word in words(" ".join(after)))
+        inside = value.start() or " " in value[0] or holds(follows, self.required)
+        return bool(stems and inside) and not all(holds(word, known) for word in stems)
 
 
 def _defines(subject: str, text: str) -> bool:
@@ -117,9 +103,19 @@ def find_answer(question: str, passages: Sequence[Passage]) -> Sentence | None:
     return next((one for one in rank(question, passages) if asked.is_answered_by(one)), None)
 
 
+def cite(one: Sentence) -> str:
+    return f"{one.text} [{one.id}]" if one.id else one.text
+
+
+def refuse(question: str, read: Sequence[Passage] = ()) -> str:
+    """That nothing answers the question, with the nearest sentence that was read, for whoever knows how to go on."""
+    near = [cite(one) for one in rank(question, read)[:1] if one.id and not one.own.isdisjoint(words(question))]
+    return "\n".join([f"{NOTHING}: {question}", *near])
+
+
 def rank(question: str, passages: Sequence[Passage]) -> list[Sentence]:
     """The sentences of the passages, best first by BM25."""
-    sentences = split_sentences(passages)
+    sentences = [one for passage in passages for one in read_sentences(passage)]
     scores = BM25([one.text for one in sentences]).scores(question)
     return [sentences[at] for at in sorted(range(len(sentences)), key=lambda at: -scores[at])]
 

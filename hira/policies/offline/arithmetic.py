@@ -18,12 +18,11 @@ _PHRASES = (
 )
 _RUN = re.compile(rf"(?:{_NUMBER}|\*\*|[-+*/%()]|\s)+")
 _FRAME = frozenset(words("calculate compute evaluate result value much equal answer please exact exactly"))
-_LONGEST = 300
 
 
 def find_expression(question: str) -> str:
     """The expression that a question wants computed, as Python writes it; empty if the question asks anything else."""
-    if len(question) > _LONGEST:
+    if len(question) > 300:
         return ""
     text = question.lower()
     for phrase, symbol in _PHRASES:
@@ -37,9 +36,3 @@ def find_expression(question: str) -> str:
     except SyntaxError:
         return ""
     return found if isinstance(tree, ast.BinOp) else ""
-
-
-def write_program(expression: str) -> str:
-    """A program that prints the expression and its value in one line."""
-    shown = 'f"{value:.12g}" if isinstance(value, float) else value'
-    return f'value = {expression}\nprint("{expression} =", {shown})'

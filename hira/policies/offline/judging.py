@@ -4,12 +4,9 @@ import re
 
 from hira.policies.offline.answering import holds
 from hira.policies.offline.request import Act, Asked
-from hira.policies.offline.roles import record
+from hira.policies.offline.roles import PART, record
 from hira.relevance import words
 
-ASPECTS = 6
-"""Parts of a query that have an item of their own."""
-_PART = re.compile(r"[,;:，；：、?？.。]|\b(?:and|or|versus|vs|with|between|for|of|on|in)\b|和|与|及|或|的|对比")
 _PREFIXES = {"Key": "关键标准：", "Important": "重要标准：", "Optional": "可选标准：", "Error": "错误标准："}
 _COMMON = frozenset(words("report says deals criterion key important asked"))
 _SIGNS = {
@@ -24,18 +21,16 @@ _SIGNS = {
 def write_rubric(asked: Asked) -> Act:
     """An item for the topic, one for each of its parts, and those on form."""
     query = asked.value("query")
-    parts = [" ".join(part.split()) for part in _PART.split(query) if words(part)][:ASPECTS] or [query]
+    parts = [" ".join(part.split()) for part in PART.split(query) if words(part)][:6] or [query]
     items = [("Key", 5, "Topic", f"The report is about {' '.join(parts)}."), ("Key", 5, "Answers the query", query)]
     items += [("Important", 4, f"Covers {part}", f"The report deals with {part}.") for part in parts]
     items += [(kind, weight, title, f"The report {title.lower()}.") for title, (kind, weight, _) in _SIGNS.items()]
     chinese = re.search(r"[\u4e00-\u9fff]", query)
-    told = [
-        (weight, title, _PREFIXES[kind] if chinese else f"{kind} Criterion: ", text)
-        for kind, weight, title, text in items
-    ]
-    return record(
-        items=[{"title": title, "description": prefix + text, "weight": weight} for weight, title, prefix, text in told]
+    prefixes = _PREFIXES if chinese else {kind: f"{kind} Criterion: " for kind in _PREFIXES}
+    told = (
+        {"title": title, "description": prefixes[kind] + text, "weight": worth} for kind, worth, title, text in items
     )
+    return record(items=list(told))
 
 
 def rate_item(asked: Asked) -> Act:

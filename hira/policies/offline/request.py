@@ -11,9 +11,10 @@ from hira.messages import Filled, Message, ToolCall
 from hira.policy import Request
 from hira.untrusted import clean
 
-CLOSING = frozenset({"conclude", "matpo_planner_summary", "matpo_worker_summary", "react_report_close"})
-"""Prompts that ask for the answer because no further call can be made."""
-NOTICES = CLOSING | {"result", "repeated", "unreadable", "empty", "cut", "record_again", "mams_begin"}
+NOTICES = frozenset(
+    "result repeated unreadable empty cut record_again mams_begin conclude matpo_planner_summary matpo_worker_summary"
+    " react_report_close".split()
+)
 """Prompts that set no task of their own."""
 ASKING = ("purpose", "task", "subtask", "question", "query", "topic", "problem")
 """Values that ask something, the first that a prompt has."""
@@ -39,8 +40,12 @@ class Asked:
     values: Mapping[str, Any]
     text: str = ""
     results: tuple[tuple[Call, str], ...] = ()
-    closing: bool = False
     request: Request = field(default=Request(()))
+
+    @property
+    def closing(self) -> bool:
+        """Whether no further call can be made."""
+        return self.request.choose == "none"
 
     def value(self, name: str) -> str:
         """A value as plain text, empty if the prompt has none of that name."""
@@ -87,8 +92,7 @@ def read_request(request: Request) -> Asked:
     since = request.messages[at + 1 :]
     results = [pair for message in since if message.prompt == "result" for pair in message.values.get("results", ())]
     first = request.messages[0].values if request.messages else {}
-    closing = request.choose == "none" or (bool(since) and since[-1].prompt in CLOSING)
-    return Asked(task.prompt, {**first, **task.values}, str(task.text), tuple(results), closing, request)
+    return Asked(task.prompt, {**first, **task.values}, str(task.text), tuple(results), request)
 
 
 def write_act(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:

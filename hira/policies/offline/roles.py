@@ -2,27 +2,16 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hira.dialects.answer import final
 from hira.evidence import CITED, cited
-from hira.policies.offline.answering import find_answer, holds, rank
+from hira.policies.offline.answering import NOTHING, cite, find_answer, holds, rank, refuse
 from hira.policies.offline.arithmetic import find_expression
 from hira.policies.offline.request import Act, Asked, Program, advance, spell
-from hira.policies.offline.sentences import Passage, Sentence, find_passages
-from hira.policies.offline.solving import (
-    FURTHER,
-    MEDIA,
-    NOTHING,
-    box,
-    cite,
-    conclude,
-    find_statements,
-    make_query,
-    refuse,
-    split_questions,
-)
+from hira.policies.offline.sentences import Passage, Sentence, find_passages, make_query, split_questions
+from hira.policies.offline.solving import FURTHER, MEDIA, REPORTING, box, conclude, find_statements
 from hira.relevance import BM25, words
 from hira.untrusted import clean
 
@@ -34,7 +23,7 @@ _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 _LOCATED = re.compile(r"^- s\d+: .*\(([^()]*(?:\([^()]*\))?[^()]*)\)(?:, an extract)?$", re.MULTILINE)
 _ENTRY = re.compile(r"^(m\d+)\. ", re.MULTILINE)
 _SECTION = re.compile(r"^## (.+)\n\n((?:- .*\n?)*)", re.MULTILINE)
-_PART = re.compile(r"[,;:，；：、。]|\b(?:and|or|versus|vs|with|between|for|of)\b|和|与|及|或|对比")
+PART = re.compile(r"[,;:，；：、。]|\b(?:and|or|versus|vs|with|between|for|of)\b|和|与|及|或|对比")
 
 
 def record(**values: Any) -> Act:
@@ -42,14 +31,9 @@ def record(**values: Any) -> Act:
 
 
 def answer(asked: Asked) -> Act:
-    """What the passages of the prompt say to the question."""
-    return Act(_answered(asked, asked.question)[0])
-
-
-def read_for(asked: Asked) -> Act:
-    """What the passages of the prompt say about what another role asks, else what is nearest to it."""
+    """What the passages of the prompt say to the question, else for another role what is nearest to it."""
     text, read = _answered(asked, asked.question)
-    return Act(text if NOTHING not in text else refuse(asked.question, read))
+    return Act(refuse(asked.question, read) if NOTHING in text and asked.prompt in REPORTING else text)
 
 
 def verify(asked: Asked) -> Act:
@@ -75,12 +59,10 @@ def combine(asked: Asked) -> Act:
     return Act(conclude(asked.value("brought")) or f"{NOTHING}: {asked.question}")
 
 
-def plan_searches(asked: Asked) -> Act:
-    return record(queries=[make_query(part) for part in split_questions(asked.question)][: asked.number("most", 3)])
-
-
-def plan_steps(asked: Asked) -> Act:
-    return record(steps=split_questions(asked.question)[: asked.number("most", 10)])
+def plan(asked: Asked) -> Act:
+    """The searches, or the steps of a plan: one for each question of the task."""
+    parts = split_questions(asked.question)[: asked.number("most", 3)]
+    return record(steps=parts) if asked.prompt == "plan_and_solve_plan" else record(queries=[*map(make_query, parts)])
 
 
 def assign(asked: Asked) -> Act:
@@ -125,15 +107,11 @@ def research(asked: Asked) -> Act:
     places = dict.fromkeys(_LOCATED.findall(asked.value("sources")))
     opened = [("browse", {"url": place}) for place in list(places)[:5]] if "browse" in tools else []
     attached = [("files", {"path": path}) for path in asked.files] if "files" in tools else []
-    left = ([call for call in calls if _line_of(*call) not in made] for calls in ([*attached, *looked], opened))
+    steps = [*attached, *looked], opened
+    left = ([one for one in calls if f"- {one[0]}: {spell(one[1])} — " not in made] for calls in steps)
     todo = next(filter(None, left), [])[: asked.number("several", 5)]
     plan = f"<plan>\n- [{' ' if todo else 'x'}] Search for each part of the topic and open what it brought.\n</plan>"
     return Act(plan if todo else f"{plan}\nThe report is complete.", tuple(todo))
-
-
-def _line_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """How the prompt begins the line of a call that was made."""
-    return f"- {name}: {spell(arguments)} — "
 
 
 def take_notes(asked: Asked) -> Act:
@@ -180,7 +158,7 @@ def write_section(asked: Asked) -> Act:
 
 def _queries(topic: str) -> list[str]:
     """Queries for the topic as a whole and for its parts."""
-    parts = [part for part in _PART.split(topic.rstrip("?？.")) if words(part)]
+    parts = [part for part in PART.split(topic.rstrip("?？.")) if words(part)]
     return list(dict.fromkeys([make_query(topic), *(" ".join(part.split()) for part in parts)]))[:5]
 
 

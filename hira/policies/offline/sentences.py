@@ -1,7 +1,7 @@
 """Passages of a prompt and their sentences, as plain words with what surrounds them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hira.agents.calls import LEFT_OUT
@@ -56,9 +56,14 @@ def find_passages(text: str) -> list[Passage]:
     return list(dict.fromkeys(found))
 
 
-def split_sentences(passages: Sequence[Passage]) -> list[Sentence]:
-    """All sentences of the passages. Questions, headings and fenced code are none."""
-    return [one for passage in passages for one in _sentences_of(passage)]
+def make_query(question: str) -> str:
+    """The question's content words, for a search."""
+    return " ".join([word for word in re.findall(r"[\w][\w’'./-]*", question) if words(word)][:24]) or question
+
+
+def split_questions(text: str) -> list[str]:
+    """The questions of a text that asks several at once."""
+    return [one for one in split_text(text) if one.endswith("?")] or [text]
 
 
 def split_text(text: str) -> list[str]:
@@ -72,7 +77,8 @@ def split_text(text: str) -> list[str]:
     return found
 
 
-def _sentences_of(passage: Passage) -> Iterator[Sentence]:
+def read_sentences(passage: Passage) -> Iterator[Sentence]:
+    """The sentences of a passage. Questions, headings, fenced code and what only announces something are none."""
     title = frozenset(words(passage.title))
     for heading, paragraph in _paragraphs(passage):
         above, before = title | frozenset(words(heading)), frozenset[str]()
@@ -81,7 +87,7 @@ def _sentences_of(passage: Passage) -> Iterator[Sentence]:
             points_back = bool(_POINTS_BACK.match(text))
             held = before if points_back else frozenset()
             before = frozenset(stems) | held
-            if not text.endswith(("?", "？")) and stems:
+            if stems and not text.endswith(("?", "？", ":", "...", "…")):
                 subject = "" if points_back else stems[0]
                 yield Sentence(text, passage.id, passage.location, frozenset(stems), above, held, subject)
 

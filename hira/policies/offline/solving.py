@@ -4,41 +4,32 @@ The planner of a workflow and its experts go the same way; they differ in the to
 """
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from hira.evidence import CITED, cited
-from hira.policies.offline.answering import find_answer, find_bridge, rank
-from hira.policies.offline.arithmetic import find_expression, write_program
-from hira.policies.offline.request import Act, Asked, Calls, Program, advance
-from hira.policies.offline.sentences import Passage, Sentence, find_passages, split_text
+from hira.policies.offline.answering import NOTHING, cite, find_answer, find_bridge, rank, refuse
+from hira.policies.offline.arithmetic import find_expression
+from hira.policies.offline.request import Act, Asked, Program, advance
+from hira.policies.offline.sentences import Passage, find_passages, make_query, split_questions
 from hira.relevance import words
 
-NOTHING = "The documents do not hold the answer to this question"
 FURTHER = "Explore documents for it: looking it up found nothing."
 MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
-HOPS = 2
-REPORTING = frozenset({"deep_search", "reader", "code", "matpo_subtask"})
+REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense mars_system1".split())
 """Prompts of roles that work for another: their refusal names what is nearest, for the other to go on."""
-LONGEST = 24
-"""Words of a query."""
 _ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\])[^(\n]*?)(?: \(.*)?$", re.MULTILINE)
 _PRINTING = """# {question}
-import re
 from pathlib import Path
 
 wanted = {wanted!r}
 for root in map(Path, {roots!r}):
     for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
         if path.suffix in (".md", ".txt", ".rst", ".csv", ".html") and path.is_file():
-            for part in re.split(r"\\n\\s*\\n", path.read_text(encoding="utf-8", errors="replace")):
-                if 2 * sum(word in part.lower() for word in wanted) > len(wanted):
-                    print(part.strip(), end="\\n\\n")
+            parts = path.read_text(encoding="utf-8", errors="replace").split("\\n\\n")
+            print(*(one for one in parts if 2 * sum(word in one.lower() for word in wanted) > len(wanted)))
 """
-
 _CITING = re.compile(rf"\S[^\n]*?{CITED.pattern}")
-
-Found = Generator[Calls, list[str], str]
 
 
 def solve(asked: Asked) -> Act:
@@ -52,33 +43,11 @@ def box(text: str) -> str:
     return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
 
 
-def cite(one: Sentence) -> str:
-    return f"{one.text} [{one.id}]" if one.id else one.text
-
-
-def refuse(question: str, read: Sequence[Passage] = ()) -> str:
-    """That nothing answers the question, with the nearest sentence that was read, for whoever knows how to go on."""
-    near = [cite(one) for one in rank(question, read)[:1] if one.id and not one.own.isdisjoint(words(question))]
-    return "\n".join([f"{NOTHING}: {question}", *near])
-
-
-def make_query(question: str) -> str:
-    """The question's content words, for a search."""
-    return " ".join([word for word in re.findall(r"[\w][\w’'./-]*", question) if words(word)][:LONGEST]) or question
-
-
-def split_questions(text: str) -> list[str]:
-    """The questions of a text that asks several at once."""
-    return [one for one in split_text(text) if one.endswith("?")] or [text]
-
-
 def _solve(asked: Asked) -> Program:
     question, found = asked.question, list[str]()
-    if set(asked.tools) == {"look"} or any(map(MEDIA.search, asked.files)):
-        if not (handing := _handing_out(asked)):
-            return box("A reader of text cannot see pictures or hear sounds: connect a model that can.")
-        (report,) = yield [(handing, _fill(asked.tools[handing], f"{question} {', '.join(asked.files)}"))]
-        return box(conclude(report) or f"{NOTHING}: {question}")
+    sees = set(asked.tools) == {"look"} or any(map(MEDIA.search, asked.files))
+    if sees and not _handing_out(asked):
+        return box("A reader of text cannot see pictures or hear sounds: connect a model that can.")
     for part in split_questions(question):
         text = yield from _answer(asked, part)
         if not text:
@@ -89,17 +58,17 @@ def _solve(asked: Asked) -> Program:
     return text if asked.prompt in REPORTING else box(text)
 
 
-def _answer(asked: Asked, question: str) -> Found:
+def _answer(asked: Asked, question: str) -> Program:
     """The answer to one question with its citations, or an empty text."""
     if "python" in asked.tools and (expression := find_expression(question)):
-        (printed,) = yield [("python", {"code": write_program(expression)})]
+        (printed,) = yield [("python", {"code": f'print("{expression} =", f"{{{expression}:.15g}}")'})]
         lines = [(one.id, one.text.splitlines()[-1]) for one in find_passages(printed) if one.text]
         return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
     wanted, told, read = question, list[str](), list[Passage]()
     for path in asked.files if "files" in asked.tools else ():
         (brought,) = yield [("files", {"path": path})]
         read += find_passages(brought)
-    for _ in range(HOPS):
+    for _ in range(2):
         if text := (yield from _consult(asked, wanted, read)):
             return " ".join([text, *told])
         if (bridge := find_bridge(wanted, read)) is None:
@@ -108,7 +77,7 @@ def _answer(asked: Asked, question: str) -> Found:
     return (yield from _consult(asked, f"{question} {FURTHER}", read)) if _handing_out(asked) else ""
 
 
-def _consult(asked: Asked, question: str, read: list[Passage]) -> Found:
+def _consult(asked: Asked, question: str, read: list[Passage]) -> Program:
     """Ask the tool that the role has for it, unless the question is answered by what was `read`, which grows."""
     if found := find_answer(question, read):
         return cite(found)
