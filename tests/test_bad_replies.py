@@ -48,7 +48,7 @@ async def test_a_model_that_echoes_its_prompt_gives_no_answer(workflow: str, doc
 
     answer, heard, calls = await ask(echo, docs, workflow)
     if workflow == "rag":  # what was read is told where nothing was concluded from it
-        assert answer.text.startswith("- This was read by then")
+        assert answer.text.startswith("- Passages read so far, without a conclusion yet")
     else:
         assert (answer.status, answer.text) == ("failed", "")
     assert "You " not in answer.text, "nothing of the prompt is an answer"
@@ -80,7 +80,7 @@ async def test_json_where_prose_is_asked_for_is_the_answer_as_it_is(workflow: st
 async def test_a_model_that_says_nothing_ends_the_run(workflow: str, docs: Path) -> None:
     answer, _, calls = await ask(lambda _: " \n ", docs, workflow)
     if workflow == "rag":
-        assert answer.text.startswith("- This was read by then, and nothing was concluded from it")
+        assert answer.text.startswith("- Passages read so far, without a conclusion yet")
     else:
         assert (answer.status, answer.text) == ("failed", "")
         assert "no answer was written" in answer.error

@@ -115,8 +115,12 @@ def test_quiet_leaves_progress_out(place: Place, asked: tuple[str, ...]) -> None
     assert len(place.hira(*asked, "--quiet").err.splitlines()) == 1
 
 
+FAITHFUL = ("--set", "hira.faithful=true")
+"""Every call of the paper is made."""
+
+
 def test_the_same_run_goes_through_an_endpoint(place: Place, endpoint: Endpoint) -> None:
-    said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), OPENAI_API_KEY="sk-given")
+    said = place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), *FAITHFUL, OPENAI_API_KEY="sk-given")
     assert (said.code, said.out) == (0, f"{ANSWER}\n\n[s1] asean — asean.txt (supported)\n")
     assert endpoint.calls[0].headers["authorization"] == "Bearer sk-given"
     assert endpoint.calls[0].body["temperature"] == 0.7
@@ -126,7 +130,7 @@ def test_the_same_run_goes_through_an_endpoint(place: Place, endpoint: Endpoint)
 
 
 def test_a_role_may_be_played_by_another_model(place: Place, endpoint: Endpoint) -> None:
-    place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), "--role", "planner=big")
+    place.hira("ask", QUESTION, "--docs", "docs", *at(endpoint), *FAITHFUL, "--role", "planner=big")
     models = [call.body["model"] for call in endpoint.calls]
     assert models == ["big", "scripted", "scripted", "scripted", "scripted", "big"]
 
