@@ -123,8 +123,8 @@ def rank(question: str, passages: Sequence[Passage]) -> list[Sentence]:
 def find_bridge(question: str, passages: Sequence[Passage]) -> tuple[Sentence, str] | None:
     """A sentence that names what the question only describes, and the question with that name in its place.
 
-    "Where was the architect of Varn Mill born?" with "The architect of Varn Mill was Ida Lorn." becomes "Where was Ida
-    Lorn born?". The sentence has to cover every name of the question and more; the one that covers most is taken.
+    "Where was the architect of Varn Mill born?" becomes "Where was Ida Lorn born?". Of the sentences that cover every
+    name of the question and more, the one that covers most is taken.
     """
     asked, found = Question(question), list[tuple[int, Sentence, str]]()
     names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))
@@ -140,13 +140,16 @@ def find_bridge(question: str, passages: Sequence[Passage]) -> tuple[Sentence, s
 
 def _replace_description(question: str, held: frozenset[str], left: frozenset[str], name: str) -> str:
     """The question with a name in place of the words that describe it ("the architect of …"), unchanged if no function
-    word joins these or others stand between them."""
+    word joins these, others stand between them, or they say of what kind the answer is."""
     spans = [(match.start(), match.end(), stem_of(match[0])) for match in re.finditer(r"[^\W_][\w’'.-]*\w", question)]
     at = [place for place, (_, _, stem) in enumerate(spans) if stem in held]
     inside = [stem for _, _, stem in spans[at[0] : at[-1]]]
     if not set(inside).isdisjoint(left) or not ("" in inside or "'s " in question.replace("’", "'")):
         return question
-    before = re.sub(r"(?:\b(?:the|an?|whose|who|that|which)\s+)+$", "", question[: spans[at[0]][0]])
+    front = question[: spans[at[0]][0]]
+    if re.search(r"\b(?:which|what|how many)\s+$", front, re.IGNORECASE):
+        return question
+    before = re.sub(r"(?:\b(?:the|an?|whose|who|that)\s+)+$", "", front)
     return f"{before}{name}{question[spans[at[-1]][1] :]}"
 
 
@@ -165,4 +168,4 @@ def _share_stem(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) > 4 and short[:-1] == long[:-1] and {short[-1], long[-1]} in ({"y", "i"}, {"d", "t"}):
         return True
-    return len(short) > 2 and long.startswith(short) and len(long) - len(short) <= (4 if len(short) > 3 else 1)
+    return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))

@@ -44,7 +44,6 @@ class Asked:
 
     @property
     def closing(self) -> bool:
-        """Whether no further call can be made."""
         return self.request.choose == "none"
 
     def value(self, name: str) -> str:
@@ -110,10 +109,7 @@ def write_act(act: Act, asked: Asked) -> tuple[str, tuple[ToolCall, ...]]:
 
 
 def advance(program: Program, asked: Asked) -> Act:
-    """What a role does next: its first calls that have no result yet, or its last word.
-
-    Nothing is kept between requests: the program runs from its start and is fed with what the conversation holds.
-    """
+    """What a role does next: its first calls that the conversation holds no result of yet, or its last word."""
     several, left = asked.number("several", 1), asked.number("limit", 10) - len(asked.results)
     known = {(call.name, spell(call.arguments)): text for call, text in asked.results}
     try:

@@ -15,8 +15,6 @@ from hira.policies.offline.solving import FURTHER, MEDIA, REPORTING, box, conclu
 from hira.relevance import BM25, words
 from hira.untrusted import clean
 
-NOTED = 8
-"""Sentences of a fragment that a report takes over at most."""
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 _NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
@@ -78,13 +76,19 @@ def assign(asked: Asked) -> Act:
     elif FURTHER in task or asked.files:
         wanted = "deep_search"
     order = [*own, wanted, "simple_search", "deep_search", *offered]
-    return record(reason="It is the cheapest that fits.", expert=next((one for one in order if one in offered), ""))
+    chosen = {"chosen": _choose_notes(asked)} if asked.value("notes") else {}
+    expert = next((one for one in order if one in offered), "")
+    return record(reason="It is the cheapest that fits.", expert=expert, **chosen)
 
 
 def recall(asked: Asked) -> Act:
+    return record(chosen=_choose_notes(asked))
+
+
+def _choose_notes(asked: Asked) -> list[int]:
     notes = _NUMBERED.findall(asked.value("notes"))
     order = BM25([text for _, text in notes]).best(asked.value("task"), asked.number("most", 5))
-    return record(chosen=[int(notes[at][0]) for at in order])
+    return [int(notes[at][0]) for at in order]
 
 
 def distil(asked: Asked) -> Act:
@@ -167,7 +171,7 @@ def _worth_telling(topic: str, read: Sequence[Passage]) -> list[Sentence]:
     if topic.endswith(("?", "？")):
         return [one] if (one := find_answer(topic, read)) else []
     found = [one for query in _queries(topic) for one in rank(query, read) if _covers_half(query, one)]
-    return list(dict.fromkeys(one for one in found if one.text.endswith((".", "!", "。"))))[:NOTED]
+    return list(dict.fromkeys(one for one in found if one.text.endswith((".", "!", "。"))))[:8]
 
 
 def _covers_half(query: str, one: Sentence) -> bool:

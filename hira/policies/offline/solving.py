@@ -1,7 +1,4 @@
-"""How a role with tools finds an answer: compute, read, ask with each tool in turn, follow one entity to a second hop.
-
-The planner of a workflow and its experts go the same way; they differ in the tools that they are offered.
-"""
+"""How planners and experts find an answer with the tools that they are offered, over one bridge if need be."""
 
 import re
 from collections.abc import Mapping
