@@ -112,7 +112,7 @@ async def reason(
 
     The prompt's slots are `tools`, `limit`, `task`, `files` and `known`; `limit` counts calls.
     """
-    loop = Loop(conversation, tools, limit=limit)
+    loop = Loop(conversation, tools, limit=limit, task=task.text)
     conversation.say(
         user(
             prompt.fill(

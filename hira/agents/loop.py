@@ -18,21 +18,23 @@ from hira.errors import BadReply, RoleSpent, Stop, ToolsRefused
 from hira.events import Notice
 from hira.messages import Filled, Message, assistant, user
 from hira.policy import Completion
-from hira.prompts import Prompt
+from hira.prompts import Prompt, safe
 from hira.team import Conversation, together
 from hira.tools import Tool
+from hira.untrusted import said
 
 REPEATED = Prompt(__file__, "repeated")
 UNREADABLE = Prompt(__file__, "unreadable")
 EMPTY = Prompt(__file__, "empty")
 CONCLUDE = Prompt(__file__, "conclude")
+AFRESH = Prompt(__file__, "conclude_afresh")
 CUT = Prompt(__file__, "cut")
 SPENT = Prompt(__file__, "spent")
 PROSE = Prompt(__file__, "prose")
 
 Perform = Callable[[Call], Awaitable[str]]
 
-REPEATS = 3
+REPEATS = 2
 UNREADABLE_IN_A_ROW = 2
 
 
@@ -61,7 +63,8 @@ class Loop:
     budget's reserve pays for it; the others close with what they wrote last. `conclude` makes of a reason the words
     that ask for the answer. A conversation of `window` tokens or more is closed, and its latest turns are left out
     until these words fit in (MATPO, "Rollout Summary Mechanism"); 0 is no limit. `understood` are tools that the model
-    was not shown, and whose calls are taken all the same.
+    was not shown, and whose calls are taken all the same. `task` is what the role answers: a model that only repeats
+    itself is asked it once more, with the results alone, since it goes on repeating what it reads of itself.
     """
 
     conversation: Conversation
@@ -72,6 +75,7 @@ class Loop:
     conclude: Callable[[str], Filled] = lambda reason: CONCLUDE.fill(reason=reason)
     window: int = 0
     understood: Sequence[Tool] = ()
+    task: str = ""
     used: int = 0
     repeats: int = 0
     unreadable: int = 0
@@ -148,7 +152,7 @@ class Loop:
         if reason:
             self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
         self._restore()
-        asking = user(self.conclude(reason))
+        asking = user(self._ask_afresh() or self.conclude(reason))
         self._make_room(size([asking]))
         self.conversation.say(asking)
         try:
@@ -169,6 +173,15 @@ class Loop:
         self.transcript.append(parsed.text)
         return Step(parsed.text, forced=reason)
 
+    def _ask_afresh(self) -> Filled | None:
+        """The task with the results alone, in an empty conversation, for a model that is stuck; None for any other."""
+        stuck = self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
+        told = [text for message in self.conversation.messages for _, text in message.values.get("results", ())]
+        if not (stuck and told and self.task):
+            return None
+        self.conversation.go_back([])
+        return AFRESH.fill(results=Filled("\n\n".join(map(safe, dict.fromkeys(told)))), task=said(self.task))
+
     def _parsed(self, completion: Completion) -> Parsed:
         return self.conversation.part.dialect.parse(completion, self.callable, self.several)
 
@@ -178,8 +191,8 @@ class Loop:
         return bool(parsed.calls or parsed.error) and not parsed.text
 
     async def _closing_turn(self) -> Completion:
-        """The tools are shown because the history speaks of them; none may be called."""
-        specs = self.conversation.part.dialect.specs(self.tools)
+        """The tools are shown if the history speaks of them; none may be called."""
+        specs = self.conversation.part.dialect.specs(self.tools) if len(self.conversation.messages) > 1 else ()
         try:
             return await self.conversation.turn(tools=specs, choose="none", last=self.final, closing=True)
         except ToolsRefused:

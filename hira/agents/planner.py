@@ -75,6 +75,7 @@ class Planner:
 
     async def begin(self, question: str) -> Thought:
         loop = self.loop
+        loop.task = question
         prompt = PLANNER.fill(
             today=self.team.rollout.today,
             question=said(question),

@@ -149,10 +149,22 @@ async def test_a_repeated_call_is_not_made_again_and_the_model_is_told(dialect: 
     assert "already made this call" in policy.requests[2].messages[-1].text
 
 
-async def test_the_third_repeat_ends_in_a_forced_answer_not_in_nothing() -> None:
-    loop, _ = loop_of([*[call("tags", "double", n=1)] * 4, r"\boxed{2}"])
+async def test_the_second_repeat_ends_in_a_forced_answer_not_in_nothing() -> None:
+    loop, _ = loop_of([*[call("tags", "double", n=1)] * 3, r"\boxed{2}"])
     step = await loop.run()
     assert (step.answer, step.forced) == ("2", "the same call was repeated")
+
+
+@both
+async def test_a_model_that_only_repeats_itself_is_asked_its_task_afresh_with_the_results_alone(dialect: str) -> None:
+    loop, policy = loop_of([*[call(dialect, "double", n=1)] * 3, "It is 2."], dialect)
+    loop.task = "What is twice 1?"
+    step = await loop.run()
+    (asked,) = policy.requests[-1].messages
+    assert step.answer == "It is 2."
+    assert "What is twice 1?" in asked.text
+    assert "2\n[/s1]" in asked.text
+    assert not policy.requests[-1].tools
 
 
 @both

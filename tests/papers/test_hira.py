@@ -131,8 +131,8 @@ async def test_the_limit_is_ten_as_in_the_paper() -> None:
     assert len(record.findings) == 10
 
 
-async def test_a_subtask_repeated_three_times_is_refused_and_then_the_answer_is_forced() -> None:
-    planner = [subtask("tags", "Height")] * 4 + [r"\boxed{Height is answered by 100 [s1].}"]
+async def test_a_repeated_subtask_is_refused_and_then_the_answer_is_forced() -> None:
+    planner = [subtask("tags", "Height")] * 3 + [r"\boxed{Height is answered by 100 [s1].}"]
     workflow, team, policy = run_of(planner)
     record = await rollout(workflow, "How high?", team)
     assert len(record.findings) == 1

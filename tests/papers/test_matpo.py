@@ -389,8 +389,8 @@ async def test_a_worker_that_fails_is_a_report_that_says_so_and_may_be_tried_aga
     policy.assert_done()
 
 
-async def test_a_subtask_that_was_done_is_refused_and_three_repeats_bring_the_answer() -> None:
-    people, policy = team([hand("Height")] * 4 + [ANSWER], reader)
+async def test_a_subtask_that_was_done_is_refused_and_two_repeats_bring_the_answer() -> None:
+    people, policy = team([hand("Height")] * 3 + [ANSWER], reader)
     record = await run(MATPO(), people)
     assert len(record.findings) == 1
     assert "the same call was repeated" in of(policy, "planner")[-1].messages[-1].text

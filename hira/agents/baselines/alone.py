@@ -34,7 +34,7 @@ def needed(tool: Tool | None, what: str, fix: str = WHERE_TO_SEARCH) -> Tool:
 def begun(team: Team, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> Loop:
     """The role, told its task. The prompt takes what it has slots for of `today`, `tools`, `limit`, `task`, `files`
     and `known`, which is empty: nobody worked before it."""
-    loop = Loop(team.conversation(REASONER), tools, limit=limit, final=True)
+    loop = Loop(team.conversation(REASONER), tools, limit=limit, final=True, task=question)
     values = {
         "today": team.rollout.today,
         "tools": loop.conversation.part.dialect.instructions(tools),

@@ -72,7 +72,7 @@ def requesting(search: Tool, most: int) -> Tool:
 def begin(question: str, team: Team, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
     """The loop of System 2, told the question: the context c₀."""
     conversation = team.conversation("system2", reply=reply)
-    loop = Loop(conversation, tools, limit=turns, final=True)
+    loop = Loop(conversation, tools, limit=turns, final=True, task=question)
     prompt = SYSTEM2.fill(
         today=team.rollout.today,
         tools=conversation.part.dialect.instructions(tools),
