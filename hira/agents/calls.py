@@ -17,10 +17,9 @@ from hira.redaction import redacted
 from hira.team import Conversation, together
 from hira.tools import Observation, Tool
 from hira.tools.seen import on
+from hira.tools.tool import LEFT_OUT
 
 PASSAGE = Prompt(__file__, "passage")
-LEFT_OUT = "\n…\n"
-"""Between two passages of one source."""
 
 
 @dataclass(frozen=True, slots=True)

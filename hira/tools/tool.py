@@ -23,6 +23,10 @@ _COUNTED = 20
 _SPELLED = 160
 
 
+LEFT_OUT = "\n…\n"
+"""Between two passages of one source."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A part of a source as the model is shown it; the whole text stays with the source."""
