@@ -329,7 +329,7 @@ async def test_a_loop_never_takes_more_turns_than_its_bound() -> None:
     replies: list[Any] = []
     for at in range(3):
         replies += [unreadable, calling("echo", text=str(at))]
-    policy = ScriptedPolicy([calling("echo", text="a"), *[calling("echo", text="a")] * 2, *replies, "done"])
+    policy = ScriptedPolicy([*[calling("echo", text="a")] * 2, *replies, "done"])
     loop = Loop(team_of(policy, dialect="native").conversation("code"), [echo()], limit=4)
     loop.conversation.say(user("Do it."))
     assert (await loop.run()).answer == "done"
