@@ -31,9 +31,9 @@ from hira.evaluation.metrics import match
 from hira.evaluation.run import Evaluation, Plan
 
 HERE = Path(__file__).parent
-DOCUMENTS = HERE / "data" / "offline" / "documents"
+DOCUMENTS = HERE.parent / "tests" / "data" / "library"
 RESULTS = HERE / "results" / "batch.md"
-QUESTION = "How long is the river number {}, and who measured it?"
+QUESTION = "How high is the tower at Skerry Point, and who was its keeper in the year {}?"
 
 
 Rows = list[tuple[str, str]]

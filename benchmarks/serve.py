@@ -1,10 +1,13 @@
 """Many clients at once at `hira serve`, on `offline`: errors, memory, and how long the server's loop is held up.
 
-    python benchmarks/serve.py [--clients 200] [--seconds 60] [--write]
+    python benchmarks/serve.py [--clients 200] [--seconds 60] [--hostile] [--write]
 
 The server runs in this process, the clients in another one; each asks its next question as soon as it has an answer,
-every other one as a stream. What the lags are is told in lag.py; they are taken from the first client's connection to
-the last one's end. As in `hira serve`, garbage is collected as `short_pauses` says.
+every other one as a stream. With `--hostile` one more client has its runs read hostile pages all the time: each pattern
+of hostile.py, a megabyte of it, as HTML and as plain text. A scripted reader opens the page and answers with a part of
+it, and the client then loads the run whole, with the text of its sources, as the live page does. What the lags are is
+told in lag.py; they are taken from the first client's connection to the last one's end. As in `hira serve`, garbage is
+collected as `short_pauses` says.
 """
 
 import argparse
@@ -16,39 +19,85 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import cycle
 from pathlib import Path
 
 import httpx
 import uvicorn
-from batch import DOCUMENTS, resident
+from batch import DOCUMENTS, QUESTION, resident
+from hostile import PATTERNS
 from lag import METHOD, lagging
 
 from hira import Settings
 from hira.cli.pauses import short_pauses
+from hira.policies import open_policy
+from hira.policy import Completion, Request, Watch
 from hira.serve.app import application
+from hira.testing import FakeWeb, calling
+from hira.testing.web import Served
 
 RESULTS = Path(__file__).parent / "results" / "serve.md"
-QUESTION = "How long is the river number {}, and who measured it?"
+READ = "What does this page say? "
+MEGABYTE, ANSWERED = 1_000_000, 20_000
 
 
-async def served(clients: int, seconds: float) -> list[tuple[str, str]]:
+def hostile_web() -> FakeWeb:
+    """Each pattern of hostile.py as a page and as plain text."""
+    pages: dict[str, Served] = {}
+    for at, (head, unit) in enumerate(PATTERNS):
+        text = (head + unit * (MEGABYTE // len(unit)))[:MEGABYTE]
+        page = (
+            f"<title>{text[: MEGABYTE // 10]}</title><p>A long and readable sentence of the harbour.</p><p>{text}</p>"
+        )
+        pages |= {f"/{at}.html": Served(page), f"/{at}.txt": Served(text, "text/plain; charset=utf-8")}
+    return FakeWeb(pages, hits={})
+
+
+class Reader:
+    """Opens the page that a question names and answers with a part of it; other questions go to `offline`."""
+
+    model = "reader"
+
+    def __init__(self) -> None:
+        self.offline = open_policy("offline")
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        _, asked, rest = "\n".join(message.text for message in request.messages).partition(READ)
+        if not asked:
+            return await self.offline.complete(request, watch)
+        last = request.messages[-1]
+        if last.role != "tool":
+            return calling("browse", url=rest.split()[0], intent="what it says")
+        return Completion(f"It says {last.text[:ANSWERED]} [s1]. The harbour has a sentence [s1].")
+
+    async def aclose(self) -> None:
+        await self.offline.aclose()
+
+
+async def served(clients: int, seconds: float, *, hostile: bool = False) -> list[tuple[str, str]]:
     listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, hostile_web() as web:
         settings = Settings(model="offline", docs=(DOCUMENTS,), journal=Path(folder) / "journal.sqlite")
-        async with application(settings) as app:
+        if hostile:
+            more = {"search": "documents,searxng", "searxng_url": web.url, "allow": (web.host,)}
+            settings = settings.changed(more, "this benchmark")
+        policies = {"reasoner": Reader()} if hostile else None
+        async with application(settings, policies=policies) as app:
             server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))
             with short_pauses():
                 serving = asyncio.create_task(server.serve(sockets=[listening]))
                 async with lagging() as lags:
-                    rows = await asked(f"http://127.0.0.1:{listening.getsockname()[1]}", clients, seconds)
+                    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+                    rows = await asked(address, clients, seconds, web.url if hostile else "")
                 server.should_exit = True
                 await serving
     return [*rows, *lags.rows]
 
 
-async def asked(address: str, clients: int, seconds: float) -> list[tuple[str, str]]:
+async def asked(address: str, clients: int, seconds: float, web: str) -> list[tuple[str, str]]:
     """What the clients were told, and the server's memory meanwhile."""
     command = [sys.executable, __file__, "--ask", address, "--clients", str(clients), "--seconds", str(seconds)]
+    command += ["--web", web]
     asking = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     output = asyncio.create_task(asking.communicate())
     memory: list[tuple[str, str]] = []
@@ -57,12 +106,15 @@ async def asked(address: str, clients: int, seconds: float) -> list[tuple[str, s
         memory.append((f"resident after {told_as} of the time", f"{resident():.0f} MB"))
     told = json.loads((await output)[0])
     answers = [("answers", f"{told['answered']}"), ("errors", f"{told['failed']}")]
+    if web:
+        answers.append(("hostile pages read", f"{told['read']}, {len(told['pages'])} different ones"))
     return [*answers, *memory, ("resident at the end", f"{resident():.0f} MB")]
 
 
-async def ask(address: str, clients: int, seconds: float) -> None:
+async def ask(address: str, clients: int, seconds: float, web: str) -> None:
     """All clients until the time is over; one line of JSON on stdout."""
     answered = failed = 0
+    read: list[str] = []
     end = time.monotonic() + seconds
 
     async def client(number: int) -> None:
@@ -79,21 +131,39 @@ async def ask(address: str, clients: int, seconds: float) -> None:
                 else:
                     failed += 1
 
-    await asyncio.gather(*map(client, range(clients)))
-    print(json.dumps({"answered": answered, "failed": failed}))
+    async def hostile() -> None:
+        nonlocal failed
+        pages = cycle(f"{web}/{at}.{kind}" for at in range(len(PATTERNS)) for kind in ("html", "txt"))
+        async with httpx.AsyncClient(base_url=address, timeout=120) as http:
+            for url in pages:
+                if time.monotonic() >= end:
+                    return
+                reply = await http.post("/api/runs", json={"question": f"{READ}{url}", "workflow": "react"})
+                run = reply.json()["id"]
+                async with http.stream("GET", f"/api/runs/{run}/events") as events:
+                    async for _ in events.aiter_bytes():
+                        pass
+                whole = (await http.get(f"/api/runs/{run}")).json()
+                read.append(url) if whole["texts"] else print(url, whole["status"], whole["error"], file=sys.stderr)
+                failed += not whole["texts"]
+
+    await asyncio.gather(*map(client, range(clients)), *([hostile()] if web else []))
+    print(json.dumps({"answered": answered, "failed": failed, "read": len(read), "pages": list(set(read))}))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure hira serve.")
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--ask", default="")
+    parser.add_argument("--hostile", action="store_true", help="one more client has its runs read hostile pages")
+    parser.add_argument("--ask", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--web", default="", help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help="write the figures to benchmarks/results/serve.md")
     args = parser.parse_args()
     if args.ask:
-        asyncio.run(ask(args.ask, args.clients, args.seconds))
+        asyncio.run(ask(args.ask, args.clients, args.seconds, args.web))
         return
-    rows = asyncio.run(served(args.clients, args.seconds))
+    rows = asyncio.run(served(args.clients, args.seconds, hostile=args.hostile))
     shown = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
     print(shown)
     if args.write:

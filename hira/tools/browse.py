@@ -81,10 +81,8 @@ def browse_tool(
             raise ToolError(f"{shown(url)} leads to a host that is closed in this run")
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
-        observation, links = await asyncio.to_thread(show, reading, intent)
-        seen.add(spelled(reading.url))
-        seen.update(spelled(link.url) for link in links)
-        seen.update(spelled(one) for passage in observation.passages for one in urls(passage.text))
+        observation, shows = await asyncio.to_thread(show, reading, intent)
+        seen.update(shows)
         return observation
 
     made: Tool = tool(browse, pure=True)
@@ -158,8 +156,8 @@ def _file(got: Fetched) -> Document:
     return document
 
 
-def show(reading: Reading, intent: str) -> tuple[Observation, list[Link]]:
-    """The page as the model is shown it, and the links that it is shown."""
+def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
+    """The page as the model is shown it, and the URLs that it is shown, as they are spelled."""
     document = reading.document
     pieces = cut(document)
     texts = [piece.full for piece in pieces]
@@ -179,7 +177,8 @@ def show(reading: Reading, intent: str) -> tuple[Observation, list[Link]]:
     links = _chosen(reading.links, intent)
     text = _written(pieces, order) + _listed(links, reading.links)
     source = Source(reading.url, document.title, document.text, "page")
-    return Observation("; ".join(notes), (Passage(source, text),)), links
+    shows = {spelled(url) for url in (reading.url, *(link.url for link in links), *urls(text))}
+    return Observation("; ".join(notes), (Passage(source, text),)), shows
 
 
 def _chosen(links: tuple[Link, ...], intent: str) -> list[Link]:

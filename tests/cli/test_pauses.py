@@ -1,6 +1,7 @@
-"""What is left out of collections of garbage, and only for as long as questions are asked."""
+"""What is left out of collections of garbage, and how often threads switch, only for as long as questions are asked."""
 
 import gc
+import sys
 
 from hira.cli.pauses import short_pauses
 
@@ -27,3 +28,10 @@ def test_garbage_of_the_meantime_is_still_collected() -> None:
         circle.append(circle)
         del circle
         assert gc.collect() > 0
+
+
+def test_threads_switch_more_often_in_the_meantime() -> None:
+    usual = sys.getswitchinterval()
+    with short_pauses():
+        assert sys.getswitchinterval() < usual / 5
+    assert sys.getswitchinterval() == usual

@@ -9,6 +9,7 @@ from typing import Any
 from hira.dialects.decoded import decoded
 from hira.errors import HiraError, UsageError
 from hira.messages import Message, ToolCall, assistant, system, user
+from hira.policies.local.template_check import check_template
 from hira.policies.refused import media_refused, tools_refused
 from hira.policy import Request
 
@@ -41,7 +42,7 @@ class Template:
     """Renders requests with a tokenizer's chat template, and turns text into ids and back.
 
     `ends` are tokens that end a turn beside those that are found out. Raises `UsageError` if the tokenizer has no
-    template, or one that renders no plain conversation.
+    template, or one that renders no plain conversation, or one that does not end.
     """
 
     def __init__(self, tokenizer: Any, *, where: str = "", ends: Iterable[int] = ()) -> None:
@@ -50,6 +51,7 @@ class Template:
         if not getattr(tokenizer, "chat_template", None):
             fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
             raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
+        check_template(tokenizer, where)
         self.can = Abilities(system=True, repeats=True, tools=True, keeps=True)
         self.can = self._probed()
         self.ends = self._ends() | frozenset(ends)
@@ -95,6 +97,8 @@ class Template:
 
     def _after_reply(self) -> list[int]:
         said = self._rendered((user(_ASKED), assistant(_SAID)), (), generation=False)
+        if _SAID not in said:
+            raise UsageError("the model's chat template leaves out what the model said", where=self.where)
         return self.encode(said[said.rindex(_SAID) + len(_SAID) :])
 
     def _decoded(self, ids: Sequence[int]) -> str:

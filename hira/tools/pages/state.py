@@ -43,6 +43,8 @@ _NEEDS_SCRIPT = re.compile(
     re.IGNORECASE,
 )
 _NO_SCRIPT = re.compile(r"<noscript\b", re.IGNORECASE)
+_LOOKED_AT = 50_000
+"""Characters of a page's scripts, and of what stands around its text, that are searched for such words."""
 _ASKED = 5
 """Places without scripts of a page whose text is looked at."""
 _PAYWALL = re.compile(
@@ -74,10 +76,15 @@ def state_of(title: str, text: str, scripts: str, around: str = "") -> State:
     """
     if len(text) < LITTLE and _WALL.search(f"{title}\n{text}") and _speaks(text):
         return "blocked"
-    if len(text) < LITTLE // 5 and scripts and (_NEEDS_SCRIPT.search(text) or _NEEDS_SCRIPT.search(scripts)):
+    if (
+        len(text) < LITTLE // 5
+        and scripts
+        and (_NEEDS_SCRIPT.search(text) or _NEEDS_SCRIPT.search(scripts[:_LOOKED_AT]))
+    ):
         return "script"
-    walled = _PAYWALL.search(text) or _PAYWALL.search(around)
-    if len(text) < 2 * LITTLE and (walled or (_NOT_FREE.search(scripts) and len(text) < LITTLE)):
+    if len(text) < 2 * LITTLE and (_PAYWALL.search(text) or _PAYWALL.search(around[:_LOOKED_AT])):
+        return "paywall"
+    if len(text) < LITTLE and _NOT_FREE.search(scripts):
         return "paywall"
     if len(text) < LITTLE // 10 and (scripts.count("<script") > (1 if text else 0) or _asks(scripts)):
         return "script"

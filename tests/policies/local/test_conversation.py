@@ -253,6 +253,25 @@ def test_a_tokenizer_without_a_chat_template_is_refused_with_a_way_out() -> None
     assert "instruct version" in refused.value.fix
     with pytest.raises(UsageError, match="cannot render this"):
         Template(tiny_tokenizer("{{ raise_exception('broken') }}"))
+    with pytest.raises(UsageError, match="leaves out what the model said"):
+        Template(tiny_tokenizer("{{ messages[0].content }}"))
+
+
+ENDLESS = {
+    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "late loops": "{% if messages | length > 3 %}{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}"
+    "{% endfor %}{% endif %}",
+    "a text that doubles": "{% set it = namespace(x='abcdefgh') %}{% for a in range(99) %}{% set it.x = it.x ~ it.x %}"
+    "{% endfor %}",
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("template", ENDLESS.values(), ids=ENDLESS)
+def test_a_chat_template_that_never_ends_is_refused_before_this_process_renders_it(template: str) -> None:
+    with pytest.raises(UsageError, match="the model's chat template takes more") as refused:
+        Template(tiny_tokenizer(template), where="model 'x'")
+    assert "model 'x'" in str(refused.value)
 
 
 async def test_a_template_without_tools_and_system_messages_is_used_as_it_can_be() -> None:
