@@ -20,7 +20,7 @@ _X32 = 0x40000000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _JUMP, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x05, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _ENOTTY, _ENOSYS, _EOPNOTSUPP = 1, 25, 38, 95
+_SUCCESS, _EPERM, _ENOTTY, _ENOSYS, _EOPNOTSUPP = 0, 1, 25, 38, 95
 _PR_GET_SECCOMP, _PR_SET_SECCOMP, _FILTER = 21, 22, 2
 
 _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
@@ -39,6 +39,8 @@ _IO_PROCESS = 1  # IOPRIO_WHO_PROCESS
 _IOCTLS = (0x5451, 0x5450, 0x5421, 0x541B, 0x5401, 0x5413)
 # owner and signal of a descriptor, leases, directory watches, size of a pipe, seals
 _FCNTLS = (8, 10, 15, 1024, 1026, 1031, 1033)
+# record locks, of the process and of an open file: one on a file that may only be read would keep its writers waiting
+_LOCKS = (6, 7, 37, 38)
 # read-only questions, the name of a thread, the name of a mapping; above all not the parent-death signal
 _PRCTLS = (2, 3, 15, 16, 21, 23, 27, 30, 39, 42, 0x53564D41)
 
@@ -104,7 +106,7 @@ def _rules(pid: int) -> dict[str, _Block]:
         "ioctl": _only(1, _IOCTLS, _ENOTTY),
         # it takes gigabytes of the disk in milliseconds; posix_fallocate then writes the blocks, which is watched
         "fallocate": unlisted,
-        "fcntl": _none_of(1, _FCNTLS),
+        "fcntl": [*_none_of(1, _FCNTLS), *_none_of(1, _LOCKS, _SUCCESS)],
         "open": [*_refuse_bits(2, _SET_ID_BITS), *_truncated_only_if_written(1)],
         "openat": [*_refuse_bits(3, _SET_ID_BITS), *_truncated_only_if_written(2)],
         "creat": _refuse_bits(1, _SET_ID_BITS),
@@ -131,10 +133,10 @@ def _only(index: int, values: Iterable[int], code: int = _EPERM) -> _Block:
     return [_argument(index), *tests, _refused(code)]
 
 
-def _none_of(index: int, values: Iterable[int]) -> _Block:
+def _none_of(index: int, values: Iterable[int], code: int = _EPERM) -> _Block:
     listed = list(values)
     tests = [(_EQUAL, len(listed) - at, 0, value) for at, value in enumerate(listed)]
-    return [_argument(index), *tests, (_JUMP, 0, 0, 1), _refused()]
+    return [_argument(index), *tests, (_JUMP, 0, 0, 1), _refused(code)]
 
 
 def _zero(index: int) -> _Block:

@@ -1,5 +1,8 @@
 """Further ways out and further ways to hang: each is refused or ended, and the next call works."""
 
+import fcntl
+from pathlib import Path
+
 import pytest
 
 from hira.tools.python import PythonSandbox
@@ -62,3 +65,24 @@ async def test_a_call_that_floods_the_channel_or_bends_the_built_in_names_harms_
     for code in (flood, bent, "import os\nos.closerange(0, 65536)"):
         await sandbox.run(code)
         assert (await sandbox.run("6 * 7")).value == "42"
+
+
+@pytest.mark.parametrize("lock", ["lockf(file, fcntl.LOCK_SH)", "flock(file, fcntl.LOCK_SH)"])
+async def test_a_lock_on_a_file_that_it_may_read_keeps_no_writer_waiting(lock: str, tmp_path: Path, able: None) -> None:
+    given = tmp_path / "given.txt"
+    given.write_text("of the user")
+    async with PythonSandbox(tmp_path / "work", readable=(given,)) as sandbox:
+        outcome = await sandbox.run(f"import fcntl\nfile = open({str(given)!r})\nfcntl.{lock}\nfile.read()")
+        assert (outcome.status, outcome.value) == ("ok", "'of the user'")
+        with given.open("r+") as writer:
+            getattr(fcntl, lock.partition("(")[0])(writer, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+async def test_a_database_in_the_folder_works_without_locks(sandbox: PythonSandbox) -> None:
+    code = """
+import sqlite3
+one, other = sqlite3.connect("t.db"), sqlite3.connect("t.db")
+with one: one.executescript("pragma journal_mode=wal; create table t (a); insert into t values (42)")
+other.execute("select a from t").fetchone()
+"""
+    assert (await sandbox.run(code)).value == "(42,)"
