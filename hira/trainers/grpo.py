@@ -30,7 +30,7 @@ from hira.trainers.heartbeat import beating
 from hira.trainers.measures import Means, measures
 from hira.trainers.memory import in_gib, peak, too_little
 from hira.trainers.packing import Micro, canary, packed, part
-from hira.trainers.tensors import tensors
+from hira.trainers.tensors import scored, tensors
 from hira.trainers.update import Collect, Collected, Updates, samples
 from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, check_sound, fingerprint
 
@@ -187,6 +187,10 @@ class RoleTrainer(GRPOTrainer):
             return super()._get_per_token_logps_and_entropies(
                 model, input_ids, torch.ones_like(attention_mask), logits_to_keep, *args, **kwargs
             )
+        if input_ids.device.type == "cpu":
+            logps, entropies = scored(model, input_ids, attention_mask[:, -logits_to_keep:])
+            self._scored = logps.detach()
+            return logps, entropies, None
         labels = input_ids.masked_fill(attention_mask == 0, -100)
         labels[:, :-logits_to_keep] = -100
         with self.accelerator.autocast():

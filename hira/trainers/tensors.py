@@ -47,3 +47,21 @@ def tensors(
     if old:
         made["old_per_token_logps"] = logprobs
     return {name: value.to(device, non_blocking=True) for name, value in made.items()}
+
+
+def scored(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities and entropies in nats, shape (B, T), of the last T ids of rows (B, P + T), where `mask` is 1.
+
+    The head reads the columns alone in which some row is scored. TRL's fused head does so on a GPU; elsewhere it reads
+    every position, which costs a small model more than all of its layers.
+    """
+    columns = mask.any(dim=0).nonzero().squeeze(1)
+    before = ids.size(1) - mask.size(1) - 1
+    logits = model(input_ids=ids, use_cache=False, logits_to_keep=before + columns).logits.float()
+    each = logits.log_softmax(dim=-1)
+    own = each.gather(-1, ids[:, before + 1 + columns].unsqueeze(-1)).squeeze(-1)
+    with torch.no_grad():
+        entropy = -(each.exp() * each).sum(dim=-1)
+    empty = torch.zeros(mask.shape, dtype=own.dtype, device=own.device)
+    logps, entropies = (empty.index_copy(1, columns, one.to(own.dtype)) * mask for one in (own, entropy))
+    return logps, entropies

@@ -1,7 +1,8 @@
 """A training run put together: weights, rollouts of a workflow, credit, the trainer, and exams on the way."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -102,21 +103,29 @@ class Training:
         begun = last_checkpoint(self.folder) if resume else None
         since = step_of(begun) if begun else 0
         if PartialState().is_main_process:
-            records.cut(self.folder / records.EXAMS, since or -1)
-        with asyncio.Runner() as runner:
-            engine = self._engine(runner)
-            gate = Gate()
-            sampling = self.stages.sampling(engine, gate) if self.stages else engine
-            live = LivePolicy(self.name, self.tokenizer, sampling, dict(self.updates.adapters))
-            team = runner.run(crew(self.settings, policies={"*": live}, workflow=self.workflow))
-            try:
-                self._train(runner, team, engine, gate, since)
-            finally:
-                runner.run(team.aclose())
-                for reward in (self.reward, self.examining.reward):
-                    if (closing := getattr(reward, "aclose", None)) is not None:
-                        runner.run(closing())  # the judge's connections belong to this loop
-                runner.run(live.aclose())
+            records.cut(self.folder / records.EXAMS, since or -1)  # an exam before all steps stays
+        with asyncio.Runner() as runner, self._opened(runner) as (team, engine, gate):
+            self._train(runner, team, engine, gate, since)
+
+    def examine(self, step: int) -> None:
+        """One exam outside the run, recorded as that of `step`."""
+        with asyncio.Runner() as runner, self._opened(runner) as (team, _, _):
+            self._examine(runner, team, step)
+
+    @contextmanager
+    def _opened(self, runner: asyncio.Runner) -> Iterator[tuple[Crew, BatchingEngine | ServedEngine, Gate]]:
+        engine, gate = self._engine(runner), Gate()
+        sampling = self.stages.sampling(engine, gate) if self.stages else engine
+        live = LivePolicy(self.name, self.tokenizer, sampling, dict(self.updates.adapters))
+        team = runner.run(crew(self.settings, policies={"*": live}, workflow=self.workflow))
+        try:
+            yield team, engine, gate
+        finally:
+            runner.run(team.aclose())
+            for reward in (self.reward, self.examining.reward):
+                if (closing := getattr(reward, "aclose", None)) is not None:
+                    runner.run(closing())  # the judge's connections belong to this loop
+            runner.run(live.aclose())
 
     def _engine(self, runner: asyncio.Runner) -> BatchingEngine | ServedEngine:
         template = Template(self.tokenizer, where=f"model {self.name!r}")

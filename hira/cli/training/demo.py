@@ -24,16 +24,16 @@ UNLEARNED = "With --small the model has learned next to nothing, so it is not as
 
 def demo(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
-    from hira.trainers.demo.recipes import named
+    from hira.trainers.demo.recipes import chosen
 
-    recipe = named(args.recipe)
+    recipe, base = chosen(args.recipe, args.model, shell.folder)
     folder = shell.folder / args.out
     from hira.trainers.demo.run import Demo
 
     sizes = recipe.small if args.small else recipe.sizes
     sizes = replace(sizes, updates=args.updates) if args.updates else sizes
     view = View(shell, recipe, sizes.updates)
-    made = Demo(folder, recipe, args.seed, sizes, view.tell, view.stepped)
+    made = Demo(folder, recipe, args.seed, sizes, base, view.tell, view.stepped)
     if made.is_stopped:
         view.recall(folder)
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -74,13 +74,13 @@ class View:
     def ended(self) -> list[str]:
         if not self.exams:
             return []
-        first, last = self.exams[0], self.exams[-1]
+        told = [one for one in self.exams if one["step"] < 1 or one is self.exams[-1]]
         lines = [""]
         for label, shares in self.curves.items():
             lines += [f"{label}, by update:", *chart(shares), ""]
         for label, names in self.recipe.figures.items():
-            lines.append(f"{label}: {_figure(first, names)} -> {_figure(last, names)}")
-        gained = {name: f"{_share(first[name])} -> {_share(last[name])}" for name in ("sampled", "greedy")}
+            lines.append(f"{label}: {' -> '.join(_figure(one, names) for one in told)}")
+        gained = {name: " -> ".join(_share(one[name]) for one in told) for name in ("sampled", "greedy")}
         took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
         what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
         return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]
@@ -88,7 +88,8 @@ class View:
     def _examined(self, told: Mapping[str, Any]) -> None:
         self.exams.append(told)
         shares = f"{_share(told['sampled'])} at temperature 1, {_share(told['greedy'])} greedy"
-        self.tell(f"after {told['step']} updates, {self.recipe.examined}: {shares}")
+        when = f"after {told['step']} updates" if told["step"] >= 0 else "before any training"
+        self.tell(f"{when}, {self.recipe.examined}: {shares}")
 
     def _updated(self, told: Mapping[str, Any]) -> None:
         added = self._add_to_curves(told)

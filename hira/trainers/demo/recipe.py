@@ -12,14 +12,16 @@ from hira.trainers.credit import Credit
 from hira.trainers.demo.model import SHAPE, Shape
 from hira.trainers.recipes import Recipe
 from hira.trainers.rollouts import Problem
-from hira.trainers.rows import Row
 from hira.trainers.stages import Stages
+from hira.trajectory import Rollout
 from hira.workflows import BuiltIn
 from hira.workflows.workflow import Workflow
 
 if TYPE_CHECKING:
     from hira.trainers.sft import Changed
 
+TINY = "tiny"
+"""The base that is made at random."""
 DAY = 1_767_225_600.0  # 2026-01-01: rollouts of every day have the same prompts
 
 
@@ -49,11 +51,10 @@ MINIATURE = Sizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, ex
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
-    """The cold start's lessons: the tokenizer that was learned from them, their rows, and a line that tells of them."""
+class Shown:
+    """The cold start's lessons: the teacher's rollouts, and a line that tells of them."""
 
-    tokenizer: Any
-    rows: list[Row]
+    rollouts: Sequence[Rollout]
     told: str
 
 
@@ -69,14 +70,15 @@ class Asked:
 class DemoRecipe:
     """One demo. `recipe` is the one whose roles are trained by its credit, unless the demo names a `credit` of its own.
 
-    `settings` are those of runs in a folder, in which `taught` first writes what they need, plays the teacher's
-    lessons of a seed (so many a question) and learns a tokenizer; `varied` makes other lessons of one. `problems` are
-    those of training, `held_out` those of exams, by seed. `reward` pays. It also examines what the workflow answers,
-    unless there is an `exam`, by seed, or, in the workflow's place, `examining`; `examined` says what the accuracy is.
-    `asked` are commands for the end, by seed. `workflow` runs with `options` unlike its defaults, which the profile
-    keeps. `curves` names metrics of updates that are drawn; `figures` those of exams that are told before and after,
-    `sampled/PART` and `greedy/PART` of its scores: the mean, where they are several. `note` says under them what is
-    not to be expected.
+    `settings` are those of runs in a folder, in which `show` first writes what they need and plays the teacher's
+    lessons of a seed, so many a question. A `pretrained` model learns them as an adapter; a tiny one begins at random,
+    with the `tokenizer` that is learned from them; `varied` makes other lessons of one, and `dealt` says how often
+    those of a role come where others come once. `problems` are those of training, `held_out` those of exams, by seed.
+    `reward` pays. It also examines what the workflow answers, unless there is an `exam`, by seed, or, in the workflow's
+    place, `examining`; `examined` says what the accuracy is. `asked` are commands for the end, by seed. `workflow` runs
+    with `options` unlike its defaults, which the profile keeps. `curves` names metrics of updates that are drawn;
+    `figures` those of exams that are told before and after, `sampled/PART` and `greedy/PART` of its scores: the mean,
+    where they are several. `note` says under them what is not to be expected.
     """
 
     name: str
@@ -84,11 +86,14 @@ class DemoRecipe:
     recipe: Recipe
     workflow: BuiltIn
     settings: Callable[[Path], Settings]
-    taught: Callable[[Path, int, int], Taught]
+    show: Callable[[Path, int, int], Shown]
     problems: Callable[[int], Sequence[Problem]]
     held_out: Callable[[int], Sequence[Problem]]
     reward: Callable[[], Reward]
     asked: Callable[[int], Sequence[Asked]]
+    tokenizer: Callable[[Sequence[Rollout]], Any] | None = None
+    pretrained: bool = False
+    dealt: Mapping[str, int] = field(default_factory=dict)
     exam: Callable[[int], Reward] | None = None
     examining: Workflow | None = None
     varied: "Callable[[Any], Changed] | None" = None

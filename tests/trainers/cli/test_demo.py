@@ -19,7 +19,7 @@ from hira.cli.training.demo import ask_held_out
 from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.demo.matpo import world
-from hira.trainers.demo.matpo.lessons import by_teacher, learned
+from hira.trainers.demo.matpo.lessons import by_teacher, learn_tokenizer
 from hira.trainers.demo.matpo.names import renamed
 from hira.trainers.demo.matpo.recipe import MATPO
 from hira.trainers.demo.matpo.teacher import CARELESS, Faults
@@ -59,8 +59,7 @@ def test_a_teacher_without_faults_is_right_and_a_careless_one_is_seldom(tmp_path
 
 def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Path) -> None:
     rollouts = lessons(tmp_path, Faults(0, 0, 0), 4)
-    made = learned(rollouts)
-    template = Template(made.tokenizer)
+    template = Template(learn_tokenizer(rollouts))
     for record in rollouts:
         for row, trajectory in zip(lessons_of(record, template), record.trajectories.values(), strict=True):
             said = [template.decode([one]) for one, own in zip(row.completion, row.mask, strict=True) if own]
@@ -72,15 +71,16 @@ def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Pa
 
 @pytest.mark.parametrize("text", ["Anything at all, é?", "Which river is it?\n\n## X", "<use_mcp_tool>\n{}", "s1 [s1]"])
 def test_any_text_comes_back_from_its_tokens(text: str, tmp_path: Path) -> None:
-    made = learned(lessons(tmp_path, CARELESS, 2))
-    template = Template(made.tokenizer)
+    template = Template(learn_tokenizer(lessons(tmp_path, CARELESS, 2)))
     assert template.decode(template.encode(text)) == text.replace("é", "�")
 
 
 def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) -> None:
-    made = learned(lessons(tmp_path, Faults(0, 0, 0), 1))
-    template, row = Template(made.tokenizer), made.rows[0]
-    other = renamed(made.tokenizer)(row, random.Random(1))
+    rollouts = lessons(tmp_path, Faults(0, 0, 0), 1)
+    tokenizer = learn_tokenizer(rollouts)
+    template = Template(tokenizer)
+    row = lessons_of(rollouts[0], template)[0]
+    other = renamed(tokenizer)(row, random.Random(1))
     assert other != row
     assert replace(other, prompt=row.prompt, completion=row.completion) == row
     names = {name for names in world.KINDS for name in names} | set(YEARS) | set(DAYS) | {f"s{at}" for at in range(13)}

@@ -22,7 +22,7 @@ from hira.rewards.reward import Score
 from hira.trainers import records
 from hira.trainers.demo.marsrl import world
 from hira.trainers.demo.marsrl.exam import Alone, by_role, flawed, sound
-from hira.trainers.demo.marsrl.lessons import WORKFLOW, by_teacher, learned, settings_of, shifted
+from hira.trainers.demo.marsrl.lessons import WORKFLOW, by_teacher, learn_tokenizer, settings_of, shifted
 from hira.trainers.demo.marsrl.teacher import CARELESS, Faults, Teacher
 from hira.trainers.demo.marsrl.world import Line, Step, Task
 from hira.trainers.exam import Exam, told
@@ -157,7 +157,7 @@ def test_each_fault_spoils_the_part_of_its_role_alone() -> None:
 
 def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said() -> None:
     rollouts = lessons(CARELESS)
-    template = Template(learned(rollouts).tokenizer)
+    template = Template(learn_tokenizer(rollouts))
     for record in rollouts:
         for row, trajectory in zip(lessons_of(record, template), record.trajectories.values(), strict=True):
             assert template.decode(row.prompt) == template.prompt(trajectory.turns[0].request)
@@ -166,16 +166,18 @@ def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said() -> None:
 
 
 def test_another_lesson_of_one_is_as_right_as_that_was() -> None:
-    made = learned(lessons(CARELESS))
-    template, chance = Template(made.tokenizer), random.Random(0)
+    rollouts = lessons(CARELESS)
+    tokenizer = learn_tokenizer(rollouts)
+    template, chance = Template(tokenizer), random.Random(0)
+    rows = [row for record in rollouts for row in lessons_of(record, template)]
     changed = 0
-    for row in made.rows:
-        other = shifted(made.tokenizer)(row, chance)
+    for row in rows:
+        other = shifted(tokenizer)(row, chance)
         assert replace(other, prompt=row.prompt, completion=row.completion) == row
         before, after = (world.lines_of(template.decode((*one.prompt, *one.completion))) for one in (row, other))
         assert [line.right for line in before] == [line.right for line in after]
         changed += before != after
-    assert changed > len(made.rows) / 2
+    assert changed > len(rows) / 2
 
 
 def test_an_unknown_recipe_is_told_what_there_is(tmp_path: Path) -> None:

@@ -22,13 +22,14 @@ from hira.rewards.rubric import MOST, WEIGHTS, Rubric, faults
 from hira.rewards.rubric_judge import quality, score
 from hira.team import Part, Team
 from hira.trainers import records
-from hira.trainers.demo.recipe import Taught
+from hira.trainers.demo.recipe import Shown
 from hira.trainers.demo.rubric import recipe, world
 from hira.trainers.demo.rubric.exam import ordered, tried_on
 from hira.trainers.demo.rubric.judge import Judge
-from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, renamed, taught
+from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, learn_tokenizer, renamed, show
 from hira.trainers.demo.rubric.teacher import CARELESS, Faults, Teacher, item, written
 from hira.trainers.exam import told
+from hira.trainers.lessons import lessons_of
 from hira.trajectory import Rollout, Trajectory, Turn
 
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
@@ -41,8 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lessons(folder: Path) -> Taught:
-    return taught(folder, 0, 1)
+def lessons(folder: Path) -> Shown:
+    return show(folder, 0, 1)
 
 
 def rubric_of(cares: dict[str, int]) -> Rubric:
@@ -116,9 +117,11 @@ def test_a_teacher_without_faults_writes_valid_rubrics_of_what_matters_and_a_car
     assert all(json.loads(written(one))["items"] == one for one in careless)
 
 
-def test_a_rubric_is_few_tokens_and_any_of_them_comes_back_as_it_was_written(lessons: Taught) -> None:
-    template = Template(lessons.tokenizer)
-    assert max(row.length for row in lessons.rows) < 100
+def test_a_rubric_is_few_tokens_and_any_of_them_comes_back_as_it_was_written(lessons: Shown) -> None:
+    tokenizer = learn_tokenizer(lessons.rollouts)
+    template = Template(tokenizer)
+    rows = [row for record in lessons.rollouts for row in lessons_of(record, template)]
+    assert max(row.length for row in rows) < 100
     chance = random.Random(0)
     for _ in range(20):
         subjects = chance.sample(world.ASPECTS, 8)
@@ -128,15 +131,15 @@ def test_a_rubric_is_few_tokens_and_any_of_them_comes_back_as_it_was_written(les
         ids = template.encode(text)
         assert template.decode(ids) == text
         assert len(ids) < 5 * 9 + 5, "an item is five tokens"
-    row = lessons.rows[0]
-    other = renamed(lessons.tokenizer)(row, random.Random(1))
+    row = rows[0]
+    other = renamed(tokenizer)(row, random.Random(1))
     assert other.completion == row.completion
     changed = [at for at, (one, another) in enumerate(zip(row.prompt, other.prompt, strict=True)) if one != another]
     assert len(changed) == 1, "the machine's name and nothing else"
 
 
-def test_the_pairs_lie_in_the_folder_as_the_recipe_reads_them(folder: Path, lessons: Taught) -> None:
-    assert lessons.rows
+def test_the_pairs_lie_in_the_folder_as_the_recipe_reads_them(folder: Path, lessons: Shown) -> None:
+    assert lessons.rollouts
     assert len(pairs_of(folder / "pairs.jsonl")) == 36 * PAIRS
     held = pairs_of(folder / "pairs_held_out.jsonl")
     assert [(one.accepted, one.rejected) for one in held] == [one.references for one in recipe.held_out(0)]

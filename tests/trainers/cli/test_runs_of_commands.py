@@ -18,7 +18,7 @@ from hira.cli.shell import Shell  # noqa: E402
 from hira.cli.training import main  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.demo.matpo import world  # noqa: E402
-from hira.trainers.demo.matpo.lessons import by_teacher, learned  # noqa: E402
+from hira.trainers.demo.matpo.lessons import by_teacher, learn_tokenizer  # noqa: E402
 from hira.trainers.demo.matpo.teacher import Faults  # noqa: E402
 from hira.trainers.demo.model import model  # noqa: E402
 from hira.trainers.lessons import spoken  # noqa: E402
@@ -39,7 +39,7 @@ class Place:
         here.write(folder / "documents")
         problems = here.problems(held_out=False)[:4]
         rollouts = by_teacher(folder, problems, 1, 0, Faults(0, 0, 0))
-        tokenizer = learned(rollouts).tokenizer
+        tokenizer = learn_tokenizer(rollouts)
         model(tokenizer, 0).save_pretrained(folder / "model")
         tokenizer.save_pretrained(folder / "model")
         self._write("questions.jsonl", [{"question": one.question, "answer": one.references[0]} for one in problems])

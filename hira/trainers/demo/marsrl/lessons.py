@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hira.messages import Message
-from hira.policies.local.template import Template
 from hira.settings import Settings
 from hira.trainers.demo.marsrl.teacher import CARELESS, Faults, Teacher
 from hira.trainers.demo.marsrl.world import NUMBERS, WEEK, problems, task_of
 from hira.trainers.demo.model import SHAPE
 from hira.trainers.demo.playing import played
-from hira.trainers.demo.recipe import Taught
+from hira.trainers.demo.recipe import Shown
 from hira.trainers.demo.tokens import tokenizer
-from hira.trainers.lessons import lessons_of, spoken
+from hira.trainers.lessons import spoken
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
 from hira.trajectory import Rollout
@@ -37,12 +36,12 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", workflow="marsrl", sandbox="off")
 
 
-def taught(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Taught:
+def show(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Shown:
     """The teacher's lessons: `times` a question."""
     asked = problems(seed, held_out=False)
     rollouts = by_teacher(folder, asked, times, seed, faults)
     right = sum(record.answer == task_of(record.question).answer for record in rollouts) / len(rollouts)
-    return learned(rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right")
+    return Shown(rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right")
 
 
 def by_teacher(folder: Path, asked: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
@@ -51,14 +50,10 @@ def by_teacher(folder: Path, asked: Sequence[Problem], times: int, seed: int, fa
     )
 
 
-def learned(rollouts: Sequence[Rollout], told: str = "") -> Taught:
-    """The tokenizer and the rows of these rollouts."""
+def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
+    """The tokenizer of these rollouts: days and numbers are tokens, and so is what is between them."""
     conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
-    made = tokenizer(pieces(message for messages in conversations for message in messages), WEEK, SHAPE.window)
-    template = Template(made)
-    rows = [row for record in rollouts for row in lessons_of(record, template)]
-    dealt = [row for row in rows for _ in range(TIMES.get(row.role, 1))]
-    return Taught(made, dealt, f"{told}: {len(rows)} conversations, {len(made)} tokens")
+    return tokenizer(pieces(message for messages in conversations for message in messages), WEEK, SHAPE.window)
 
 
 def pieces(messages: Iterable[Message]) -> list[str]:

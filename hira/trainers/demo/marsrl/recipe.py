@@ -13,7 +13,7 @@ from hira.rewards.match import exact
 from hira.rewards.reward import Reward
 from hira.trainers.demo.marsrl import world
 from hira.trainers.demo.marsrl.exam import Alone, by_role
-from hira.trainers.demo.marsrl.lessons import OPTIONS, WORKFLOW, settings_of, shifted, taught
+from hira.trainers.demo.marsrl.lessons import OPTIONS, TIMES, WORKFLOW, learn_tokenizer, settings_of, shifted, show
 from hira.trainers.demo.recipe import Asked, DemoRecipe, Sizes
 from hira.trainers.masking import masking
 from hira.trainers.recipes.marsrl import RECIPE
@@ -52,7 +52,9 @@ MARSRL = DemoRecipe(
     workflow=WORKFLOW,
     options=OPTIONS,
     settings=settings_of,
-    taught=taught,
+    show=show,
+    tokenizer=learn_tokenizer,
+    dealt=TIMES,
     varied=shifted,
     problems=problems,
     held_out=held_out,

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from hira.policies.local.template import Template
 from hira.settings import Settings
 from hira.trainers.demo.matpo import world
 from hira.trainers.demo.matpo.teacher import CARELESS, Faults, Teacher
 from hira.trainers.demo.matpo.world import KINDS
 from hira.trainers.demo.model import SHAPE
 from hira.trainers.demo.playing import played
-from hira.trainers.demo.recipe import Taught
+from hira.trainers.demo.recipe import Shown
 from hira.trainers.demo.tokens import READ, phrases, tokenizer
-from hira.trainers.lessons import lessons_of, spoken
+from hira.trainers.lessons import spoken
 from hira.trainers.rollouts import Problem
 from hira.trajectory import Rollout
 from hira.workflows.matpo import MATPO
@@ -27,7 +27,7 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
 
 
-def taught(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Taught:
+def show(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Shown:
     """The documents of that seed's world, and its teacher's lessons: `times` a question."""
     here = world.made(seed)
     here.write(folder / "documents")
@@ -35,11 +35,8 @@ def taught(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Ta
     rollouts = by_teacher(folder, problems, times, seed, faults)
     answers = {problem.question: problem.references[0] for problem in problems}
     right = sum(record.answer.split(" [")[0] == answers[record.question] for record in rollouts) / len(rollouts)
-    return learned(
-        rollouts,
-        f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents, "
-        f"{100 * right:.0f} % of them right",
-    )
+    told = f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents"
+    return Shown(rollouts, f"{told}, {100 * right:.0f} % of them right")
 
 
 def by_teacher(folder: Path, problems: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
@@ -49,13 +46,10 @@ def by_teacher(folder: Path, problems: Sequence[Problem], times: int, seed: int,
     )
 
 
-def learned(rollouts: Sequence[Rollout], told: str = "") -> Taught:
-    """The tokenizer and the rows of these rollouts."""
+def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
+    """The tokenizer of these rollouts: names are tokens, and so are the phrases between them."""
     names = [name for names in KINDS for name in names]
     conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
     inserted = {record.question for record in rollouts}
     inserted |= {finding.subtask.text for record in rollouts for finding in record.findings}
-    made = tokenizer(phrases(conversations, names, sorted(inserted)), [*names, *READ], SHAPE.window)
-    template = Template(made)
-    rows = [row for record in rollouts for row in lessons_of(record, template)]
-    return Taught(made, rows, f"{told}: {len(rows)} conversations, {len(made)} tokens")
+    return tokenizer(phrases(conversations, names, sorted(inserted)), [*names, *READ], SHAPE.window)

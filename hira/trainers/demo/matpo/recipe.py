@@ -5,7 +5,7 @@ from hira.rewards.match import exact
 from hira.rewards.matpo import WithFormat
 from hira.rewards.reward import Reward
 from hira.trainers.demo.matpo import world
-from hira.trainers.demo.matpo.lessons import WORKFLOW, settings_of, taught
+from hira.trainers.demo.matpo.lessons import WORKFLOW, learn_tokenizer, settings_of, show
 from hira.trainers.demo.matpo.names import renamed
 from hira.trainers.demo.recipe import Asked, DemoRecipe
 from hira.trainers.recipes.matpo import RECIPE
@@ -42,7 +42,8 @@ MATPO = DemoRecipe(
     workflow=WORKFLOW,
     options={"max_subtasks": WORKFLOW.max_subtasks, "worker_calls": WORKFLOW.worker_calls},
     settings=settings_of,
-    taught=taught,
+    show=show,
+    tokenizer=learn_tokenizer,
     varied=renamed,
     problems=problems,
     held_out=held_out,

@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.policies.local.template import Template
 from hira.rewards.hybrid import read_rubric
 from hira.settings import Settings
 from hira.trainers.demo.model import Shape
 from hira.trainers.demo.playing import played
-from hira.trainers.demo.recipe import Taught
+from hira.trainers.demo.recipe import Shown
 from hira.trainers.demo.rubric import world
 from hira.trainers.demo.rubric.teacher import CARELESS, Faults, Teacher
 from hira.trainers.demo.rubric.world import ASPECTS, FLAWS, MACHINES, NAMES, READERS
 from hira.trainers.demo.tokens import phrases, tokenizer
-from hira.trainers.lessons import lessons_of, spoken
+from hira.trainers.lessons import spoken
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
+from hira.trajectory import Rollout
 from hira.workflows.rubric import RubricWriting
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", workflow="direct", sandbox="off")
 
 
-def taught(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Taught:
+def show(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Shown:
     """The pairs of that seed's world as files, and its teacher's rubrics: `times` a query of training."""
     here = world.made(seed)
     problems = here.problems(PAIRS, held_out=False)
@@ -52,16 +52,17 @@ def taught(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Ta
 
     rollouts = asyncio.run(played(settings_of(folder), WORKFLOW, problems, times, seed, teacher))
     valid = sum(read_rubric(record) is not None for record in rollouts) / len(rollouts)
+    told = f"{len(rollouts)} rubrics of a careless teacher for {len(problems)} queries"
+    return Shown(rollouts, f"{told}, {100 * valid:.0f} % of them valid")
+
+
+def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
+    """The tokenizer of these rollouts: all that reports tell of is a token, and so are the phrases between."""
     names = [*NAMES, *MACHINES, *READERS, *ASPECTS, *FLAWS]
     conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
-    inserted = sorted({record.question for record in rollouts})
-    made = tokenizer(phrases(conversations, names, inserted), names, SHAPE.window)
-    template = Template(made)
-    rows = [row for record in rollouts for row in lessons_of(record, template)]
-    told = (
-        f"{len(rollouts)} rubrics of a careless teacher for {len(problems)} queries, {100 * valid:.0f} % of them valid"
+    return tokenizer(
+        phrases(conversations, names, sorted({record.question for record in rollouts})), names, SHAPE.window
     )
-    return Taught(made, rows, f"{told}: {len(made)} tokens")
 
 
 def write(path: Path, problems: Sequence[Problem]) -> None:

@@ -21,7 +21,16 @@ from hira.trainers.demo.recipe import Asked, DemoRecipe, Sizes
 from hira.trainers.demo.rubric import world
 from hira.trainers.demo.rubric.exam import Tried, tried_on
 from hira.trainers.demo.rubric.judge import Judge
-from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, SHAPE, WORKFLOW, renamed, settings_of, taught
+from hira.trainers.demo.rubric.lessons import (
+    HELD_OUT,
+    PAIRS,
+    SHAPE,
+    WORKFLOW,
+    learn_tokenizer,
+    renamed,
+    settings_of,
+    show,
+)
 from hira.trainers.recipes.recipe import Judges
 from hira.trainers.recipes.rubric import RECIPE, hybrid
 from hira.trainers.rollouts import Problem
@@ -84,7 +93,8 @@ RUBRIC = DemoRecipe(
     recipe=RECIPE,
     workflow=WORKFLOW,
     settings=settings_of,
-    taught=taught,
+    show=show,
+    tokenizer=learn_tokenizer,
     varied=renamed,
     problems=problems,
     held_out=held_out,
