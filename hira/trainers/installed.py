@@ -37,7 +37,7 @@ def check_wanted(bits: int, report_to: Collection[str] = (), across: str = "") -
             raise UsageError(f"unknown reporter {name!r}", where="in train.report_to", fix=fix)
         packages = REPORTERS.get(name, (name,))
         if not any(find_spec(one) for one in packages):
-            fix = f"pip install {packages[0]}, or leave it out: metrics.jsonl and the page need none"
+            fix = f"pip install {packages[0]}, or leave it out: metrics.jsonl and hira-train show need none"
             raise UsageError(f"{packages[0]} is not installed", where="train.report_to wants it", fix=fix)
 
 

@@ -17,6 +17,13 @@ def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[
     return [*lines, "  0 % └" + "─" * len(shown)]
 
 
+def spark(values: Sequence[float], *, width: int = 40) -> str:
+    """Any values as one line, the lowest as a gap and the highest as a full block."""
+    shown = _thinned(values, width)
+    low, span = min(shown), (max(shown) - min(shown)) or 1.0
+    return "".join(_EIGHTHS[round(8 * (value - low) / span)] for value in shown)
+
+
 def _thinned(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)

@@ -47,7 +47,7 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
         shell.tell(f"\n{UNLEARNED}")
     else:
         code = ask_held_out(made, shell)
-    shell.tell(f"\nThe page of the run is {made.folder / 'dashboard.html'}; model and adapter are beside it.")
+    shell.tell(f"\nHow the run went: hira-train show {made.folder}; model and adapter are in the folder.")
     shell.say(_typed(recipe.asked(made.seed)[0].command, made.folder))
     return code
 

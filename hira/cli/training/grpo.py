@@ -4,7 +4,6 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hira.cli import OK
@@ -35,7 +34,6 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         check_there(plan, shell.folder)
     if args.processes:
         return _launched(args, shell, plan)
-    from hira.trainers.page.writing import written
     from hira.trainers.reinforcing import reinforced
 
     if not first:
@@ -58,26 +56,23 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         resume=found.begun,
         begun=begun,
         tell=lambda line: shell.tell(f"hira-train: {line}"),
-        stepped=Steps(shell, plan.folder, own.train.steps),
+        stepped=Steps(shell, own.train.steps),
     )
     profile.write(plan)
-    page = written(plan.folder)
-    shell.tell(f"hira-train: done; what happened is in {page}")
+    shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")
     shell.say(f'hira ask "…" --profile {plan.folder}')
     return OK
 
 
 class Steps:
-    """One line for each step, with how long those that are left will take, and the page as it goes."""
+    """One line for each step, with how long those that are left will take."""
 
-    def __init__(self, shell: Shell, folder: Path, steps: int) -> None:
+    def __init__(self, shell: Shell, steps: int) -> None:
         self.shell = shell
-        self.folder = folder
         self.steps = steps
         self.took: list[float] = []
 
     def __call__(self, told: Mapping[str, Any]) -> None:
-        from hira.trainers.page.writing import written
 
         if told.get("exam"):
             self.shell.tell(
@@ -89,9 +84,6 @@ class Steps:
             left = (self.steps - told["step"]) * sum(self.took[-RECENT:]) / len(self.took[-RECENT:])
             figures += [f"about {_lasting(left)} left"] if left else []
             self.shell.tell(f"  step {told['step']} of {self.steps}: {', '.join(figures)}")
-        else:
-            return
-        written(self.folder)
 
 
 def _lasting(seconds: float) -> str:

@@ -68,6 +68,13 @@ def parser(version: str) -> Parser:
         choices=("ddp", "zero2", "fsdp"),
         help="how they share the work (ddp); fsdp is refused",
     )
+    show = commands.add_parser(
+        "show", help="how a run went", description="Exams, a line for each metric, or sample rollouts of a run."
+    )
+    show.add_argument("run", metavar="RUN", help="the folder of a run or a demo")
+    show.add_argument("metrics", nargs="*", metavar="NAME", help="metrics with this in their names (the usual ones)")
+    show.add_argument("--samples", type=int, default=0, metavar="N", help="the last N sample rollouts in place of all")
+    show.add_argument("--debug", action="store_true", help="show tracebacks")
     _eval(commands.add_parser("eval", help="score what a run trained", description="Ask questions with what was "
                               "trained, as hira eval does; further flags are those of hira eval."))  # fmt: skip
     curate_flags.add(commands)

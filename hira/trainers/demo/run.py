@@ -12,7 +12,6 @@ from hira.trainers.checkpoints import last_checkpoint
 from hira.trainers.demo.model import model
 from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, Sizes
 from hira.trainers.lessons import lessons_of
-from hira.trainers.page.writing import written
 from hira.trainers.profile import ADAPTERS, save_adapter, write_profiles
 from hira.trainers.rows import Row
 from hira.trajectory import Rollout
@@ -193,7 +192,7 @@ class Demo:
             ),
             stages=what.stages,
             tell=self.tell,
-            stepped=self._stepped,
+            stepped=self.stepped,
         )
 
     def _leave(self) -> None:
@@ -206,7 +205,3 @@ class Demo:
             options=self.recipe.options,
             sampling={"temperature": 0.0},
         )
-
-    def _stepped(self, told: Mapping[str, Any]) -> None:
-        self.stepped(told)
-        written(self.folder)

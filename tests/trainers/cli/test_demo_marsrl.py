@@ -185,7 +185,7 @@ def test_an_unknown_recipe_is_told_what_there_is(tmp_path: Path) -> None:
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
     assert main(["demo", "--recipe", "marsl"], shell) == 2
     assert "'marsl'" in err.getvalue()
-    assert "there are: matpo, marsrl, rubric" in err.getvalue()
+    assert "there are: matpo, marsrl, rubric, cited" in err.getvalue()
     assert not list(tmp_path.iterdir())
 
 
@@ -203,8 +203,6 @@ def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_th
     assert {"sampled/found", "sampled/accepted", "sampled/natural", "sampled/repaired", "greedy/solver"} <= exams[
         0
     ].keys()
-    page = (run / "dashboard.html").read_text(encoding="utf-8")
-    assert all(f">{part} <b>" in page for part in ("solver", "verifier1", "found", "repaired"))
     assert "Verifier, wrong and right solutions alike" in err.getvalue()
     assert "known answer" not in err.getvalue()
     heard = io.StringIO()

@@ -206,7 +206,6 @@ def test_the_whole_demo_in_miniature_ends_with_a_generator_that_can_be_asked(tmp
     assert [one["step"] for one in steps] == [1, 2]
     exams = records.read(run / "exams.jsonl")
     assert {"sampled/preference", "sampled/quality", "sampled/format"} <= exams[-1].keys()
-    assert (run / "dashboard.html").is_file()
     query = recipe.held_out(0)[0].question
     said = io.StringIO()
     asking = Shell(io.StringIO(), said, err, {}, tmp_path, tmp_path)

@@ -11,12 +11,10 @@ import pytest
 
 from hira.cli.shell import Shell
 from hira.cli.training import main
-from hira.cli.training.chart import chart
+from hira.cli.training.chart import chart, spark
 from hira.cli.training.grpo import Steps
 from hira.settings import Settings, load
 from hira.trainers import records
-from hira.trainers.page.curves import curves
-from hira.trainers.page.writing import page, written
 from hira.trainers.profile import write_profiles
 from hira.trainers.serving import allowed
 
@@ -103,7 +101,7 @@ def test_overrides_stand_before_and_behind_flags(at: int, terminal: Terminal, mo
 
 def test_each_step_tells_how_many_there_are_and_how_long_they_take(terminal: Terminal) -> None:
     out, err = io.StringIO(), io.StringIO()
-    steps = Steps(Shell(io.StringIO(), out, err, {}, terminal.folder, terminal.folder), terminal.folder, 100)
+    steps = Steps(Shell(io.StringIO(), out, err, {}, terminal.folder, terminal.folder), 100)
     steps({"step": 1, "loss": 0.0, "reward": 0.25, "rollout_seconds": 20.0, "update_seconds": 16.0})
     steps({"step": 2, "loss": 0.0, "reward": 0.5, "rollout_seconds": 2.0, "update_seconds": 2.0})
     steps({"step": 100, "loss": 0.0, "reward": 1.0})
@@ -281,7 +279,7 @@ def test_a_chart_has_a_column_for_each_value_and_its_height() -> None:
     assert len(chart([0.1] * 500, width=40)[-1]) == len("  0 % └") + 40
 
 
-# --- the page
+# --- show
 
 STEP = {
     "step": 1, "loss": 0.1, "reward": 0.5, "reward/accuracy": 0.25, "planner/length": 30.0, "worker/length": 20.0,
@@ -295,30 +293,33 @@ SAMPLE = {
 }  # fmt: skip
 
 
-def test_the_page_shows_each_role_and_each_sample_and_runs_nothing(tmp_path: Path) -> None:
-    records.append(tmp_path / "metrics.jsonl", [STEP, {**STEP, "step": 2, "reward": 0.75}])
-    records.append(tmp_path / "rollouts.jsonl", [SAMPLE])
+def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal: Terminal) -> None:
+    run = terminal.folder / "run"
+    records.append(run / "metrics.jsonl", [STEP, {**STEP, "step": 2, "reward": 0.75}])
+    records.append(run / "rollouts.jsonl", [{**SAMPLE, "answer": "Ada\x1b[2J"}])
     records.append(
-        tmp_path / "exams.jsonl",
-        [{"step": 0, "sampled": 0.1, "greedy": 0.2}, {"step": 2, "sampled": 0.8, "greedy": None}],
+        run / "exams.jsonl", [{"step": 0, "sampled": 0.1, "greedy": 0.2}, {"step": 2, "sampled": 0.8, "greedy": None}]
     )
-    told = written(tmp_path).read_text(encoding="utf-8")
-    for one in ("Reward", "Entropy", "Clipped tokens", "Groups without signal", "worker: search", "advantage +1.25"):
-        assert one in told, one
-    assert "10 % → 80 %" in told
-    assert "<script" not in told
-    assert "&lt;script&gt;" in told
-    assert "default-src &#x27;none&#x27;" in told
-    assert "http" not in told.replace("http-equiv", "")
+    assert terminal("show", "run") == 0
+    assert "step    2  held-out 80 % at T 1, unknown greedy" in terminal.out
+    assert any(line.split()[:4] == ["reward", "0.5", "→", "0.75"] for line in terminal.out.splitlines())
+    assert "planner/length" in terminal.out
+    assert "worker/tool_success" not in terminal.out
+    assert terminal("show", "run", "tool_success") == 0
+    assert terminal.out.startswith("worker/tool_success/search")
+    assert terminal("show", "run", "--samples", "1") == 0
+    assert "### planner: 2 turns, 9 tokens, advantage +1.25" in terminal.out
+    assert "\x1b" not in terminal.out
 
 
-def test_a_page_of_a_run_that_has_just_begun_is_a_page(tmp_path: Path) -> None:
-    assert "0 steps" in page(tmp_path)
+def test_show_tells_where_there_is_nothing_and_which_metrics_there_are(terminal: Terminal) -> None:
+    assert terminal("show", "none") == 2
+    assert "holds no metrics" in terminal.err
+    records.append(terminal.folder / "run" / "metrics.jsonl", [STEP])
+    assert terminal("show", "run", "no_such") == 2
+    assert "they are: dead_groups" in terminal.err
 
 
-@pytest.mark.parametrize("ys", [[0.0], [1.0, 1.0], [-3.0, 5e6], [1e-9, 2e-9], [-1e-5, 0.0]])
-def test_a_curve_of_any_values_stays_within_its_plot(ys: list[float]) -> None:
-    drawn = curves("any", {"one": list(enumerate(ys))})
-    assert "nan" not in drawn
-    places = [float(part.split("cy=")[1].split('"')[1]) for part in drawn.split("<circle")[1:]]
-    assert all(0 <= y <= 200 for y in places)
+@pytest.mark.parametrize("values", [[0.0], [1.0, 1.0], [-3.0, 5e6], [1e-9, 2e-9], [float(at) for at in range(500)]])
+def test_a_spark_line_is_no_wider_than_it_may_be(values: list[float]) -> None:
+    assert 0 < len(spark(values)) <= 40

@@ -1,0 +1,63 @@
+"""`hira-train show`: how a run went, in the terminal: exams, a line for each metric, sample rollouts."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.cli.training.chart import spark
+from hira.errors import UsageError
+from hira.trainers import records
+from hira.untrusted import clean
+
+USUAL = ("reward", "reward/accuracy", "dead_groups", "entropy", "kl", "grad_norm", "rollout_seconds", "update_seconds")
+OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")
+
+
+def show(args: argparse.Namespace, shell: Shell) -> int:
+    folder = shell.folder / args.run
+    steps = [one for one in records.read(folder / records.METRICS) if "loss" in one]
+    exams = records.read(folder / records.EXAMS)
+    if not (steps or exams):
+        raise UsageError(f"{args.run!r} holds no metrics", fix="name the folder of a run that has made a step")
+    if args.samples:
+        for one in records.read(folder / records.ROLLOUTS)[-args.samples :]:
+            shell.say(describe_sample(one))
+        return OK
+    for one in [] if args.metrics else exams:
+        shell.say(f"step {one['step']:>4}  held-out {_share(one['sampled'])} at T 1, {_share(one['greedy'])} greedy")
+    for name in _wanted(steps, args.metrics):
+        values = [float(one[name]) for one in steps if isinstance(one.get(name), int | float)]
+        shell.say(f"{name:<28} {values[0]:>9.4g} → {values[-1]:<9.4g} {spark(values)}")
+    return OK
+
+
+def _wanted(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> list[str]:
+    """The names of the metrics to show: those that contain what was asked for, or the usual ones."""
+    names = sorted({name for one in steps for name, value in one.items() if isinstance(value, int | float)})
+    if asked:
+        found = [name for name in names if any(one in name for one in asked)]
+        if not found:
+            raise UsageError(f"no metric has {asked[0]!r} in its name", fix=f"they are: {', '.join(names)}")
+        return found
+    roles = [name.removesuffix("/length") for name in names if name.endswith("/length")]
+    return [name for name in (*USUAL, *(f"{role}/{one}" for role in roles for one in OF_ROLES)) if name in names]
+
+
+def describe_sample(one: Mapping[str, Any]) -> str:
+    """A sample rollout as text: what was asked, said and earned, conversation by conversation."""
+    known = " or ".join(map(str, one.get("references", ())))
+    reward = "none" if one.get("reward") is None else f"{one['reward']:.2f}"
+    lines = [f"## step {one['step']}, reward {reward}: {one.get('question', '')}", f"known: {known}"]
+    lines.append(f"answer: {one.get('answer') or one.get('error') or '(none)'}")
+    for part in one.get("conversations", ()):
+        gained = one.get("advantages", {}).get(part["conversation"])
+        told = "" if gained is None else f", advantage {gained:+.2f}"
+        lines += ["", f"### {part['conversation']}: {part['turns']} turns, {part['tokens']} tokens{told}"]
+        lines += [f"[{said['role']}] {said['text']}" for said in part.get("messages", ())]
+    return clean("\n".join([*lines, ""]))
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.0f} %"
