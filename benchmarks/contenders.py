@@ -11,10 +11,10 @@ import openai
 from apart import apart
 
 from hira.agents.loop import Loop
-from hira.events import Events
-from hira.messages import system, user
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.events import Events
+from hira.core.messages import system, user
 from hira.policies import open_policy
-from hira.team import Part, Team
 from hira.tools import Observation, tool
 
 Ask = Callable[[int], Awaitable[None]]
@@ -44,7 +44,7 @@ async def hira(base_url: str, _many: int) -> AsyncIterator[Ask]:
 
     async def ask(turns: int) -> None:
         seen: list[Any] = []
-        team = Team({"*": Part(policy)}, events=Events(seen.append))
+        team = RunContext({"*": RoleConfig(policy)}, events=Events(seen.append))
         conversation = team.conversation("searcher")
         conversation.say(system(SYSTEM), user(QUESTION))
         step = await Loop(conversation, (lookup,), limit=turns + 1).run()

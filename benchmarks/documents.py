@@ -50,7 +50,7 @@ was 0.593 to 0.615, equal weights highest, all of it within what a hundred queri
 is of the best of nine by the measure that it reports; the choice rests on there being no reason for another.
 """
 
-MAKE: dict[str, Callable[[], Store]] = {"SQLite FTS5": lambda: SqliteStore(None), "hira.relevance.BM25": PlainStore}
+MAKE: dict[str, Callable[[], Store]] = {"SQLite FTS5": lambda: SqliteStore(None), "hira.core.bm25.BM25": PlainStore}
 
 
 def write_files(folder: Path, random_: random.Random) -> list[str]:

@@ -23,13 +23,13 @@ from pathlib import Path
 from claims import DOMAINS, generate_claims
 from labelled import read_expertqa, read_lines, read_wice
 
+from hira.agents.run_context import RunContext
 from hira.agents.verifier import ModelVerifier
-from hira.casting import cast_of
-from hira.connecting import connected
 from hira.evidence import Source, SourcedClaim
 from hira.evidence.lexical import Passages, Score, load_weights, score_claim
-from hira.settings import Settings, load
-from hira.team import Team
+from hira.runtime.endpoints import find_model
+from hira.runtime.factory import cast_of
+from hira.runtime.settings import Settings, load
 
 RESULTS = Path(__file__).parent / "results" / "evidence.md"
 UNSEEN = ("rivers", "medicine")
@@ -114,14 +114,14 @@ def measure(claims: Sequence[Claim]) -> Result:
 
 async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
     """The same measures with the verdicts of a model, twelve claims a call. `milliseconds` are wall time."""
-    cast, own = cast_of(await connected(settings), {})
+    cast, own = cast_of(await find_model(settings), {})
     sourced = [
         SourcedClaim(one.text, (Source(f"evidence {at}", "", one.evidence, id=f"s{at}"),))
         for at, one in enumerate(claims, 1)
     ]
     began = time.monotonic()
     try:
-        judged = await ModelVerifier(Team(cast), every=True).verify(sourced, "")
+        judged = await ModelVerifier(RunContext(cast), every=True).verify(sourced, "")
     finally:
         for policy in own:
             await policy.aclose()

@@ -20,10 +20,10 @@ from typing import Any
 from apart import apart, serve
 
 from hira.agents.experts import DeepSearch
-from hira.dialects import TAGS
+from hira.agents.run_context import RoleConfig, RunContext
 from hira.evidence import Source
 from hira.policies import open_policy
-from hira.team import Part, Team
+from hira.policies.dialects import TAGS
 from hira.testing import Endpoint
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.workflows import HiRA, rollout
@@ -68,7 +68,7 @@ def tool(name: str, field: str) -> Tool:
 SCRIPT = {"planner": planner, "coordinator": coordinator, "deep_search": deep_search}
 
 
-def prefix_share(team: Team) -> float:
+def prefix_share(team: RunContext) -> float:
     """Mean share of a request that repeats the role's previous request, in characters; first requests do not count."""
     shares = []
     for trajectory in team.rollout.trajectories.values():
@@ -80,11 +80,11 @@ def prefix_share(team: Team) -> float:
 
 
 async def run(base_url: str, questions: int) -> str:
-    cast = {role: Part(open_policy(role, base_url=base_url), dialect=TAGS) for role in SCRIPT}
+    cast = {role: RoleConfig(open_policy(role, base_url=base_url), dialect=TAGS) for role in SCRIPT}
     tools = Toolbox(search=tool("search", "query"), browse=tool("browse", "url"))
     cpu, calls, share, status = [], [], [], set()
     for _ in range(questions + 2):
-        team = Team(cast, tools=tools)
+        team = RunContext(cast, tools=tools)
         began = time.process_time()
         record = await rollout(HiRA(experts=(DeepSearch(), Quick())), "When was the mill of Varn built?", team)
         cpu.append((time.process_time() - began) * 1000)

@@ -28,20 +28,20 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hira.dialects import DIALECTS  # noqa: E402 - the project's tests make the documents
-from hira.errors import HiraError, NotTrusted  # noqa: E402
+from hira.core.errors import HiraError, NotTrusted  # noqa: E402
+from hira.core.policy import Completion  # noqa: E402
+from hira.core.sanitize import LONGEST_TITLE, clean, presentable, sanitize  # noqa: E402
 from hira.evidence import Source, Sources  # noqa: E402
 from hira.evidence.verifiers import verify  # noqa: E402
-from hira.policy import Completion  # noqa: E402
-from hira.settings import load  # noqa: E402
+from hira.policies.dialects import DIALECTS  # noqa: E402 - the project's tests make the documents
+from hira.runtime.settings import load  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
 from hira.tools.documents import read_file  # noqa: E402
 from hira.tools.fetch import Fetched  # noqa: E402
 from hira.tools.mcp.tools import safe  # noqa: E402
 from hira.tools.pages import extract  # noqa: E402
 from hira.tools.python import PythonSandbox  # noqa: E402
-from hira.tools.seen import spelled, urls  # noqa: E402
-from hira.untrusted import LONGEST_TITLE, clean, presentable, said  # noqa: E402
+from hira.tools.seen import canonicalise_url, urls  # noqa: E402
 from tests.tools.made_documents import rows, xlsx  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "hostile.md"
@@ -82,9 +82,9 @@ def checked(answer: str, read: str) -> object:
 
 FUNCTIONS: dict[tuple[str, str], Callable[[str], object]] = {
     ("pages", "clean"): clean,
-    ("pages", "said"): said,
+    ("pages", "said"): sanitize,
     ("pages", "urls"): urls,
-    ("pages", "spelled"): spelled,
+    ("pages", "spelled"): canonicalise_url,
     ("pages", "extract"): extract,
     ("pages", "presentable"): lambda text: presentable(text, ()),
     ("claims", "an answer"): lambda text: checked(f"{text} [s1].", "The tower of Alta is 31 metres high."),
@@ -144,7 +144,7 @@ def bases(_: Path) -> str:
 
 
 def halves(_: Path) -> str:
-    return f"spelled: {len(spelled('https://example.org/' + chr(0xD800))) > 0}"
+    return f"spelled: {len(canonicalise_url('https://example.org/' + chr(0xD800))) > 0}"
 
 
 def endpoint(folder: Path) -> str:
@@ -167,7 +167,7 @@ def headers(_: Path) -> str:
     async def attack() -> str:
         import uvicorn
 
-        from hira.serve.connections import Connection as Limited
+        from hira.server.connections import Connection as Limited
 
         class Small(Limited):
             header_seconds, most = 0.5, 8

@@ -25,16 +25,16 @@ from apart import apart
 from flow import Quick, tool
 
 from hira.agents.experts import DeepSearch
-from hira.crew import logged
-from hira.dialects import TAGS
-from hira.events import Events
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.events import Events
+from hira.core.messages import Message, assistant, user
+from hira.core.policy import Completion, Request, Usage
 from hira.journal import Journal, Log
-from hira.messages import Message, assistant, user
 from hira.policies import open_policy
-from hira.policy import Completion, Request, Usage
-from hira.team import Part, Team
+from hira.policies.dialects import TAGS
+from hira.runtime.session import logged
 from hira.tools import Toolbox
-from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
 QUESTION = "When was the mill of Varn built?"
@@ -48,7 +48,7 @@ class Asking:
 
     def __init__(self, base_url: str, journal: Journal | None) -> None:
         roles = ("planner", "coordinator", "deep_search")
-        self.cast = {role: Part(open_policy(role, base_url=base_url), dialect=TAGS) for role in roles}
+        self.cast = {role: RoleConfig(open_policy(role, base_url=base_url), dialect=TAGS) for role in roles}
         # pure, as the real ones are
         search, browse = (replace(tool(*named), pure=True) for named in (("search", "query"), ("browse", "url")))
         self.tools = Toolbox(search=search, browse=browse)
@@ -62,7 +62,7 @@ class Asking:
         run = f"{'with' if self.journal else 'without'}-{self.asked}"
         log = self.log = self.journal.begin(run, settings={}, files=(), versions={}) if self.journal else None
         events = Events(*([logged(log)] if log else [lambda _: None]))
-        team = Team(self.cast, rollout=Rollout(run, "", ""), events=events, tools=self.tools, log=log)
+        team = RunContext(self.cast, rollout=Rollout(run, "", ""), events=events, tools=self.tools, log=log)
         record = await rollout(HiRA(experts=(DeepSearch(), Quick())), QUESTION, team)
         assert record.status == "answered", record.error
         return record.usage.calls

@@ -26,9 +26,9 @@ import torch
 import transformers
 from tiny_hf import tiny_model, tiny_tokenizer
 
+from hira.core.policy import Sampling
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
-from hira.policy import Sampling
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {},

@@ -26,8 +26,8 @@ import httpx
 from apart import apart, serve
 
 from hira import Hira, Settings
-from hira.policy import Completion, Request
-from hira.settings import RoleSettings
+from hira.core.policy import Completion, Request
+from hira.runtime.settings import RoleSettings
 from hira.testing import calling
 from hira.testing.endpoint import Endpoint
 

@@ -23,13 +23,13 @@ from typing import Any
 from apart import apart, serve
 
 from hira.agents.packing import first_fit_decreasing
-from hira.events import Event, ToolEnded, TurnEnded, TurnStarted
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.events import Event, ToolEnded, TurnEnded, TurnStarted
+from hira.core.policy import Completion, Request
+from hira.core.tokens import count
 from hira.evidence import Source
 from hira.policies import open_policy
-from hira.policy import Completion, Request
-from hira.team import Part, Team
 from hira.testing import Endpoint, calling
-from hira.tokens import count
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.workflows import rollout
 from hira.workflows.mars import MARS
@@ -98,7 +98,7 @@ class Distilled:
 
 async def distilled(base_url: str) -> Distilled:
     policy = open_policy("scripted", base_url=base_url)
-    team = Team({"*": Part(policy)}, tools=library())
+    team = RunContext({"*": RoleConfig(policy)}, tools=library())
     heard: list[tuple[float, Event]] = []
     team.events.readers.append(lambda event: heard.append((time.perf_counter(), event)))
     record = await rollout(MARS(), QUESTION, team)

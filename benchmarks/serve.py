@@ -30,9 +30,9 @@ from lag import METHOD, lagging
 
 from hira import Settings
 from hira.cli.pauses import short_pauses
+from hira.core.policy import Completion, Request, Watch
 from hira.policies import open_policy
-from hira.policy import Completion, Request, Watch
-from hira.serve.app import application
+from hira.server.app import application
 from hira.testing import FakeWeb, calling
 from hira.testing.web import Served
 

@@ -22,14 +22,14 @@ from typing import Any
 from apart import apart, serve
 
 from hira.agents.experts import DeepSearch, SimpleSearch
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.policy import Request
 from hira.evidence import Source
 from hira.policies import open_policy
 from hira.policies.limited import gate_at
-from hira.policy import Request
-from hira.team import Part, Team
 from hira.testing import Endpoint, calling
 from hira.tools import Observation, Passage, Toolbox, tool
-from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
 FAULTS = (
@@ -86,7 +86,7 @@ async def soak(base_url: str, questions: int, concurrency: int) -> tuple[Counter
         return await rollout(
             workflow,
             f"When was the mill of Varn built ({number})?",
-            Team({"*": Part(policy)}, tools=Toolbox(search=search)),
+            RunContext({"*": RoleConfig(policy)}, tools=Toolbox(search=search)),
         )
 
     async def worker(numbers: Iterator[int]) -> None:

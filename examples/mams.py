@@ -7,10 +7,10 @@ import asyncio
 from pathlib import Path
 
 from hira import Hira
-from hira.evidence.references import numbered, references
+from hira.agents.rubrics.writer import generate
+from hira.evaluation.rewards.rubric_judge import score
+from hira.evidence.references import number_references, references
 from hira.policies.offline import OfflinePolicy
-from hira.rewards.rubric_judge import score
-from hira.rewards.rubric_writer import generate
 from hira.testing.team import team_of
 from hira.workflows import MaMs
 
@@ -22,7 +22,7 @@ async def main() -> None:
     async with Hira("offline", docs=DOCS, workflow=MaMs(max_turns=3)) as hira:
         answer = await hira.ask(TOPIC)
     read = answer.rollout.sources.read
-    print(numbered(answer.text, read))
+    print(number_references(answer.text, read))
     for one in references(answer.text, read):
         print(f"{one.number}. {one.source.title} ({one.source.location})")
     print(f"\n{answer.status}, {len(answer.rollout.memory.facts)} notes, {answer.rollout.usage.calls} calls")

@@ -9,10 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hira import Hira, tool
-from hira.dialects import Call, Parsed
-from hira.dialects.textual import Written, checked, listed, read, told, turn_of, unquoted
-from hira.messages import Filled, Message
-from hira.policy import Completion
+from hira.core.messages import Filled, Message
+from hira.core.policy import Completion
+from hira.policies.dialects import Call, Parsed
+from hira.policies.dialects.textual import (
+    Written,
+    check_call,
+    find_unquoted,
+    format_results,
+    format_tools,
+    read,
+    turn_of,
+)
 from hira.testing import ScriptedPolicy
 from hira.tools import Tool
 from hira.workflows.baselines.react import ReAct
@@ -25,7 +33,7 @@ class AtSign:
     name = "at-sign"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        return Filled(HOW + listed(tools))
+        return Filled(HOW + format_tools(tools))
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         return ()
@@ -37,18 +45,18 @@ class AtSign:
         text, known = turn_of(completion, BEGIN), {tool.name: tool for tool in tools}
 
         def following(at: int) -> Written | None:
-            if (begun := unquoted(text, at, BEGIN, BEGIN)) is None:
+            if (begun := find_unquoted(text, at, BEGIN, BEGIN)) is None:
                 return None
             if (line := LINE.match(text, begun.start())) is None:
                 why = "was cut off" if completion.finish == "length" else "is no @NAME {…} on one line"
                 return Written(begun.start(), error=f"Your call {why}. Write it again.")
-            call, error = checked(line[1], line[2], known)
+            call, error = check_call(line[1], line[2], known)
             return Written(line.start(), line.end(), line[0], call, error)
 
         return read(text, following, several)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        return told(pairs, notice)
+        return format_results(pairs, notice)
 
     def write(self, call: Call, tool: Tool) -> str:
         return f"\n@{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}\n"

@@ -5,8 +5,8 @@ python examples/own_expert.py
 
 from hira import Hira
 from hira.agents.expert import Account, Task
+from hira.agents.run_context import RunContext
 from hira.evidence import Source
-from hira.team import Team
 from hira.workflows import HiRA
 
 FERRIES = {
@@ -24,7 +24,7 @@ class Harbour:
     cost = 1
     needs: frozenset[str] = frozenset()
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         lines = [line for island, line in FERRIES.items() if island in task.text]
         read = [team.read(Source("ferries", "Timetable", line)) for line in lines]
         told = " ".join(f"{source.text} [{source.id}]" for source in read) or "Nothing was found."

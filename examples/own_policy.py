@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hira import Hira
-from hira.messages import Message
-from hira.policy import Completion, Request, Usage, Watch
+from hira.core.messages import Message
+from hira.core.policy import Completion, Request, Usage, Watch
 
 
 def library(messages: Sequence[Message]) -> str:

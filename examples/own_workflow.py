@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hira import Hira
 from hira.agents.calls import use
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.core.messages import user
+from hira.core.prompts import Prompt
 
 DOCS = Path(__file__).parent.parent / "docs"
 ANSWER = Prompt(__file__, "own_workflow")
@@ -18,7 +18,7 @@ ANSWER = Prompt(__file__, "own_workflow")
 class Lookup:
     name = "lookup"
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         assert team.tools.search is not None
         conversation = team.conversation("reader")
         seen = await use(conversation, team.tools.search, {"query": question})

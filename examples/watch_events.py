@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 from hira import Hira
-from hira.events import Remembered, RunEnded, SourceRead, SubtaskAssigned, SubtaskIssued
+from hira.core.events import Remembered, RunEnded, SourceRead, SubtaskAssigned, SubtaskIssued
 
 DOCS = Path(__file__).parent.parent / "docs"
 

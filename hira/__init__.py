@@ -10,14 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hira.answer import Answer
+    from hira.agents.trajectory import Rollout
     from hira.api import Hira, ask, ask_sync
-    from hira.errors import HiraError
-    from hira.events import Event
-    from hira.policy import Policy
-    from hira.settings import Settings
-    from hira.tools.tool import Tool, tool
-    from hira.trajectory import Rollout
+    from hira.core.errors import HiraError
+    from hira.core.events import Event
+    from hira.core.policy import Policy
+    from hira.core.tool import Tool, tool
+    from hira.runtime.answer import Answer
+    from hira.runtime.settings import Settings
     from hira.workflows.workflow import Workflow
 
 __version__ = "0.1.0"
@@ -38,18 +38,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "answer",
-    "Event": "events",
+    "Answer": "runtime.answer",
+    "Event": "core.events",
     "Hira": "api",
-    "HiraError": "errors",
-    "Policy": "policy",
-    "Rollout": "trajectory",
-    "Settings": "settings",
-    "Tool": "tools.tool",
+    "HiraError": "core.errors",
+    "Policy": "core.policy",
+    "Rollout": "agents.trajectory",
+    "Settings": "runtime.settings",
+    "Tool": "core.tool",
     "Workflow": "workflows.workflow",
     "ask": "api",
     "ask_sync": "api",
-    "tool": "tools.tool",
+    "tool": "core.tool",
 }
 
 

@@ -7,167 +7,35 @@
 
 import asyncio
 import os
-import secrets
 import threading
-import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from hira.answer import Answer, answer_of
-from hira.casting import crew
-from hira.crew import HANDED, Crew
-from hira.errors import HiraError, Interrupted, Stop, UsageError
-from hira.events import Event, Notice, Reader, RunEnded
+from hira.agents.run_context import Approve
+from hira.core.errors import UsageError
+from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
-from hira.given import check, paths_of, present, question_of
-from hira.journal import Entry, Log, StillGoing
-from hira.policy import Effort, Policy, Usage
-from hira.settings import Settings, load
-from hira.team import Approve, Team
+from hira.runtime.answer import Answer
+from hira.runtime.factory import open_session
+from hira.runtime.run import Run, resume_run
+from hira.runtime.session import Session
+from hira.runtime.settings import Settings, load
+from hira.runtime.validation import check, paths_of, present
 from hira.tools import Tool
-from hira.trajectory import Rollout
-from hira.workflows import Workflow, rollout
+from hira.workflows import Workflow
 
 if TYPE_CHECKING:
     from hira.agents.expert import Expert
-    from hira.batch import Batch, Question
+    from hira.runtime.batch import Batch, Question
 
 T = TypeVar("T")
 NUMBERS = ("temperature", "reasoning_effort", "max_cost", "max_time", "max_reply_tokens")
 """Arguments of `Hira` that are settings, for which None means: as set elsewhere."""
 Paths = str | Path | Sequence[str | Path]
-
-
-class Run:
-    """A question under way. Iterating asks it and gives its events as they happen, `RunEnded` last; `answer` is there
-    from then on. Leaving the iteration early ends the run at once, with the status `interrupted` and no text; `stop`
-    ends it with what is known.
-
-    >>> run = hira.stream("…")
-    >>> async for event in run: ...
-    >>> run.answer.text
-
-    Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
-    """
-
-    def __init__(
-        self,
-        hira: "Hira | Crew",
-        question: str,
-        files: Sequence[Path],
-        *,
-        run: str = "",
-        log: Log | None = None,
-        past: Entry | None = None,
-    ) -> None:
-        self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
-        self._log = log
-        self._past = past
-        self._begun = False
-        self.question = question_of(question)
-        self.files = tuple(files)
-        self.failure: HiraError | None = None
-        self._hira = hira
-        self._team: Team | None = None
-        self._stop = False
-        self._answer: Answer | None = None
-
-    @property
-    def answer(self) -> Answer:
-        """The answer of a run that has ended; `failure` says what made it fail, if it did."""
-        if self._answer is None:
-            how = "iterate over it to its end, or leave it early inside of contextlib.aclosing(aiter(run))"
-            raise RuntimeError(f"the run has not ended yet: {how}")
-        return self._answer
-
-    @property
-    def spent(self) -> Usage:
-        """What the run has taken so far."""
-        return self._team.rollout.usage if self._team else Usage()
-
-    def stop(self) -> None:
-        """End soon: calls in flight are dropped and the answer is written from what is known."""
-        self._stop = True
-        if self._team:
-            self._team.stop(Interrupted("interrupted; answering from what is known"))
-
-    async def __aiter__(self) -> AsyncGenerator[Event]:
-        crew = await self._hira.opened()
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
-        crew.iterated.add(task)
-        task.add_done_callback(crew.iterated.discard)
-        task.add_done_callback(lambda _: queue.put_nowait(None))
-        last: Event | None = None
-        try:
-            while (event := await queue.get()) is not None:
-                if isinstance(event, RunEnded):
-                    last = event
-                else:
-                    yield event
-            await task
-            if last:
-                yield last
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
-
-    @property
-    def resumable(self) -> bool:
-        """Whether the journal holds what was done so far, so that the run can go on later."""
-        return self._log is not None and not self._log.trouble
-
-    def give_up(self) -> None:
-        """End the record of a run that was claimed and never came to its question; one of the journal has the answer
-        and the cost that it had. Of a run that has begun nothing is changed."""
-        if self._log and not self._begun:
-            self._begun = True
-            past = self._past
-            kept = (past.status, past.answer, past.error) if past and past.status != "running" else None
-            self._log.end(*(kept or ("interrupted", "", "cancelled")), Usage(**past.usage) if past else Usage())
-
-    async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
-        """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes.
-
-        `said` is what the person was told before, for the record.
-        """
-        if self._team:
-            raise RuntimeError("a run asks its question once; make another for the next")
-        crew = await self._hira.opened()
-        log = self._log = self._log or crew.begun(self.id, self.files)
-        if log and said:
-            log.event(Notice(said))
-        try:
-            async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
-                self._team = team
-                if self._stop:
-                    self.stop()
-                self._begun = True
-                record = await rollout(crew.workflow, self.question, team)
-                if log and log.trouble:
-                    team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
-        except asyncio.CancelledError:
-            if log and not self._begun:
-                log.describe(self.question, crew.workflow.name)
-            self.give_up()
-            record = self._team.rollout if self._team else Rollout(self.id, self.question, crew.workflow.name)
-            record.status, record.failure = "interrupted", record.failure or Interrupted("cancelled")
-            self._answer = answer_of(record, crew.model)
-            raise
-        except Exception as error:
-            self._begun = True
-            if log:  # a run that could not begin, or that a fault in one's own workflow ended
-                log.describe(self.question, crew.workflow.name)
-                log.end("failed", "", str(error) or type(error).__name__)
-                await log.settle()
-            raise
-        self.failure = None if isinstance(record.failure, Stop) else record.failure
-        self._answer = answer_of(record, crew.model)
 
 
 @dataclass(eq=False)
@@ -207,7 +75,7 @@ class Hira:
     verify: str = ""
     verifier: str | Verifier | None = None
     settings: Settings | None = None
-    _crews: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Crew]]" = field(
+    _crews: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
     )
     _thread: "_LoopThread | None" = field(default=None, init=False, repr=False)
@@ -260,7 +128,7 @@ class Hira:
 
         `answer.rollout.question` tells which is which. One that fails is an answer with the status `failed`.
         """
-        from hira.batch import Batch
+        from hira.runtime.batch import Batch
 
         return Batch(self, questions, concurrency=concurrency)
 
@@ -268,27 +136,12 @@ class Hira:
         """A run of the journal that goes on where it ended; no call that it completed is made again.
 
         Raises `UsageError` for a run that is not there, that is still going on, or that was made with another workflow,
-        or with tools, experts or policies of a program's own that this `Hira` does not have. `hira.replay` goes through
-        one without calling anything.
+        or with tools, experts or policies of a program's own that this `Hira` does not have. `hira.runtime.replay` goes
+        through one without calling anything.
         """
-        crew = await self.opened()
-        journal = crew.journal
-        if journal is None:
-            raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
-        entry = await asyncio.to_thread(journal.entry, run)
-        if entry.alive:
-            fix = "wait until it ends, or end that process"
-            raise StillGoing(f"run {entry.id} is still going on", where=f"in process {entry.pid}", fix=fix)
-        if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
-            raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
-                             fix="give the same tools, experts, policies and workflow as then")  # fmt: skip
-        if entry.workflow not in ("", crew.workflow.name):
-            what = f"run {entry.id} was made with the workflow {entry.workflow!r}, not {crew.workflow.name!r}"
-            raise UsageError(what, fix=f"give that one: Hira(workflow={entry.workflow!r})")
-        log = await asyncio.to_thread(journal.resume, entry)
-        return Run(self, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)
+        return await resume_run(self, run)
 
-    async def opened(self) -> Crew:
+    async def opened(self) -> Session:
         """What the runs in this event loop share: opened by the first of them."""
         loop = asyncio.get_running_loop()
         task = self._crews.get(loop)
@@ -297,9 +150,9 @@ class Hira:
             task = self._crews[loop] = loop.create_task(self._open())
         return await asyncio.shield(task)
 
-    async def _open(self) -> Crew:
+    async def _open(self) -> Session:
         assert self.settings is not None  # noqa: S101 - __post_init__ has set it
-        made = await crew(
+        made = await open_session(
             self.settings,
             tools=self.tools,
             experts=self.experts,
@@ -361,7 +214,7 @@ class Hira:
         self.close()
 
 
-def _failed(task: "asyncio.Task[Crew]") -> bool:
+def _failed(task: "asyncio.Task[Session]") -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
 
 

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from hira.budget import AGAIN, LONGEST_ASKED, Allowance, Budget, Limits, Purse, Wanted
-from hira.errors import OutOfBudget
-from hira.policy import Usage
+from hira.core.budget import AGAIN, LONGEST_ASKED, Allowance, Budget, Limits, Purse, Wanted
+from hira.core.errors import OutOfBudget
+from hira.core.policy import Usage
 
 TOGETHER = 60_000
 

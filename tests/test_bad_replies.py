@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.answer import Answer
-from hira.events import Event, Notice
-from hira.policy import Completion, Request
+from hira.core.events import Event, Notice
+from hira.core.policy import Completion, Request
+from hira.runtime.answer import Answer
 from hira.testing import Endpoint
 from hira.testing.script import Replies
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.batch import Batch, Question
-from hira.errors import AccessDenied, UsageError
-from hira.events import Event, RunEnded
-from hira.policy import Completion, Request, Watch
+from hira.core.errors import AccessDenied, UsageError
+from hira.core.events import Event, RunEnded
+from hira.core.policy import Completion, Request, Watch
+from hira.runtime.batch import Batch, Question
 from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint
 
@@ -22,7 +22,7 @@ class Echo:
     name = "echo"
 
     async def run(self, question: str, team: Any) -> str:
-        from hira.messages import user
+        from hira.core.messages import user
 
         said: str = await team.conversation("planner").reply(user(question))
         return said

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.answer import Answer
-from hira.bounds import CLOSING, INTERRUPTED_SECONDS, INTERRUPTED_TOKENS, RECORD, REPLY
-from hira.events import Event, Notice
-from hira.policy import Completion, Request, Usage, Watch
+from hira.core.bounds import CLOSING, INTERRUPTED_SECONDS, INTERRUPTED_TOKENS, RECORD, REPLY
+from hira.core.events import Event, Notice
+from hira.core.policy import Completion, Request, Usage, Watch
+from hira.runtime.answer import Answer
 from hira.testing import Endpoint, ScriptedPolicy, calling
 from hira.testing.faults import Exchange, Fault, delta
 

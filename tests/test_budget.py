@@ -12,22 +12,22 @@ import pytest
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
-from hira.budget import ANSWER, ROOM, Budget, Limits, Wanted, size
-from hira.casting import cast_of
-from hira.crew import budget_of
-from hira.errors import OutOfBudget, RoleSpent
-from hira.memory import DualMemory
-from hira.messages import Media, ToolCall, assistant, user
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.budget import ANSWER, ROOM, Budget, Limits, Wanted, size
+from hira.core.errors import OutOfBudget, RoleBudgetExceeded
+from hira.core.memory import DualMemory
+from hira.core.messages import Media, ToolCall, assistant, user
+from hira.core.policy import Completion, Request, Usage, Watch
+from hira.core.prices import TABLE, Price, Prices, litellm_table
 from hira.policies.transport import is_nearby
-from hira.policy import Completion, Request, Usage, Watch
-from hira.prices import TABLE, Price, Prices, litellm_table
-from hira.settings import RoleSettings, Settings
-from hira.team import Part, Team
+from hira.runtime.factory import cast_of
+from hira.runtime.session import budget_of
+from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Tool, tool
-from hira.trajectory import Finding, Subtask
-from hira.workflows.bound import Sizes, looped, most
+from hira.workflows.bound import Sizes, bound_loop, most
 from hira.workflows.hira import HiRA
 
 PRICE = Price(input=10.0, output=40.0, cached=1.0)
@@ -94,9 +94,9 @@ def test_the_reply_is_bounded_only_where_little_is_left() -> None:
 def test_a_role_has_limits_of_its_own_beside_the_runs() -> None:
     budget = Budget(roles={"code": Limits(calls=2), "look": Limits(tokens=100)})
     spend(budget, Wanted("code"), Wanted("code"), Wanted("planner"), Wanted("planner"))
-    with pytest.raises(RoleSpent, match="the budget of 2 calls of role 'code' is used up"):
+    with pytest.raises(RoleBudgetExceeded, match="the budget of 2 calls of role 'code' is used up"):
         budget.admit(Wanted("code"))
-    with pytest.raises(RoleSpent, match="of role 'look' is too small"):
+    with pytest.raises(RoleBudgetExceeded, match="of role 'look' is too small"):
         budget.admit(Wanted("look", 200))
     budget.admit(Wanted("planner"))
 
@@ -167,7 +167,7 @@ async def test_without_limits_nothing_is_counted_and_nothing_bounded() -> None:
 async def test_cost_is_filled_in_where_the_policy_does_not_know_it() -> None:
     told = Completion("b", usage=Usage(1, 1_000, 100, cost=0.5))
     policy = ScriptedPolicy([Completion("a", usage=Usage(1, 1_000, 100, cached_tokens=600)), told])
-    team = Team({"*": Part(policy, prices=PRICES)})
+    team = RunContext({"*": RoleConfig(policy, prices=PRICES)})
     conversation = team.conversation("worker")
     await conversation.reply(user("one"))
     assert team.rollout.usage.cost == pytest.approx((400 * 10 + 600 * 1 + 100 * 40) / 1e6)
@@ -220,7 +220,7 @@ async def test_a_role_that_answers_for_the_run_ends_it_with_its_budget() -> None
     loop = Loop(team.conversation("planner"), [echo()], final=True)
     loop.conversation.say(user("What is it?"))
     assert (await loop.run()).answer == "the answer"
-    assert isinstance(team.stopped, RoleSpent)
+    assert isinstance(team.stopped, RoleBudgetExceeded)
 
 
 async def test_the_seconds_of_a_role_end_its_call_and_not_the_run() -> None:
@@ -235,7 +235,7 @@ async def test_the_seconds_of_a_role_end_its_call_and_not_the_run() -> None:
             pass
 
     team = team_of(Slow(), budget=Budget(roles={"look": Limits(seconds=0.05)}))
-    with pytest.raises(RoleSpent, match="seconds of role 'look'"):
+    with pytest.raises(RoleBudgetExceeded, match="seconds of role 'look'"):
         await team.conversation("look").reply(user("well?"))
     assert team.stopped is None
 
@@ -247,7 +247,7 @@ class Knower:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    async def work(self, task: Any, team: Team) -> Any:
+    async def work(self, task: Any, team: RunContext) -> Any:
         raise AssertionError
 
 
@@ -333,4 +333,4 @@ async def test_a_loop_never_takes_more_turns_than_its_bound() -> None:
     loop = Loop(team_of(policy, dialect="native").conversation("code"), [echo()], limit=4)
     loop.conversation.say(user("Do it."))
     assert (await loop.run()).answer == "done"
-    assert len(policy.requests) <= looped(4, 10, Sizes()).calls
+    assert len(policy.requests) <= bound_loop(4, 10, Sizes()).calls

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.api import Run
-from hira.events import Event, Events, Notice, ToolStarted, TurnStarted, TurnText
+from hira.agents.run_context import RunContext
+from hira.core.events import Event, Events, Notice, ToolStarted, TurnStarted, TurnText
+from hira.core.policy import Completion, Request, Watch
 from hira.journal import Journal
 from hira.policies.offline import OfflinePolicy
-from hira.policy import Completion, Request, Watch
-from hira.team import Team
+from hira.runtime.run import Run
 from hira.testing import calling
 from hira.testing.endpoint import Endpoint
 from hira.testing.team import team_of
@@ -243,7 +243,7 @@ async def test_a_cancel_while_the_answer_is_checked_leaves_an_interrupted_run(tm
     class CitesNothing:
         name = "cites_nothing"
 
-        async def run(self, question: str, team: Team) -> str:
+        async def run(self, question: str, team: RunContext) -> str:
             return "It was in 1967 [s9]."
 
     def cancels(event: Event) -> None:

@@ -10,16 +10,16 @@ import pytest
 from pydantic import SecretStr
 
 from hira import Hira
-from hira.casting import cast_of, crew
-from hira.connecting import connected
-from hira.dialects import JSON, XML
-from hira.errors import AccessDenied, ToolError, UsageError
-from hira.events import Event, Notice
-from hira.messages import user
+from hira.agents.run_context import RunContext
+from hira.core.errors import AccessDenied, ToolError, UsageError
+from hira.core.events import Event, Notice
+from hira.core.messages import user
+from hira.policies.dialects import JSON, XML
 from hira.policies.offline import OfflinePolicy
-from hira.settings import RoleSettings, Settings, load
-from hira.settings.keys import placed_for
-from hira.team import Team
+from hira.runtime.endpoints import find_model
+from hira.runtime.factory import cast_of, open_session
+from hira.runtime.settings import RoleSettings, Settings, load
+from hira.runtime.settings.keys import placed_for
 from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint
 from hira.testing.web import FakeWeb
@@ -48,34 +48,34 @@ def port_of(endpoint: Endpoint) -> int:
 
 
 async def test_a_server_of_this_machine_is_found_and_is_sent_no_key(endpoint: Endpoint) -> None:
-    settings = await connected(Settings(), [port_of(endpoint)])
+    settings = await find_model(Settings(), [port_of(endpoint)])
     assert (settings.model, settings.base_url) == ("scripted", endpoint.base_url)
     assert settings.origin("model") == "hira.testing found on this machine"
     assert all("authorization" not in request.headers for request in endpoint.requests)
 
 
 async def test_without_any_server_the_model_is_offline() -> None:
-    settings = await connected(Settings(), NO_PORTS)
+    settings = await find_model(Settings(), NO_PORTS)
     assert settings.model == "offline"
     assert settings.origin("model") == "no endpoint, key or local server was found"
 
 
 async def test_no_server_is_looked_for_when_an_endpoint_or_offline_is_named(endpoint: Endpoint) -> None:
     ports = [port_of(endpoint)]
-    assert (await connected(Settings(model="offline"), ports)).model == "offline"
-    assert (await connected(Settings(model="m", api_key=SecretStr("k")), ports)).base_url == ""
+    assert (await find_model(Settings(model="offline"), ports)).model == "offline"
+    assert (await find_model(Settings(model="m", api_key=SecretStr("k")), ports)).base_url == ""
     assert not endpoint.requests
 
 
 async def test_a_named_model_is_taken_from_a_local_server_that_has_it(endpoint: Endpoint) -> None:
-    settings = await connected(Settings(model="scripted"), [port_of(endpoint)])
+    settings = await find_model(Settings(model="scripted"), [port_of(endpoint)])
     assert settings.base_url == endpoint.base_url
     with pytest.raises(AccessDenied, match="no key for model 'gpt-5'"):
-        await connected(Settings(model="gpt-5"), [port_of(endpoint)])
+        await find_model(Settings(model="gpt-5"), [port_of(endpoint)])
 
 
 async def test_the_only_model_of_a_named_endpoint_is_taken_even_if_its_url_lacks_v1(endpoint: Endpoint) -> None:
-    settings = await connected(Settings(base_url=endpoint.base_url.removesuffix("/v1")), NO_PORTS)
+    settings = await find_model(Settings(base_url=endpoint.base_url.removesuffix("/v1")), NO_PORTS)
     assert (settings.model, settings.base_url) == ("scripted", endpoint.base_url)
 
 
@@ -149,16 +149,16 @@ def test_a_policy_that_is_handed_in_speaks_for_its_role() -> None:
 
 
 async def test_closing_closes_what_was_opened() -> None:
-    made = await crew(Settings(model="offline"), ports=NO_PORTS)
+    made = await open_session(Settings(model="offline"), ports=NO_PORTS)
     assert isinstance(made.cast["*"].policy, OfflinePolicy)
     await made.aclose()
 
 
 async def test_an_unknown_role_or_workflow_gets_the_nearest_name() -> None:
     with pytest.raises(UsageError, match="did you mean 'deep_search'"):
-        await crew(Settings(model="offline", roles={"deep_serch": RoleSettings(model="m")}), ports=NO_PORTS)
+        await open_session(Settings(model="offline", roles={"deep_serch": RoleSettings(model="m")}), ports=NO_PORTS)
     with pytest.raises(UsageError, match="did you mean 'hira'"):
-        await crew(Settings(model="offline", workflow="hirra"), ports=NO_PORTS)
+        await open_session(Settings(model="offline", workflow="hirra"), ports=NO_PORTS)
 
 
 class Lookup:
@@ -166,7 +166,7 @@ class Lookup:
 
     name = "lookup"
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         return await team.conversation("reader").reply(user(question))
 
 
@@ -179,12 +179,12 @@ async def test_a_workflow_of_ones_own_casts_its_own_roles() -> None:
         assert (await hira.ask("Who?")).rollout.trajectories["reader"].turns
     settings = Settings(model="offline", roles={"raeder": RoleSettings(model="offline")})
     with pytest.raises(UsageError, match="unknown role 'raeder'\nin workflow 'lookup'\ndid you mean 'reader'"):
-        await crew(settings, workflow=Told(), ports=NO_PORTS)
+        await open_session(settings, workflow=Told(), ports=NO_PORTS)
 
 
 @asynccontextmanager
 async def toolbox(settings: Settings, heard: list[Event], question: str = "How long?") -> AsyncIterator[Toolbox]:
-    made = await crew(settings, ports=NO_PORTS)
+    made = await open_session(settings, ports=NO_PORTS)
     try:
         async with made.team("r1", question, (), [heard.append]) as team:
             yield team.tools
@@ -290,13 +290,13 @@ async def test_the_first_search_whose_key_is_set_is_chosen_and_wikipedia_never_b
 )
 async def test_a_search_that_cannot_be_used_is_told_before_any_work(search: str, what: str) -> None:
     with pytest.raises(UsageError, match=what):
-        await crew(Settings(model="offline", search=search), ports=NO_PORTS)
+        await open_session(Settings(model="offline", search=search), ports=NO_PORTS)
 
 
 async def test_a_limit_of_money_without_prices_is_told_once() -> None:
     heard: list[Event] = []
     policy = ScriptedPolicy(["one", "two"])
-    made = await crew(Settings(max_cost=1.0), policies={"*": policy}, ports=NO_PORTS)
+    made = await open_session(Settings(max_cost=1.0), policies={"*": policy}, ports=NO_PORTS)
     async with made.team("r1", "How long?", (), [heard.append]) as team:
         for _ in range(2):
             await team.conversation("planner").reply(user("well?"))
@@ -310,7 +310,7 @@ async def test_a_limit_of_money_without_prices_is_told_once() -> None:
 
 
 async def test_python_that_nothing_holds_back_is_opened_only_by_the_user(tmp_path: Path) -> None:
-    from hira.settings import load
+    from hira.runtime.settings import load
 
     (tmp_path / "hira.toml").write_text('sandbox = "off"', encoding="utf-8")
     with pytest.raises(UsageError, match="may not be set by a project's file"):
@@ -337,14 +337,14 @@ class Numbered(HiRA):
 
 
 async def test_a_workflow_brings_its_dialect_as_an_object_or_by_name() -> None:
-    made = await crew(Settings(model="offline", journal=None), workflow=Lined())
+    made = await open_session(Settings(model="offline", journal=None), workflow=Lined())
     assert made.cast["*"].dialect is JSON
     await made.aclose()
-    chosen = await crew(Settings(model="offline", dialect="xml", journal=None), workflow=Lined())
+    chosen = await open_session(Settings(model="offline", dialect="xml", journal=None), workflow=Lined())
     assert chosen.cast["*"].dialect is XML
     await chosen.aclose()
     with pytest.raises(UsageError, match="unknown dialect 'jsn'") as refused:
-        await crew(Settings(model="offline", journal=None), workflow=Misspelt())
+        await open_session(Settings(model="offline", journal=None), workflow=Misspelt())
     assert "json" in refused.value.fix
 
 

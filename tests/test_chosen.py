@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from hira.chosen import check_roles, made_workflow, options_of
 from hira.cli.parser import flags, parser
-from hira.errors import UsageError
-from hira.settings import Settings, load
+from hira.core.errors import UsageError
+from hira.runtime.registry import check_roles, made_workflow, options_of
+from hira.runtime.settings import Settings, load
 from hira.workflows import WORKFLOWS, HiRA
 from hira.workflows.bound import Sizes
 from hira.workflows.mars import MARS

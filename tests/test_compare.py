@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hira.compare import Compared, comparison
-from hira.errors import EndpointError, UsageError
-from hira.policy import Completion, Policy, Request
-from hira.settings import Settings
+from hira.core.errors import EndpointError, UsageError
+from hira.core.policy import Completion, Policy, Request
+from hira.runtime.compare import Compared, comparison
+from hira.runtime.settings import Settings
 from hira.testing import FakeWeb, ScriptedPolicy, calling
 from hira.workflows import WORKFLOWS
 

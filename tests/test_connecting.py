@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hira.connecting import connected
-from hira.errors import AccessDenied, UsageError
-from hira.settings import RoleSettings, Settings, load
-from hira.settings.keys import Place, placed_for
+from hira.core.errors import AccessDenied, UsageError
+from hira.runtime.endpoints import find_model
+from hira.runtime.settings import RoleSettings, Settings, load
+from hira.runtime.settings.keys import Place, placed_for
 from hira.testing import Endpoint
 
 
@@ -23,23 +23,23 @@ async def test_a_role_whose_model_would_be_asked_without_a_key_is_refused_before
         given(model="offline", roles={"planner": {"model": "gpt-5"}}),
     ):
         with pytest.raises(AccessDenied, match="no key for model 'gpt-5' of role 'planner'"):
-            await connected(settings, ports=())
+            await find_model(settings, ports=())
     at_home = {"planner": {"model": "m@http://127.0.0.1:9/v1"}, "coordinator": {"model": "offline"}}
-    assert (await connected(given(roles=at_home), ports=())).model == "offline"
+    assert (await find_model(given(roles=at_home), ports=())).model == "offline"
     keyed = given(model="offline", roles={"planner": {"model": "gpt-5", "api_key": "sk-of-the-role"}})
-    assert await connected(keyed, ports=()) == keyed
+    assert await find_model(keyed, ports=()) == keyed
 
 
 async def test_a_misspelt_model_gets_the_nearest_name_that_needs_no_key() -> None:
     for settings in (given(model="ofline"), given(model="offline", roles={"planner": {"model": "ofline"}})):
         with pytest.raises(AccessDenied, match=r"did you mean 'offline'\? Else set OPENAI_API_KEY"):
-            await connected(settings, ports=())
+            await find_model(settings, ports=())
     with Endpoint(model="qwen3-8b") as endpoint:
         port = int(endpoint.base_url.rsplit(":", 1)[1].partition("/")[0])
         with pytest.raises(AccessDenied, match=r"did you mean 'qwen3-8b'\?"):
-            await connected(given(model="qwen-8b"), ports=(port,))
+            await find_model(given(model="qwen-8b"), ports=(port,))
     with pytest.raises(AccessDenied, match=r"\nset OPENAI_API_KEY"):
-        await connected(given(model="gpt-5"), ports=())
+        await find_model(given(model="gpt-5"), ports=())
 
 
 async def test_a_server_on_a_usual_port_that_wants_a_key_is_told() -> None:
@@ -51,7 +51,7 @@ async def test_a_server_on_a_usual_port_that_wants_a_key_is_told() -> None:
 
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    found = await connected(given(), ports=(port,))
+    found = await find_model(given(), ports=(port,))
     server.close()
     assert found.model == "offline"
     assert found.withheld == (
@@ -66,13 +66,13 @@ async def test_a_base_url_with_the_path_of_a_request_names_the_one_to_write(path
         given(model="offline", roles={"planner": {"base_url": f"http://127.0.0.1:9/v1{path}"}}),
     ):
         with pytest.raises(UsageError) as caught:
-            await connected(settings, ports=())
+            await find_model(settings, ports=())
         assert caught.value.fix == "write http://127.0.0.1:9/v1"
 
 
 def place(name: str, **values: Any) -> Place:
     """Where the general model of these settings is asked."""
-    settings = asyncio.run(connected(given(model=name, **values), ports=()))
+    settings = asyncio.run(find_model(given(model=name, **values), ports=()))
     return placed_for(name, "*", RoleSettings(), settings)
 
 
@@ -119,6 +119,6 @@ def test_openai_and_ollama_before_a_name_say_where_it_is_asked() -> None:
 async def test_a_local_server_that_lists_such_a_name_is_asked() -> None:
     with Endpoint(model="deepseek/deepseek-r1-8b") as endpoint:
         port = int(endpoint.base_url.split(":")[2].split("/")[0])
-        settings = await connected(given(model="deepseek/deepseek-r1-8b"), ports=(port,))
+        settings = await find_model(given(model="deepseek/deepseek-r1-8b"), ports=(port,))
     assert settings.base_url == endpoint.base_url
     assert placed_for(settings.model, "*", RoleSettings(), settings).model == "deepseek/deepseek-r1-8b"

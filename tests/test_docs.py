@@ -36,13 +36,14 @@ from hira.agents.experts.simple_search import QUERIES
 from hira.agents.loop import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
 from hira.agents.verifier import BATCH
-from hira.chosen import options_of
 from hira.cli.parser import Parser, parser
 from hira.cli.shell import Shell
+from hira.core.tool import SHOWN
 from hira.evidence.verifiers import CANDIDATES, LONG, SECONDS
 from hira.policies import LOCAL_PORTS
 from hira.policies.probe import LOCAL_SECONDS
-from hira.settings import (
+from hira.runtime.registry import options_of
+from hira.runtime.settings import (
     FILE,
     MCP_CONSENT,
     SEARCH_KEYS,
@@ -65,7 +66,6 @@ from hira.tools.search import BACKENDS
 from hira.tools.search.line import LIMIT as SEARCH_LIMIT
 from hira.tools.search.line import SECONDS as SEARCH_SECONDS
 from hira.tools.search.tool import LONGEST as QUERY
-from hira.tools.tool import SHOWN
 from hira.trainers.configuration import Configuration
 from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL
 from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker
@@ -381,7 +381,7 @@ def test_cli_names_every_key_of_the_json_object(place: Path) -> None:
 
 
 def test_cli_names_every_event() -> None:
-    from hira import events
+    from hira.core import events
 
     known = {name for name, kind in vars(events).items() if inspect.isclass(kind) and issubclass(kind, events.Event)}
     assert {row[0].strip("`") for row in rows("cli.md", "## --events")} == known - {"Event"}

@@ -1,7 +1,7 @@
 """Events as records, also those of other versions."""
 
-from hira.events import Event, Notice, RunEnded, TurnText, events_of, record
-from hira.policy import Usage
+from hira.core.events import Event, Notice, RunEnded, TurnText, events_of, record
+from hira.core.policy import Usage
 
 
 def test_events_come_back_from_their_records() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hira import Hira, Settings
-from hira.api import Run
-from hira.events import Event, Notice
-from hira.serve.deltas import Deltas, Hidden
-from hira.serve.runs import Watched
+from hira.core.events import Event, Notice
+from hira.runtime.run import Run
+from hira.server.deltas import Deltas, Hidden
+from hira.server.runs import Watched
 
 
 def note(run: Run, heard: list[tuple[Run, Event]], event: Event) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hira.agents.loop import Loop
-from hira.events import Events
-from hira.messages import system, user
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.events import Events
+from hira.core.messages import system, user
+from hira.core.policy import Policy
 from hira.policies import open_policy
-from hira.policy import Policy
-from hira.team import Part, Team
 from hira.testing import Endpoint
 from hira.testing.endpoint import turns
 from hira.tools import Observation, tool
@@ -26,7 +26,7 @@ async def lookup(query: str) -> Observation:
 async def answer(policy: Policy, number: int) -> int:
     """A question with this many tool turns, everything included; how many model calls it took."""
     seen: list[Any] = []
-    team = Team({"*": Part(policy)}, events=Events(seen.append))
+    team = RunContext({"*": RoleConfig(policy)}, events=Events(seen.append))
     conversation = team.conversation("searcher")
     conversation.say(system("You answer questions."), user("What is it?"))
     step = await Loop(conversation, (lookup,), limit=number + 1).run()

@@ -6,9 +6,9 @@ import pytest
 
 from hira import Hira, Settings, tool
 from hira.agents.expert import Account, Task
-from hira.errors import UsageError
-from hira.given import TAKEN
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.core.errors import UsageError
+from hira.runtime.validation import TAKEN
 from hira.testing.team import team_of
 from hira.tools import Toolbox
 
@@ -42,21 +42,21 @@ class Harbour:
     def __init__(self, **changed: Any) -> None:
         vars(self).update(changed)
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         return Account(task.text, team.rollout.run)
 
 
 class Echo:
     name: Any = "echo"
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         return f"{question} {team.rollout.run}"
 
 
 class Blocking:
     name = "blocking"
 
-    def run(self, question: str, team: Team) -> str:
+    def run(self, question: str, team: RunContext) -> str:
         return f"{question} {team.rollout.run}"
 
 

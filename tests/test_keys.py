@@ -10,9 +10,9 @@ import pytest
 
 from hira.cli import main
 from hira.cli.shell import Shell
-from hira.errors import NotTrusted
-from hira.settings import TRUST, RoleSettings, Settings, load
-from hira.settings.keys import placed_for
+from hira.core.errors import NotTrusted
+from hira.runtime.settings import TRUST, RoleSettings, Settings, load
+from hira.runtime.settings.keys import placed_for
 from hira.testing import Endpoint
 
 SECURITY = Path(__file__).parent.parent / "docs" / "security.md"

@@ -15,7 +15,7 @@ SECONDS = 60
 PROGRAM = f"""
 import sys
 from hira.tools.seen import spelled, urls
-from hira.untrusted import clean, presentable, said
+from hira.core.sanitize import clean, presentable, said
 functions = {{"clean": clean, "said": said, "urls": urls, "spelled": spelled, "presentable": lambda text: presentable(text, ())}}
 head, unit = eval(sys.argv[2])
 functions[sys.argv[1]]((head + unit * ({SIZE} // len(unit)))[:{SIZE}])

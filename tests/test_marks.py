@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from hira.evidence import Source, Sources, drop_unknown, inert, unmarked
+from hira.evidence import Source, Sources, drop_unknown, inert, remove_marks
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from hira.evidence import Source, Sources, drop_unknown, inert, unmarked
     ],
 )
 def test_a_page_cites_no_source_and_closes_no_frame(text: str, shown: str) -> None:
-    assert unmarked(text) == shown
+    assert remove_marks(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_page_cites_no_source_and_closes_no_frame(text: str, shown: str) -> No
     ],
 )
 def test_an_index_in_code_stays(code: str) -> None:
-    assert unmarked(code) == code
+    assert remove_marks(code) == code
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_no_token_comes_about_by_dropping_a_mark_that_stands_in_it() -> None:
 def test_a_text_full_of_marks_takes_time_in_proportion(text: str) -> None:
     def seconds(count: int) -> float:
         began = time.process_time()
-        unmarked(text * count)
+        remove_marks(text * count)
         return time.process_time() - began
 
     assert seconds(4000) < 40 * max(seconds(400), 0.005)

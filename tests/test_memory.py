@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.memory import DualMemory, Fact, Resource, tokens
+from hira.core.memory import DualMemory, Fact, Resource, tokens
 
 MONTHS = ["May", "June", "July", "August", "October", "November"]
 

@@ -65,8 +65,8 @@ def test_what_hira_reads_beside_its_modules_is_in_the_wheel(built: Path) -> None
         here = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob(f"*{suffix}")}
         assert here <= held, here - held
     for name in (
-        "hira/serve/page/run.js",
-        "hira/trace/page.css",
+        "hira/server/page/run.js",
+        "hira/runtime/trace/page.css",
         "hira/evaluation/mini/questions.jsonl",
         "hira/py.typed",
     ):

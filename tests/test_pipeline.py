@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.pipeline import flowing
+from hira.core.concurrency import map_concurrently
 
 
 class Clock:
@@ -57,7 +57,7 @@ class Works:
 
     async def all(self, most: int, micro: int = 1) -> list[int]:
         ticking = asyncio.ensure_future(self.clock.run())
-        found = [at async for at in flowing(range(len(self.lengths)), most, self.do, micro=micro)]
+        found = [at async for at in map_concurrently(range(len(self.lengths)), most, self.do, micro=micro)]
         ticking.cancel()
         return found
 
@@ -115,7 +115,7 @@ async def test_items_are_taken_a_micro_batch_at_a_time_and_only_when_there_is_ro
     async def do(at: int) -> int:
         return at
 
-    async with aclosing(flowing(items(), 4, do, micro=6)) as results:
+    async with aclosing(map_concurrently(items(), 4, do, micro=6)) as results:
         assert [await anext(results) for _ in range(2)] == [0, 1]
     assert len(taken) == 6
 
@@ -127,7 +127,7 @@ async def test_results_that_nobody_took_keep_their_place() -> None:
         begun.append(at)
         return at
 
-    async with aclosing(flowing(range(100), 5, do)) as results:
+    async with aclosing(map_concurrently(range(100), 5, do)) as results:
         await anext(results)
         await asyncio.sleep(0.01)
     assert len(begun) == 5
@@ -145,12 +145,12 @@ async def test_leaving_early_and_a_work_that_raises_leave_nothing_under_way() ->
             ended.append(at)
         return at
 
-    async with aclosing(flowing([0, 2, 3], 3, do)) as results:
+    async with aclosing(map_concurrently([0, 2, 3], 3, do)) as results:
         assert await anext(results) == 0
     assert sorted(ended) == [0, 2, 3]
     ended.clear()
     with pytest.raises(ValueError, match="no such item"):
-        [at async for at in flowing([2, 1, 3], 3, do)]
+        [at async for at in map_concurrently([2, 1, 3], 3, do)]
     assert sorted(ended) == [1, 2, 3]
 
 
@@ -158,4 +158,4 @@ async def test_no_items_are_no_results() -> None:
     async def do(at: int) -> int:
         return at
 
-    assert [at async for at in flowing([], 3, do)] == []
+    assert [at async for at in map_concurrently([], 3, do)] == []

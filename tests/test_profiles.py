@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hira.errors import UsageError
-from hira.settings import load
+from hira.core.errors import UsageError
+from hira.runtime.settings import load
 
 PROFILE = """
 model = "hf:./model"

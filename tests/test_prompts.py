@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.errors import PromptError
-from hira.messages import Filled
-from hira.prompts import Prompt
-from hira.untrusted import said
+from hira.core.errors import PromptError
+from hira.core.messages import Filled
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_paragraph_keeps_the_empty_line_at_its_front(tmp_path: Path) -> None:
 
 
 def test_the_users_words_about_markup_stand_as_they_were_written(greeting: Prompt) -> None:
-    assert greeting.fill(name=said("vector<Tool>"), task=said("<|im_end|>")) == "Hello vector<Tool>, ‹|im_end|›"
+    assert greeting.fill(name=sanitize("vector<Tool>"), task=sanitize("<|im_end|>")) == "Hello vector<Tool>, ‹|im_end|›"
 
 
 @given(st.text(), st.text())

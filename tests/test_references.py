@@ -4,24 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.evidence import Source, cited
-from hira.evidence.references import is_chinese, language, numbered, references, without_references
+from hira.evidence import Source, find_cited
+from hira.evidence.references import is_chinese, language, number_references, references, without_references
 
 READ = {f"s{at}": Source(f"{at}.txt", f"Title {at}", "", id=f"s{at}") for at in range(1, 9)}
 
 
 def test_numbers_count_from_one_in_the_order_of_first_citation() -> None:
     text = "Three [s3]. One and three [s1, s3]. Two [s2]."
-    assert numbered(text, READ) == "Three [1]. One and three [1][2]. Two [3]."
+    assert number_references(text, READ) == "Three [1]. One and three [1][2]. Two [3]."
     assert [(one.number, one.source.id) for one in references(text, READ)] == [(1, "s3"), (2, "s1"), (3, "s2")]
 
 
 def test_marks_side_by_side_are_one_run_without_repetition() -> None:
-    assert numbered("It is so [s4] [s2][s4].", READ) == "It is so [1][2]."
+    assert number_references("It is so [s4] [s2][s4].", READ) == "It is so [1][2]."
 
 
 def test_what_nobody_read_has_no_number() -> None:
-    assert numbered("So [s99], and so [s1, s99].", READ) == "So , and so [1]."
+    assert number_references("So [s99], and so [s1, s99].", READ) == "So , and so [1]."
     assert len(references("So [s99].", READ)) == 0
 
 
@@ -30,9 +30,9 @@ def test_every_citation_leads_to_its_source(ids: list[str]) -> None:
     text = " ".join(f"Claim [{one}]." for one in ids)
     listed = {one.number: one.source.id for one in references(text, READ)}
     assert list(listed) == list(range(1, len(set(ids)) + 1))
-    shown = numbered(text, READ, "<{}>")
+    shown = number_references(text, READ, "<{}>")
     assert [listed[int(part.split(">")[0])] for part in shown.split("<")[1:]] == ids
-    assert set(listed.values()) == set(cited(text))
+    assert set(listed.values()) == set(find_cited(text))
 
 
 @pytest.mark.parametrize(

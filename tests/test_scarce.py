@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.errors import of_the_machine
+from hira.core.errors import of_the_machine
 
 SCARCE = {
     "files of this process": (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hira.errors import UsageError
-from hira.settings import TRUST, Settings, load
+from hira.core.errors import UsageError
+from hira.runtime.settings import TRUST, Settings, load
 
 
 @pytest.fixture

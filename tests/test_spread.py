@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from hira import Settings
-from hira.batch import Question
 from hira.cli import main
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.cells import grid
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import match
 from hira.evaluation.run import Evaluation, Plan
-from hira.spread import Spread
+from hira.runtime.batch import Question
+from hira.runtime.ray_batch import RayBatch
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # Ray warns of its own doings
@@ -39,7 +39,7 @@ async def test_every_question_is_answered_on_the_cluster_and_its_run_is_known_be
     begun: dict[str, str] = {}
     settings = Settings(model="offline", docs=(folder / "docs",), journal=folder / "j.sqlite")
     questions = [Question(text, str(at)) for at, text in enumerate(QUESTIONS)]
-    spread = Spread(
+    spread = RayBatch(
         settings, questions, address="local", concurrency=20, begins=lambda one, run: begun.update({one.id: run})
     )
     done = {one.question.id: one async for one in spread.each()}
@@ -49,7 +49,7 @@ async def test_every_question_is_answered_on_the_cluster_and_its_run_is_known_be
 
 
 async def test_wrong_settings_are_raised_as_they_are_on_the_workers(folder: Path) -> None:
-    spread = Spread(Settings(model="offline", docs=(folder / "none",)), [Question("a?")], address="local")
+    spread = RayBatch(Settings(model="offline", docs=(folder / "none",)), [Question("a?")], address="local")
     with pytest.raises(UsageError, match="none"):
         _ = [one async for one in spread.each()]
 

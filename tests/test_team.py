@@ -2,18 +2,18 @@ import asyncio
 
 import pytest
 
-from hira.budget import Budget
-from hira.errors import Interrupted, OutOfBudget
-from hira.messages import user
-from hira.policy import Completion, Usage
-from hira.team import Part, Team
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.budget import Budget
+from hira.core.errors import Interrupted, OutOfBudget
+from hira.core.messages import user
+from hira.core.policy import Completion, Usage
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 
 
 def test_a_role_that_is_not_named_is_played_by_the_star() -> None:
-    one, other = Part(ScriptedPolicy([])), Part(ScriptedPolicy([]))
-    team = Team({"*": one, "planner": other})
+    one, other = RoleConfig(ScriptedPolicy([])), RoleConfig(ScriptedPolicy([]))
+    team = RunContext({"*": one, "planner": other})
     assert team.part("planner") is other
     assert team.part("coordinator") is one
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.tokens import clip, count, counter, fits, vocabulary_of
+from hira.core.tokens import clip, count, counter, fits, vocabulary_of
 
 PROGRAM = """
 import sys
@@ -19,7 +19,7 @@ def refuse(event, arguments):
         sys.stderr.flush()
         import os; os._exit(3)
 sys.addaudithook(refuse)
-from hira.tokens import count, counter, estimate
+from hira.core.tokens import count, counter, estimate
 text = "The tower of Alta is 31 metres high."
 assert count(text) == counter("gpt-5")(text) == counter("qwen3-32b")(text) == estimate(text) > 5
 """
@@ -34,7 +34,7 @@ def test_a_vocabulary_that_is_not_there_is_never_fetched(tmp_path: Path) -> None
 WITHOUT = """
 import sys
 sys.modules["tiktoken"] = None  # as where it is not installed
-from hira.tokens import count, counter, estimate, vocabulary_of
+from hira.core.tokens import count, counter, estimate, vocabulary_of
 text = "The tower of Alta is 31 metres high."
 assert vocabulary_of("gpt-5") == ""
 assert count(text) == counter("gpt-5")(text) == estimate(text) > 5

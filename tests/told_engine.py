@@ -5,9 +5,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.local.engine import Sampled
 from hira.policies.offline import OfflinePolicy
-from hira.policy import Completion, Policy, Request, Watch
 
 NEXT: ContextVar[str] = ContextVar("next")
 

@@ -27,12 +27,12 @@ from recording import Recorder, recording
 from serve import PORT
 
 from hira import Answer, Hira
+from hira.core.bm25 import BM25
 from hira.evaluation.files import items_of
 from hira.evaluation.item import Item
 from hira.evaluation.mini import DOCS, QUESTIONS
-from hira.relevance import BM25
-from hira.rewards.match import contains, said
-from hira.settings import Settings
+from hira.evaluation.rewards.match import contains, extract_answer
+from hira.runtime.settings import Settings
 from hira.workflows import WORKFLOWS
 
 HERE = Path(__file__).parent
@@ -176,7 +176,7 @@ def by_peer(library: str, python: str, recorder: Recorder, model: str) -> Iterat
 
 def scored(item: Item, told: Told) -> bool | None:
     """Whether the known answer stands in the text; None where nothing can be known."""
-    return any(contains(said(told.answer), gold) for gold in item.answers) if item.answerable else None
+    return any(contains(extract_answer(told.answer), gold) for gold in item.answers) if item.answerable else None
 
 
 async def record(

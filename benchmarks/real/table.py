@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from hira.evidence import cited
+from hira.evidence import find_cited
 
 RESULTS = Path(__file__).parent.parent / "results" / "real_models.md"
 HEADS = (
@@ -92,7 +92,7 @@ def evidence(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         if row["right"] is None or not row.get("sources") or not row["answer"].strip():
             continue
-        ids = [one for one in cited(row["answer"]) if one in row["sources"]] or list(row["sources"])
+        ids = [one for one in find_cited(row["answer"]) if one in row["sources"]] or list(row["sources"])
         text = "\n\n".join(row["sources"][one] for one in ids)
         label = "supported" if row["right"] else "unsupported"
         entry = {"question": row["question"], "claim": row["answer"], "evidence": text, "label": label}

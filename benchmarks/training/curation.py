@@ -22,12 +22,12 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from hira.dialects import NATIVE
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.policy import Request
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import match
-from hira.policy import Request
-from hira.settings import Settings
-from hira.team import Part, Team
+from hira.policies.dialects import NATIVE
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.trainers.curation.challenge import Challenge
 from hira.trainers.curation.duplicates import duplicates
@@ -112,7 +112,7 @@ async def clear(items: list[Item], kinds: dict[str, str], folder: Path) -> tuple
         called.update([name] if unclear else [])
         return json.dumps({"reason": "so", "clear": "no" if unclear else "yes"})
 
-    team = Team({"*": Part(ScriptedPolicy(judge), dialect=NATIVE)})
+    team = RunContext({"*": RoleConfig(ScriptedPolicy(judge), dialect=NATIVE)})
     kept = await Curation(Curating("made", tuple(items), ("clarity",)), folder, team).run()
     return {item.id for item in items} - {item.id for item in kept}, called
 

@@ -46,10 +46,10 @@ from gpu_table import table  # noqa: E402
 from plain import Plain, plain_batch, plain_config  # noqa: E402
 from workload import DATA, QWEN_05B, TINY, Thinking, every_other, model, problems, teams, tokenizer  # noqa: E402
 
+from hira.core.policy import Sampling  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.renamed import untold  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Sampling  # noqa: E402
 from hira.tools.documents import Index  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402

@@ -30,14 +30,14 @@ import torch
 from course import Clock, Counting, Course, Draining, Ends
 from workload import model
 
-from hira.dialects import DIALECTS
-from hira.events import Events, Reader
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.events import Events, Reader
+from hira.core.policy import Completion, Policy, Request, Watch, role_of
+from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.match import equal
+from hira.policies.dialects import DIALECTS
 from hira.policies.local.template import Template
-from hira.policy import Completion, Policy, Request, Watch
-from hira.rewards.accuracy import ByWords
-from hira.rewards.match import equal
-from hira.team import Part, Team
-from hira.testing.script import role_of
 from hira.trainers import records
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.live import LivePolicy
@@ -49,7 +49,6 @@ from hira.trainers.rollouts import Problem, Rollouts
 from hira.trainers.schedule import Limits
 from hira.trainers.stages import Stages
 from hira.trainers.update import Updates
-from hira.trajectory import Rollout
 from hira.workflows.marsrl import MarsRL
 
 MEAN = {"solver": 19_000, "verifier": 5_000, "corrector": 5_000}
@@ -176,13 +175,13 @@ class Way:
         return self._told(course, engine, gate)
 
     def rollouts(self, live: LivePolicy) -> Rollouts:
-        def part(run: str, problem: Problem) -> Part:
-            return Part(Ending(live, run, problem.references[0], self.load.scale), dialect=DIALECTS["tags"])
+        def part(run: str, problem: Problem) -> RoleConfig:
+            return RoleConfig(Ending(live, run, problem.references[0], self.load.scale), dialect=DIALECTS["tags"])
 
         @asynccontextmanager
-        async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+        async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
             record = Rollout(run, problem.question, "marsrl", began=1_800_000_000.0)
-            yield Team({"*": part(run, problem)}, record, Events(reader))
+            yield RunContext({"*": part(run, problem)}, record, Events(reader))
 
         return Rollouts(
             opened,

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hira.agents.rubrics.rubric import normalise_score
 from hira.evaluation.preferences.figures import agreement
+from hira.evaluation.rewards.hybrid import Parts, Weights, preference, total
 from hira.evaluation.statistics import Interval, bootstrap
-from hira.rewards.hybrid import Parts, Weights, preference, total
-from hira.rewards.rubric import normalised
 from hira.trainers.credit.grpo import grpo
 from hira.trainers.group import Attempt, Group
 from hira.trainers.rows import Row
@@ -102,7 +102,7 @@ class World:
         return sum(accepted > rejected for accepted, rejected in scores) / len(scores)
 
     def margin(self, chosen: np.ndarray, pair: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
-        first, second = (normalised(self.weights[chosen], (ratings[chosen] - 1) / 9) for ratings in pair)
+        first, second = (normalise_score(self.weights[chosen], (ratings[chosen] - 1) / 9) for ratings in pair)
         return float(first), float(second)
 
 

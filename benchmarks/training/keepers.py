@@ -14,9 +14,9 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from hira.messages import Filled, Message
+from hira.core.messages import Filled, Message
+from hira.core.policy import Completion, Request, Tokens, Watch, cut_at_stop
 from hira.policies.offline.request import Act, Asked, read_request, write_act
-from hira.policy import Completion, Request, Tokens, Watch, cut_at_stop
 from hira.trainers.demo.matpo import world
 from hira.trainers.rollouts import Problem
 

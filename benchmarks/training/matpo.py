@@ -32,11 +32,11 @@ from pathlib import Path
 
 import keepers
 
-from hira.casting import crew
-from hira.rewards.accuracy import ByWords
-from hira.rewards.match import exact
-from hira.rewards.matpo import WithFormat
-from hira.settings import Settings
+from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.match import exact
+from hira.evaluation.rewards.matpo import WithFormat
+from hira.runtime.factory import open_session
+from hira.runtime.settings import Settings
 from hira.trainers.credit import Credit, matpo
 from hira.trainers.exam import Exam
 from hira.trainers.group import Credited, Group
@@ -161,7 +161,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     began = time.perf_counter()
     world.write(folder / "documents")
     settings = Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
-    team = await crew(settings, policies={"*": novice}, workflow=variant.workflow)
+    team = await open_session(settings, policies={"*": novice}, workflow=variant.workflow)
     asked, workflow = teams_of(team), variant.workflow
     exam = Exam(asked, workflow, world.problems(held_out=True), REWARD, sizes.exam, 1.0, seed, day=DAY)
     rollouts = Rollouts(

@@ -18,20 +18,20 @@ from peft import LoraConfig, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from hira.dialects import DIALECTS
-from hira.events import Events, Reader
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.events import Events, Reader
+from hira.core.policy import Completion, Policy, Request, Sampling, Watch
+from hira.evaluation.rewards.reward import Score
+from hira.policies.dialects import DIALECTS
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.engine import Sampled, Seen
 from hira.policies.offline import OfflinePolicy
-from hira.policy import Completion, Policy, Request, Sampling, Watch
-from hira.rewards.reward import Score
-from hira.team import Part, Team
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.trainers.live import LivePolicy
 from hira.trainers.plan import Shape
 from hira.trainers.rollouts import Problem
-from hira.trajectory import Rollout
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "benchmarks" / "data" / "offline"
@@ -161,12 +161,12 @@ class Speaking:
 def teams(live: LivePolicy, index: Index) -> Callable[[str, Problem, Reader], Any]:
     """Teams whose roles all speak through the live policy, with hira's own documents and tools."""
     tools = Toolbox(search=search_documents(index), browse=browse_documents(index))
-    part = Part(Speaking(live, OfflinePolicy()), dialect=DIALECTS["xml"])
+    part = RoleConfig(Speaking(live, OfflinePolicy()), dialect=DIALECTS["xml"])
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
         record = Rollout(run, problem.question, "matpo", began=1_800_000_000.0)
-        yield Team({"*": part}, record, Events(reader), tools=tools)
+        yield RunContext({"*": part}, record, Events(reader), tools=tools)
 
     return opened
 

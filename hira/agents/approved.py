@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hira.errors import Stop, UsageError
-from hira.events import ApprovalAwaited, SubtaskApproved, SubtaskDone, SubtaskRejected
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Rejected, Subtask
+from hira.core.errors import Stop, UsageError
+from hira.core.events import ApprovalAwaited, SubtaskApproved, SubtaskDone, SubtaskRejected
+from hira.core.messages import Filled
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.journal import Asked
 from hira.journal.digest import digest_of_tool
-from hira.messages import Filled
-from hira.prompts import Prompt
-from hira.team import Team
-from hira.trajectory import Finding, Rejected, Subtask
-from hira.untrusted import said
 
 REJECTED = Prompt(__file__, "subtask_rejected")
 BARE = Prompt(__file__, "subtask_rejected_bare")
@@ -28,8 +28,8 @@ APPROVAL = "approval"
 Decision = Subtask | Rejected
 
 
-async def approved(
-    subtasks: Sequence[Subtask], team: Team, dispatch: Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]]
+async def ask_approval(
+    subtasks: Sequence[Subtask], team: RunContext, dispatch: Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]]
 ) -> list[Finding]:
     """The findings for the subtasks, in their order: what `dispatch` brings for those that a person lets through, and
     for each of the others that it was rejected. Where nobody is to be asked, all are handed out as they are.
@@ -52,10 +52,10 @@ def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
     done = finding.subtask.text
     if done.strip() == task.strip():
         return report
-    return Filled(CHANGED.fill(task=said(done), report=report), report.prompt, report.values)
+    return Filled(CHANGED.fill(task=sanitize(done), report=report), report.prompt, report.values)
 
 
-async def _decided(subtasks: Sequence[Subtask], team: Team) -> Sequence[Decision]:
+async def _decided(subtasks: Sequence[Subtask], team: RunContext) -> Sequence[Decision]:
     """One decision for each subtask, from the record or from the person. Raises `Stop` if the run is ended first."""
     log = team.log
     if team.approve is None and not (log and log.holds(APPROVAL)):
@@ -78,7 +78,7 @@ async def _decided(subtasks: Sequence[Subtask], team: Team) -> Sequence[Decision
     return decisions
 
 
-async def _asked(subtasks: Sequence[Subtask], team: Team) -> Sequence[Decision]:
+async def _asked(subtasks: Sequence[Subtask], team: RunContext) -> Sequence[Decision]:
     if team.approve is None:
         what = "the subtasks of this run are approved by a person, and there is nobody to be asked"
         raise UsageError(what, fix="give one: Hira(approve=…), or resume it in a terminal")
@@ -101,12 +101,12 @@ def _check(subtasks: Sequence[Subtask], decisions: Sequence[Decision]) -> None:
         )
 
 
-def _turned_down(team: Team, rejected: Rejected) -> Finding:
+def _turned_down(team: RunContext, rejected: Rejected) -> Finding:
     reason = rejected.reason.strip()
-    return _kept(team, rejected.subtask, REJECTED.fill(reason=said(reason)) if reason else BARE.fill())
+    return _kept(team, rejected.subtask, REJECTED.fill(reason=sanitize(reason)) if reason else BARE.fill())
 
 
-def _kept(team: Team, subtask: Subtask, told: Filled) -> Finding:
+def _kept(team: RunContext, subtask: Subtask, told: Filled) -> Finding:
     """The finding of a subtask that was not handed out."""
     finding = Finding(subtask, PERSON, "", told, ok=False)
     team.rollout.findings.append(finding)

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hira.agents.recorded import recorded
-from hira.errors import Stop, ToolError
-from hira.events import ToolEnded, ToolStarted
+from hira.agents.recorded import call_recorded
+from hira.agents.run_context import Conversation, together
+from hira.core.errors import Stop, ToolError
+from hira.core.events import ToolEnded, ToolStarted
+from hira.core.messages import Filled
+from hira.core.prompts import Prompt
+from hira.core.redaction import redact
+from hira.core.tool import LEFT_OUT
 from hira.evidence import Source, inert
-from hira.messages import Filled
-from hira.prompts import Prompt
-from hira.redaction import redacted
-from hira.team import Conversation, together
 from hira.tools import Observation, Tool
 from hira.tools.seen import on
-from hira.tools.tool import LEFT_OUT
 
 PASSAGE = Prompt(__file__, "passage")
 
@@ -55,14 +55,14 @@ async def use(
     team = conversation.team
     team.called += 1
     number = team.called
-    told = redacted(arguments, team.secrets)
+    told = redact(arguments, team.secrets)
     team.events(ToolStarted(conversation.name, tool.name, told, number))
     began = time.monotonic()
     try:
         _check_unmasked(arguments, told)
         _check_open(arguments, tool)
-        key = f"{tool.name} {spelled(arguments)}" if tool.pure else ""
-        call = team.once(key, lambda: recorded(conversation, tool, arguments), _went_well)
+        key = f"{tool.name} {format_arguments(arguments)}" if tool.pure else ""
+        call = team.once(key, lambda: call_recorded(conversation, tool, arguments), _went_well)
         observation = _unblocked(await team.unless_stopped(call), tool)
         if after:
             await after.wait()
@@ -106,17 +106,17 @@ def _shown(observation: Observation, conversation: Conversation) -> Filled:
     for passage in observation.passages:
         source = conversation.team.read(passage.source)
         parts.setdefault(source.id, (source, []))[1].append(passage.text)
-    shown += [framed(source, LEFT_OUT.join(dict.fromkeys(texts))) for source, texts in parts.values()]
+    shown += [frame_source(source, LEFT_OUT.join(dict.fromkeys(texts))) for source, texts in parts.values()]
     return Filled("\n\n".join(shown) or "Nothing was found.")
 
 
-def framed(source: Source, text: str) -> Filled:
+def frame_source(source: Source, text: str) -> Filled:
     """What was read of a source that has its id, as a model is shown it: with where it comes from, between marks."""
     title, location = (" ".join(inert(told).split()) for told in (source.title, source.location))
     return PASSAGE.fill(id=source.id, title=title, location=location, text=inert(text))
 
 
-def spelled(arguments: Mapping[str, object]) -> str:
+def format_arguments(arguments: Mapping[str, object]) -> str:
     """Arguments in one line: two calls of a tool are the same if they are spelled alike."""
     if len(arguments) == 1:
         (value,) = arguments.values()

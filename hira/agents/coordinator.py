@@ -15,18 +15,18 @@ from pydantic import Field, create_model
 
 from hira.agents import faults
 from hira.agents.distiller import Distillate, distil, is_short, taken_as_it_is
-from hira.agents.expert import Account, Expert, Task, accounted, attached
+from hira.agents.expert import Account, Expert, Task, check_account, format_files
 from hira.agents.record import Reply, record
-from hira.errors import DialectError, EndpointError, HiraError, RoleSpent, Stop
-from hira.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
-from hira.memory import DualMemory, Recall
-from hira.messages import Filled, user
-from hira.prompts import Prompt
-from hira.redaction import redacted
-from hira.relevance import BM25
-from hira.team import Team, together
-from hira.trajectory import Finding, Subtask
-from hira.untrusted import said
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.bm25 import BM25
+from hira.core.errors import DialectError, EndpointError, HiraError, RoleBudgetExceeded, Stop
+from hira.core.events import Notice, Remembered, SubtaskAssigned, SubtaskDone
+from hira.core.memory import DualMemory, Recall
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.redaction import redact
+from hira.core.sanitize import sanitize
 
 ASSIGN = Prompt(__file__, "assign")
 ASSIGN_NOTES = Prompt(__file__, "assign_notes")
@@ -73,7 +73,7 @@ class Coordinator:
 
     def __init__(
         self,
-        team: Team,
+        team: RunContext,
         experts: Sequence[Expert],
         *,
         transfer: bool = True,
@@ -115,7 +115,7 @@ class Coordinator:
         self.team.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
             task = Task(subtask.id, subtask.text, recall, self.team.files, self.faithful)
-            account = accounted(await expert.work(task, self.team))
+            account = check_account(await expert.work(task, self.team))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
             return self._done(self._failed(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
@@ -130,9 +130,9 @@ class Coordinator:
         if isinstance(fault, AssertionError):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
-        why = redacted(why, self.team.secrets)
+        why = redact(why, self.team.secrets)
         if not isinstance(fault, HiraError):
-            faults.logged("expert", expert.name, error, self.team.secrets)
+            faults.log_fault("expert", expert.name, error, self.team.secrets)
             self.team.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
 
@@ -165,9 +165,9 @@ class Coordinator:
         are any, those that will help it."""
         named = {expert.name: expert for expert in experts}
         listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
-        shown = ASSIGN_NOTES.fill(most=RECALLED, notes=said(numbered(notes))) if notes else Filled("")
+        shown = ASSIGN_NOTES.fill(most=RECALLED, notes=sanitize(format_notes(notes))) if notes else Filled("")
         message = user(
-            ASSIGN.fill(experts=listed, task=said(subtask.text), files=attached(self.team.files), notes=shown)
+            ASSIGN.fill(experts=listed, task=sanitize(subtask.text), files=format_files(self.team.files), notes=shown)
         )
         try:
             conversation = self.team.conversation("coordinator", f"{subtask.id}/assign")
@@ -176,17 +176,17 @@ class Coordinator:
             self._fell_back("assigned to the cheapest expert", error)
             return experts[0], "", notes.take(range(min(RECALLED, len(notes))))
         chosen = assignment.chosen if isinstance(assignment, AssignmentWithNotes) else []
-        return named[assignment.expert], assignment.reason, taken(notes, chosen)
+        return named[assignment.expert], assignment.reason, select_notes(notes, chosen)
 
     async def recall(self, subtask: Subtask, notes: Recall) -> Recall:
         """At most five of the notes, which are ranked by relevance and quality: those that the model chooses."""
-        message = user(RECALL.fill(most=RECALLED, notes=said(numbered(notes)), task=said(subtask.text)))
+        message = user(RECALL.fill(most=RECALLED, notes=sanitize(format_notes(notes)), task=sanitize(subtask.text)))
         try:
             choice = await record(self.team.conversation("coordinator", f"{subtask.id}/recall"), message, Choice)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("recalled by relevance", error)
             return notes.take(range(min(RECALLED, len(notes))))
-        return taken(notes, choice.chosen)
+        return select_notes(notes, choice.chosen)
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
         """What planner and memory are to have of the work; nobody is asked for what neither of them reads."""
@@ -216,18 +216,18 @@ class Coordinator:
                 self.team.events(Remembered("resource", resource.description, resource.path, finding.subtask.id))
 
     def _fell_back(self, to: str, error: HiraError) -> None:
-        if isinstance(error, RoleSpent):
+        if isinstance(error, RoleBudgetExceeded):
             self.team.events(Notice(f"coordinator: {to}, because {error.what}"))
         elif not isinstance(error, Stop):
             self.team.events(Notice(f"coordinator: {to}, because its model's reply was no use ({error.what})"))
 
 
-def numbered(notes: Recall) -> str:
+def format_notes(notes: Recall) -> str:
     """The notes as a numbered list, for a model that chooses among them."""
     return "\n".join(f"{at}. {line}" for at, line in enumerate(notes.lines, 1))
 
 
-def taken(notes: Recall, chosen: Sequence[int]) -> Recall:
+def select_notes(notes: Recall, chosen: Sequence[int]) -> Recall:
     """The notes whose numbers were chosen; numbers of no note are passed over."""
     return notes.take([at - 1 for at in chosen if 1 <= at <= len(notes)][:RECALLED])
 

@@ -7,14 +7,14 @@ from pydantic import Field, field_validator
 
 from hira.agents.expert import Account
 from hira.agents.record import Reply, record
-from hira.evidence import Sources, cited
-from hira.memory import Fact, Resource
-from hira.messages import Filled, user
-from hira.prompts import Prompt
-from hira.team import Conversation
-from hira.tokens import clip, count
-from hira.tools.seen import spelled
-from hira.untrusted import said
+from hira.agents.run_context import Conversation
+from hira.core.memory import Fact, Resource
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip, count
+from hira.evidence import Sources, find_cited
+from hira.tools.seen import canonicalise_url
 
 DISTIL = Prompt(__file__, "distil")
 REPORT = Prompt(__file__, "distil_report")
@@ -39,8 +39,8 @@ class FactRecord(Reply):
 
     def resolved(self, sources: Sources, subtask: str) -> Fact:
         """With sources that were really read, by where they lie or by id; a fact without any is an inference."""
-        places = {spelled(source.location): source.id for source in sources.read.values()}
-        named = [one for entry in self.sources for one in _meant(entry, places)] + cited(self.text)
+        places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
+        named = [one for entry in self.sources for one in _meant(entry, places)] + find_cited(self.text)
         return Fact(self.text, tuple(dict.fromkeys(one for one in named if one in sources)), subtask)
 
 
@@ -80,7 +80,7 @@ async def distil(
     work = clip(account.reasoning, LONGEST, middle=True)
     keys = Filled("\n".join(part.fill() for part, wanted in ((REPORT, report), (NOTES, notes)) if wanted))
     shape: type[Reply] = Distillate if report and notes else Report if report else Notes
-    message = user(DISTIL.fill(task=said(task), work=said(work), keys=keys))
+    message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), keys=keys))
     found = await record(conversation, message, shape)
     return taken_as_it_is(account).model_copy(update=dict(found))
 
@@ -103,6 +103,6 @@ def _meant(entry: str, places: Mapping[str, str]) -> list[str]:
     What merely looks like an id stays part of an address, as in `https://data.s1.example`.
     """
     entry = entry.strip().strip("\"'`<>")
-    if known := places.get(spelled(entry)):
+    if known := places.get(canonicalise_url(entry)):
         return [known]
-    return _ID.findall(entry) if _IDS.fullmatch(entry) else cited(entry)
+    return _ID.findall(entry) if _IDS.fullmatch(entry) else find_cited(entry)

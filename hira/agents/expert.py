@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from hira.agents.loop import Loop
-from hira.errors import EndpointError
-from hira.memory import Recall
-from hira.messages import Filled, user
-from hira.prompts import Prompt
-from hira.team import Conversation, Team
+from hira.agents.run_context import Conversation, RunContext
+from hira.core.errors import EndpointError
+from hira.core.memory import Recall
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.tools import Tool, Toolbox
-from hira.untrusted import said
 
 ATTACHED = Prompt(__file__, "attached")
 KNOWN = Prompt(__file__, "known")
@@ -37,11 +37,11 @@ class Task:
     def known(self) -> Filled:
         """The recalled notes as a paragraph of a prompt, empty if there are none."""
         notes = "\n".join(f"- {line}" for line in self.recall.lines)
-        return KNOWN.fill(notes=said(notes)) if notes else Filled("")
+        return KNOWN.fill(notes=sanitize(notes)) if notes else Filled("")
 
     @property
     def attached(self) -> Filled:
-        return attached(self.files)
+        return format_files(self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Expert(Protocol):
     @property
     def needs(self) -> frozenset[str]: ...
 
-    async def work(self, task: Task, team: Team) -> Account: ...
+    async def work(self, task: Task, team: RunContext) -> Account: ...
 
 
 @runtime_checkable
@@ -85,7 +85,7 @@ class Looping(Expert, Protocol):
     def loops(self) -> bool: ...
 
 
-def accounted(account: object) -> Account:
+def check_account(account: object) -> Account:
     """What an expert's work returned. Raises `TypeError` if it is no account of it."""
     if not isinstance(account, Account):
         raise TypeError(f"its work returned no Account(reasoning, conclusion): {account!r:.100}")
@@ -94,15 +94,15 @@ def accounted(account: object) -> Account:
     return account
 
 
-def offered(expert: Expert, tools: Toolbox) -> bool:
+def is_offered(expert: Expert, tools: Toolbox) -> bool:
     """Whether a run with these tools has what the expert needs, or tools that the user gave to it by name."""
     own = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
     return own or all(tools.has(need) for need in expert.needs)
 
 
-def attached(files: Sequence[Path]) -> Filled:
+def format_files(files: Sequence[Path]) -> Filled:
     """The attached files as a paragraph of a prompt, empty if there are none."""
-    return ATTACHED.fill(files=said("\n".join(f"- {path}" for path in files))) if files else Filled("")
+    return ATTACHED.fill(files=sanitize("\n".join(f"- {path}" for path in files))) if files else Filled("")
 
 
 async def reason(
@@ -118,7 +118,7 @@ async def reason(
             prompt.fill(
                 tools=conversation.part.dialect.instructions(tools),
                 limit=limit,
-                task=said(task.text),
+                task=sanitize(task.text),
                 files=task.attached,
                 known=task.known,
             )

@@ -6,17 +6,17 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from hira.redaction import redacted
+from hira.core.redaction import redact
 
 log = logging.getLogger("hira.agents")
 log.addHandler(logging.NullHandler())  # else a program that configures no logging has them on its terminal
 
 
-def logged(what: str, name: str, error: BaseException, secrets: frozenset[str]) -> None:
+def log_fault(what: str, name: str, error: BaseException, secrets: frozenset[str]) -> None:
     """Log the fault of what has this name. Its traceback goes as text without secrets, of which the error may hold."""
     if log.isEnabledFor(logging.ERROR):
         record = log.makeRecord(log.name, logging.ERROR, __file__, 0, f"a fault in the {what} %r", (name,), None)
-        record.exc_text = redacted("".join(traceback.format_exception(error)).rstrip(), secrets)
+        record.exc_text = redact("".join(traceback.format_exception(error)).rstrip(), secrets)
         log.handle(record)
 
 

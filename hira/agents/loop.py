@@ -10,18 +10,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from hira.agents.calls import spelled, use
-from hira.budget import size
-from hira.dialects import Call, Parsed
-from hira.dialects.answer import final, only_thought, spoken
-from hira.errors import BadReply, RoleSpent, Stop, ToolsRefused
-from hira.events import Notice
-from hira.messages import Filled, Message, assistant, user
-from hira.policy import Completion
-from hira.prompts import Prompt, safe
-from hira.team import Conversation, together
+from hira.agents.calls import format_arguments, use
+from hira.agents.run_context import Conversation, together
+from hira.core.budget import size
+from hira.core.errors import BadReply, RoleBudgetExceeded, Stop, ToolsRefused
+from hira.core.events import Notice
+from hira.core.messages import Filled, Message, assistant, user
+from hira.core.policy import Completion
+from hira.core.prompts import Prompt, safe
+from hira.core.sanitize import sanitize
+from hira.policies.dialects import Call, Parsed
+from hira.policies.dialects.answer import final, only_thought, strip_thought
 from hira.tools import Tool
-from hira.untrusted import said
 
 REPEATED = Prompt(__file__, "repeated")
 UNREADABLE = Prompt(__file__, "unreadable")
@@ -115,7 +115,11 @@ class Loop:
             try:
                 completion, parsed = await self._turn(self.several)
             except Stop as stop:
-                return await self.close(stop.what) if self.final or isinstance(stop, RoleSpent) else self._end(stop)
+                return (
+                    await self.close(stop.what)
+                    if self.final or isinstance(stop, RoleBudgetExceeded)
+                    else self._end(stop)
+                )
             self.conversation.trajectory.calls += len(parsed.calls)
             if parsed.error:
                 self.conversation.trajectory.unreadable += 1
@@ -180,7 +184,7 @@ class Loop:
         if not (stuck and told and self.task):
             return None
         self.conversation.go_back([])
-        return AFRESH.fill(results=Filled("\n\n".join(map(safe, dict.fromkeys(told)))), task=said(self.task))
+        return AFRESH.fill(results=Filled("\n\n".join(map(safe, dict.fromkeys(told)))), task=sanitize(self.task))
 
     def _parsed(self, completion: Completion) -> Parsed:
         return self.conversation.part.dialect.parse(completion, self.callable, self.several)
@@ -267,7 +271,7 @@ class Loop:
         replies = self.conversation.part.replies
         if not replies or completion.finish != "length" or completion.usage.completion_tokens < replies.tokens:
             return False
-        return only_thought(completion) or not spoken(completion)
+        return only_thought(completion) or not strip_thought(completion)
 
     async def _turn(self, several: int) -> tuple[Completion, Parsed]:
         dialect = self.conversation.part.dialect
@@ -301,7 +305,7 @@ class Loop:
             self.said = parsed.text
             self._keep(parsed)
             self.transcript.append(parsed.text)
-            self.transcript += [f"[calls {call.name}] {spelled(call.arguments)}" for call in made]
+            self.transcript += [f"[calls {call.name}] {format_arguments(call.arguments)}" for call in made]
         if made:
             self.conversation.keep_dialect()
         return Step(parsed.text, tuple(made))
@@ -346,13 +350,13 @@ class Loop:
 
     @staticmethod
     def _key(call: Call) -> str:
-        return f"{call.name} {spelled(call.arguments)}"
+        return f"{call.name} {format_arguments(call.arguments)}"
 
 
 def check_spoken(completion: Completion, conversation: Conversation) -> None:
     """Raise `BadReply` for an answer that is nothing but thought, also where the endpoint does not show it."""
     cut = completion.finish == "length" and not completion.calls
-    if only_thought(completion) or (cut and not spoken(completion)):
+    if only_thought(completion) or (cut and not strip_thought(completion)):
         within = f" within {completion.usage.completion_tokens:,} tokens" if cut else ""
         raise BadReply(
             f"the model thought and gave no answer{within}",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from hira.tokens import Counter, clip, count
+from hira.core.tokens import Counter, clip, count
 
 T = TypeVar("T", bound=str)
 JOINT = 1

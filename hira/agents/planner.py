@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.approved import as_issued
-from hira.agents.expert import Expert, attached
+from hira.agents.expert import Expert, format_files
 from hira.agents.loop import UNREADABLE, Loop
-from hira.dialects import Call
-from hira.errors import ToolError
-from hira.events import SubtaskIssued
-from hira.messages import Filled, user
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import ToolError
+from hira.core.events import SubtaskIssued
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.policies.dialects import Call
 from hira.tools import Observation, Tool, Toolbox
-from hira.trajectory import Finding, Subtask
-from hira.untrusted import said
 
 PLANNER = Prompt(__file__, "planner")
 ONE = Prompt(__file__, "planner_one")
@@ -54,7 +54,13 @@ class Planner:
     that it plans by the task alone (HiRA, Fig. 3). A call of an expert by its name is a subtask for that expert."""
 
     def __init__(
-        self, team: Team, *, limit: int = 10, several: int = 1, experts: Sequence[Expert] = (), describe: bool = True
+        self,
+        team: RunContext,
+        *,
+        limit: int = 10,
+        several: int = 1,
+        experts: Sequence[Expert] = (),
+        describe: bool = True,
     ) -> None:
         self.team = team
         self.experts = experts
@@ -78,8 +84,8 @@ class Planner:
         loop.task = question
         prompt = PLANNER.fill(
             today=self.team.rollout.today,
-            question=said(question),
-            files=attached(self.team.files),
+            question=sanitize(question),
+            files=format_files(self.team.files),
             call=loop.conversation.part.dialect.instructions([SUBTASK]),
             several=ONE.fill() if loop.several == 1 else SEVERAL.fill(several=loop.several),
             limit=loop.limit,
@@ -139,8 +145,8 @@ def _called(expert: Expert) -> Tool:
 
 def report(finding: Finding) -> Filled:
     """A finding as the planner reads it."""
-    told = {"expert": finding.expert, "conclusion": said(finding.conclusion)}
-    return FINDING.fill(**told, reasoning=said(finding.reasoning)) if finding.reasoning else PLAIN.fill(**told)
+    told = {"expert": finding.expert, "conclusion": sanitize(finding.conclusion)}
+    return FINDING.fill(**told, reasoning=sanitize(finding.reasoning)) if finding.reasoning else PLAIN.fill(**told)
 
 
 def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from hira.dialects import record as records
-from hira.errors import DialectError, EndpointError
-from hira.messages import Message, assistant, user
-from hira.prompts import Prompt
-from hira.team import Conversation
+from hira.agents.run_context import Conversation
+from hira.core.errors import DialectError, EndpointError
+from hira.core.messages import Message, assistant, user
+from hira.core.prompts import Prompt
+from hira.policies.dialects import record as records
 
 AGAIN = Prompt(__file__, "record_again")
 SERVER_FAULT = 500

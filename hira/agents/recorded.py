@@ -9,24 +9,24 @@ from functools import partial
 from typing import Any
 
 from hira.agents import faults
-from hira.errors import HiraError, ToolDown, ToolError
-from hira.events import Notice
+from hira.agents.run_context import Conversation, RunContext
+from hira.agents.trajectory import Trajectory, Turn
+from hira.core.errors import HiraError, ToolDown, ToolError
+from hira.core.events import Notice
+from hira.core.policy import Request
+from hira.core.redaction import redact
+from hira.core.tokens import clip
+from hira.core.tool import read_result
 from hira.evidence import Source
 from hira.journal import Asked, Log
 from hira.journal.digest import digest_of_tool
-from hira.policy import Request
-from hira.redaction import redacted
-from hira.team import Conversation, Team
-from hira.tokens import clip
 from hira.tools import Observation, Passage, Tool
-from hira.tools.tool import read_result
-from hira.trajectory import Trajectory, Turn
 
 _FAULT = 500
 """Tokens of a fault's text that are told: it may hold all that a service answered."""
 
 
-async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
+async def call_recorded(conversation: Conversation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
     """What the call brings, or what the journal holds of it. A failure that the model is told of is an observation."""
     log, team = conversation.team.log, conversation.team
     if log is None:
@@ -64,13 +64,13 @@ async def recorded(conversation: Conversation, tool: Tool, arguments: Mapping[st
     return observation
 
 
-async def write_again(team: Team) -> None:
+async def write_again(team: RunContext) -> None:
     """Run the programs of earlier subtasks again, unseen, because what is to come may open the files they wrote."""
     for subtask, unmade in tuple(team.unmade.items()):
         await team.once(f"programs of subtask {subtask}", partial(_run_again, team, subtask, unmade))
 
 
-async def _run_again(team: Team, subtask: str, unmade: Sequence[Mapping[str, Any]]) -> None:
+async def _run_again(team: RunContext, subtask: str, unmade: Sequence[Mapping[str, Any]]) -> None:
     if team.tools.python:
         async with team.tools.python(subtask) as python:
             for arguments in unmade:
@@ -87,30 +87,30 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
             trajectories[name] = Trajectory(name, role, turns)
 
 
-async def _made(tool: Tool, arguments: Mapping[str, Any], team: Team) -> Observation:
+async def _made(tool: Tool, arguments: Mapping[str, Any], team: RunContext) -> Observation:
     try:
         observation = await tool.call(arguments)
     except ToolError as error:
         observation = Observation(f"{tool.name} failed: {error}", ok=False)
         if isinstance(error, ToolDown):  # else the answer would look as if it knew all
             why = "; ".join(str(error).rstrip(".").splitlines())
-            team.note(redacted(f"{tool.name} is down: {why}", team.secrets), important=True)
+            team.note(redact(f"{tool.name} is down: {why}", team.secrets), important=True)
     except (HiraError, AssertionError):  # the run's own, and checks that failed
         raise
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: it is told
-        faults.logged("tool", tool.name, error, team.secrets)
+        faults.log_fault("tool", tool.name, error, team.secrets)
         why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
         observation = Observation(f"{tool.name} failed: {why}", ok=False)
-        team.note(redacted(f"{tool.name} failed: {why}", team.secrets), important=True)
+        team.note(redact(f"{tool.name} failed: {why}", team.secrets), important=True)
     if observation.citable and observation.ok:
         observation = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text)
     passages = tuple(_masked(passage, team.secrets) for passage in observation.passages)
-    return replace(observation, text=redacted(observation.text, team.secrets), passages=passages)
+    return replace(observation, text=redact(observation.text, team.secrets), passages=passages)
 
 
 def _masked(passage: Passage, secrets: frozenset[str]) -> Passage:
-    told = {name: redacted(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
-    return Passage(replace(passage.source, **told), redacted(passage.text, secrets))
+    told = {name: redact(getattr(passage.source, name), secrets) for name in ("location", "title", "text")}
+    return Passage(replace(passage.source, **told), redact(passage.text, secrets))
 
 
 def _record(observation: Observation) -> dict[str, Any]:

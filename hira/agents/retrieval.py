@@ -7,10 +7,10 @@ as a document of its own.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hira.agents.calls import Seen, framed, use
+from hira.agents.calls import Seen, frame_source, use
+from hira.agents.run_context import Conversation, together
+from hira.core.messages import Filled
 from hira.evidence import inert
-from hira.messages import Filled
-from hira.team import Conversation, together
 from hira.tools import Passage, Tool
 
 PAGES = 5
@@ -74,12 +74,12 @@ async def _page(conversation: Conversation, place: str, intent: str) -> Filled |
     if seen is None or not seen.observation.passages:
         return None
     source = seen.observation.passages[0].source
-    return framed(conversation.team.read(source), source.text)
+    return frame_source(conversation.team.read(source), source.text)
 
 
 def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Filled]) -> Filled:
     page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
-    return page or framed(conversation.team.read(passage.source), passage.text)
+    return page or frame_source(conversation.team.read(passage.source), passage.text)
 
 
 def _note(seen: Seen) -> str:

@@ -9,17 +9,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from hira.agents.record import record
-from hira.errors import DialectError, EndpointError, Stop
+from hira.agents.run_context import RunContext
+from hira.core.bm25 import BM25, words
+from hira.core.errors import DialectError, EndpointError, Stop
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import clean, sanitize
 from hira.evidence import Citation, Judgement, LexicalVerifier, Source, SourcedClaim, Verifier, verify_answer
 from hira.evidence.lexical import BARE
 from hira.evidence.lexical_verifier import flat, is_echo
 from hira.journal import Asked
 from hira.journal.digest import digest_of_tool
-from hira.messages import Filled, user
-from hira.prompts import Prompt
-from hira.relevance import BM25, words
-from hira.team import Team
-from hira.untrusted import clean, said
 
 PROMPT = Prompt(__file__, "verifier")
 ROLE = "verifier"
@@ -59,7 +59,7 @@ class ModelVerifier:
     `unchecked`.
     """
 
-    team: Team
+    team: RunContext
     role: str = ROLE
     every: bool = False
     name: str = "model"
@@ -81,9 +81,9 @@ class ModelVerifier:
         conversation = self.team.conversation(self.role, reply=REPLY * (len(claims) + 1))
         sampling = replace(conversation.part.sampling, temperature=0.0)
         conversation.part = replace(conversation.part, sampling=sampling)
-        listed = "\n".join(f"{number}. {said(one.text)}" for number, one in enumerate(claims, 1))
+        listed = "\n".join(f"{number}. {sanitize(one.text)}" for number, one in enumerate(claims, 1))
         excerpts = await asyncio.to_thread(excerpts_of, claims, question)
-        prompt = PROMPT.fill(excerpts=excerpts, question=said(question), claims=Filled(listed))
+        prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), claims=Filled(listed))
         try:
             async with asyncio.timeout_at(until):
                 reply = await record(conversation, user(prompt), ClaimVerdicts)
@@ -169,7 +169,7 @@ class RecordedVerifier:
     """A plug-in whose judgements the journal keeps, so that a replay needs neither the plug-in nor its weights."""
 
     verifier: Verifier
-    team: Team
+    team: RunContext
 
     @property
     def name(self) -> str:
@@ -203,7 +203,7 @@ def _decoded(stored: Any) -> list[Judgement]:
     return [Judgement(**one) for one in stored]
 
 
-async def check_answer(team: Team) -> tuple[list[Citation], list[str]]:
+async def check_answer(team: RunContext) -> tuple[list[Citation], list[str]]:
     """The citations of the run's answer as the run's verifier judges them, and the reasons why some are unchecked."""
     run, verify = team.rollout, team.verify
     verifier: Verifier = LexicalVerifier()

@@ -11,8 +11,8 @@ import hira
 from hira.cli.eval_flags import spelled_out
 from hira.cli.parser import parser
 from hira.cli.shell import Shell, of_this_process
-from hira.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
-from hira.events import Error
+from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
+from hira.core.events import Error
 
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 

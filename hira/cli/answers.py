@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Self, get_args
 
-from hira.batch import Done, Question
+from hira.agents.trajectory import Status
 from hira.cli.questions import lines_of
-from hira.errors import UsageError
-from hira.trajectory import Status
+from hira.core.errors import UsageError
+from hira.runtime.batch import Done, Question
 
 # What is not asked again.
 FINAL = ("answered", "unverified", "insufficient_evidence")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
+from hira.agents.run_context import Approve
+from hira.agents.trajectory import Rejected, Subtask
 from hira.cli.progress import View
 from hira.cli.shell import Shell, encodable, visible
-from hira.errors import Interrupted, UsageError
-from hira.team import Approve
-from hira.trajectory import Rejected, Subtask
+from hira.core.errors import Interrupted, UsageError
 
 CHOICES = "hand it out? [y]es, [e]dit, [n]o, [a]ll from here on: "
 READ = 4096

@@ -11,22 +11,23 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from hira.answer import Answer
-from hira.api import Hira, Run
+from hira.agents.trajectory import Status
+from hira.api import Hira
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.dry_run import dry_run
 from hira.cli.parser import LIMITS, check_options, flags
 from hira.cli.progress import JsonLines, Lines, Silent, View
 from hira.cli.shell import Shell
-from hira.crew import Crew
-from hira.errors import HiraError, UsageError
-from hira.given import present
+from hira.core.errors import HiraError, UsageError
+from hira.core.redaction import without_userinfo
+from hira.core.sanitize import printable
 from hira.policies.names import OFFLINE
-from hira.redaction import without_userinfo
-from hira.settings import load
-from hira.trajectory import Status
-from hira.untrusted import printable
+from hira.runtime.answer import Answer
+from hira.runtime.run import Run
+from hira.runtime.session import Session
+from hira.runtime.settings import load
+from hira.runtime.validation import present
 
 CODES: dict[Status, int] = {
     "answered": OK,
@@ -74,16 +75,16 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     files = present([shell.folder / name for name in args.files])
     if args.dry_run:
         return dry_run(args, settings, shell)
-    path = output.checked(args.output, shell.folder) if args.output else None
+    path = output.check_output_path(args.output, shell.folder) if args.output else None
     hira = Hira(settings=settings, approve=at_terminal(args, shell) if args.approve else None)
 
     async def begin() -> Run:
         return hira.stream(question, files=files)
 
-    return answered(hira, begin, args, shell, path)
+    return finish_run(hira, begin, args, shell, path)
 
 
-def answered(
+def finish_run(
     hira: Hira,
     begin: Callable[[], Awaitable[Run]],
     args: argparse.Namespace,
@@ -104,10 +105,10 @@ def answered(
         explain(_resumable(run, run.failure), shell)
         return code_of(run.failure)
     again = going_on(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
-    return told(run.answer, args, shell, vars(hira.settings), again=again, tell=tell)
+    return print_answer(run.answer, args, shell, vars(hira.settings), again=again, tell=tell)
 
 
-def told(
+def print_answer(
     answer: Answer,
     args: argparse.Namespace,
     shell: Shell,
@@ -185,11 +186,11 @@ async def _worked(
     run: Run | None = None
     try:
         async with hira:
-            with shown(args, shell) as view:
+            with show_progress(args, shell) as view:
                 if isinstance(hira.approve, AtTerminal):
                     hira.approve.view = view
                 run = await begin()
-                said = announced(await hira.opened(), run.files)
+                said = announce_model(await hira.opened(), run.files)
                 with interruptible(run, working, view.say):
                     if said:
                         view.say(said)
@@ -201,7 +202,7 @@ async def _worked(
     return run
 
 
-def announced(crew: Crew, files: Sequence[Path] = ()) -> str:
+def announce_model(crew: Session, files: Sequence[Path] = ()) -> str:
     """What the person should know of the model that was chosen for them, empty if they chose it."""
     if crew.model == OFFLINE:
         attached = [f"the attached file{'s' if len(files) > 1 else ''}"] if files else []
@@ -231,7 +232,7 @@ async def _watched(run: Run, view: View, *, said: str) -> None:
 
 
 @contextmanager
-def shown(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
+def show_progress(args: argparse.Namespace, shell: Shell) -> Iterator[View]:
     """What shows the progress: JSON lines, nothing, a live tree on a terminal, plain lines elsewhere."""
     if args.events:
         yield JsonLines(shell)

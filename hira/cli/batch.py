@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
+from hira.agents.trajectory import Status
 from hira.api import Hira
-from hira.batch import CONCURRENCY, Batch, Question
 from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.answers import Answers
-from hira.cli.ask import CODES, announced, interruptible
-from hira.cli.batch_progress import Bar, Lines, Progress, kept
+from hira.cli.ask import CODES, announce_model, interruptible
+from hira.cli.batch_progress import Bar, Lines, Progress, keep_shown
 from hira.cli.pauses import short_pauses
 from hira.cli.questions import questions_of
 from hira.cli.shell import Shell
-from hira.errors import UsageError
-from hira.events import Event, Reader, record
-from hira.settings import Settings
-from hira.spread import Spread
-from hira.trajectory import Status
+from hira.core.errors import UsageError
+from hira.core.events import Event, Reader, record
+from hira.runtime.batch import CONCURRENCY, Batch, Question
+from hira.runtime.ray_batch import RayBatch
+from hira.runtime.settings import Settings
 
 # The worst of what happened is the exit code, in this order.
 WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evidence", "unverified", "answered")
@@ -67,16 +67,16 @@ async def _asked(
         most = CONCURRENCY if args.concurrency is None else args.concurrency
         try:
             async with AsyncExitStack() as stack:
-                many: Batch | Spread
+                many: Batch | RayBatch
                 if args.ray:
-                    many = Spread(settings, questions, address=args.ray, concurrency=most, begins=begins)
+                    many = RayBatch(settings, questions, address=args.ray, concurrency=most, begins=begins)
                 else:
                     hira = await stack.enter_async_context(Hira(settings=settings))
                     many = Batch(hira, questions, concurrency=most, begins=begins)
-                    if line := announced(await hira.opened()):
+                    if line := announce_model(await hira.opened()):
                         progress.say(line)
                 with interruptible(many, working, progress.say), short_pauses():
-                    async with kept(progress):
+                    async with keep_shown(progress):
                         async for done in many.each():
                             answers.keep(done)
                             progress.done(done)
@@ -86,7 +86,7 @@ async def _asked(
     return _end(many, answers, args, shell)
 
 
-def _end(many: Batch | Spread, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
+def _end(many: Batch | RayBatch, answers: Answers, args: argparse.Namespace, shell: Shell) -> int:
     """Say how many were answered; what was not is asked again by the same command."""
     statuses = answers.statuses()
     told = Counter(statuses)

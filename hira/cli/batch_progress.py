@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
-from hira.batch import Done
 from hira.cli.progress import HEARTBEAT, Tell
 from hira.cli.shell import visible
+from hira.runtime.batch import Done
 
 EVERY = 5.0
 
@@ -21,7 +21,7 @@ class Keeps(Protocol):
 
 
 @asynccontextmanager
-async def kept(progress: Keeps) -> AsyncIterator[None]:
+async def keep_shown(progress: Keeps) -> AsyncIterator[None]:
     """Keep the progress shown for as long as the context lasts."""
     keeping = asyncio.create_task(progress.keep())
     try:

@@ -6,17 +6,17 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 
+from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
-from hira.cli.ask import CODES, announced, interruptible
+from hira.cli.ask import CODES, announce_model, interruptible
 from hira.cli.parser import check_options, flags
 from hira.cli.shell import Shell
-from hira.compare import Compared, comparison
-from hira.errors import UsageError
-from hira.events import Event, Notice, Reader
-from hira.given import present
-from hira.settings import Settings, load
-from hira.trajectory import Status
-from hira.untrusted import printable
+from hira.core.errors import UsageError
+from hira.core.events import Event, Notice, Reader
+from hira.core.sanitize import printable
+from hira.runtime.compare import Compared, comparison
+from hira.runtime.settings import Settings, load
+from hira.runtime.validation import present
 
 # Where nothing was answered, the best that happened is the exit code, in this order.
 BEST: Sequence[Status] = ("unverified", "insufficient_evidence", "partial", "interrupted", "failed")
@@ -51,12 +51,12 @@ async def _compared(
     found: dict[str, Compared] = {}
     try:
         async with comparison(settings, names, question, files=files) as compared:
-            if line := announced(next(iter(compared.crews.values()))):
+            if line := announce_model(next(iter(compared.crews.values()))):
                 shell.remark(line)
             with interruptible(compared, working, shell.remark):
                 async for one in compared.each(important(shell)):
                     found[one.workflow] = one
-                    say(f"{one.workflow}: {told(one)}")
+                    say(f"{one.workflow}: {format_outcome(one)}")
     except asyncio.CancelledError:
         return None
     return [found[name] for name in names]
@@ -74,7 +74,7 @@ def important(shell: Shell) -> Reader:
     return read
 
 
-def told(one: Compared) -> str:
+def format_outcome(one: Compared) -> str:
     """How a workflow ended, in a line."""
     why = f" ({one.answer.error.splitlines()[0]})" if one.answer.error else ""
     return f"{one.answer.status.replace('_', ' ')}{why} after {one.seconds:.1f} s"

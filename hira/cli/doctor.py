@@ -9,22 +9,23 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import hira
-from hira.chosen import made_workflow
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
-from hira.connecting import connected
-from hira.dialects import FALLBACKS, NATIVE
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
+from hira.core.redaction import without_userinfo
 from hira.policies import LOCAL_PORTS, OPENAI_URL
 from hira.policies.capabilities import WAYS, capabilities
+from hira.policies.dialects import FALLBACKS, NATIVE
 from hira.policies.fallback import names_of, place_of
 from hira.policies.learned import DIALECT, Learned
 from hira.policies.names import GGUF, OFFLINE, has_own_place, resolve_name
 from hira.policies.probe import Probe, probe
-from hira.redaction import without_userinfo
-from hira.settings import SEARCH_KEYS, Settings, load
-from hira.tools.documents import Index, listed
+from hira.runtime.endpoints import find_model
+from hira.runtime.registry import made_workflow
+from hira.runtime.settings import SEARCH_KEYS, Settings, load
+from hira.runtime.toolset import mcp_servers, web_searches
+from hira.tools.documents import Index, format_warnings
 from hira.tools.documents.walk import walk
 from hira.tools.mcp import mcp_tools
 from hira.tools.media import can_be_sent
@@ -32,7 +33,6 @@ from hira.tools.proxies import of_environment, read_proxy
 from hira.tools.python import refusal, sandbox_layers
 from hira.tools.python.container import IMAGE
 from hira.tools.python.trial import trial
-from hira.workbench import mcp_servers, web_searches
 
 # what each extra is for, and the module by which its presence is seen
 EXTRAS = {
@@ -90,7 +90,7 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
 async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
     report.head("Model")
     try:
-        settings = await connected(settings, LOCAL_PORTS)
+        settings = await find_model(settings, LOCAL_PORTS)
     except HiraError as error:
         report.row("problem", "; ".join(str(error).splitlines()))
         report.code = code_of(error)
@@ -198,7 +198,7 @@ async def _documents(report: Report, settings: Settings) -> None:
     count = f"{files} file{'' if files == 1 else 's'}, {read} read"
     count += f", {media} to be looked at or listened to" if media else ""
     report.row("documents", f"{named}: {count}", settings.origin("docs"))
-    report.off += listed(index.warnings)
+    report.off += format_warnings(index.warnings)
     if not (read or media):
         report.code = USAGE
 

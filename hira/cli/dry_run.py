@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hira.agents.run_context import RoleConfig
 from hira.agents.verifier import ROLE
-from hira.casting import cast_of
-from hira.chosen import check_roles, dialect_of, made_workflow, unused_tools
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
+from hira.core.prices import litellm_table
+from hira.core.redaction import without_userinfo
 from hira.policies.names import OFFLINE
-from hira.policy import Usage
-from hira.prices import litellm_table
-from hira.redaction import without_userinfo
-from hira.settings import RoleSettings, Settings
-from hira.team import Part
+from hira.runtime.factory import cast_of
+from hira.runtime.registry import check_roles, dialect_of, made_workflow, unused_tools
+from hira.runtime.settings import RoleSettings, Settings
+from hira.runtime.toolset import check_searches, web_searches
 from hira.tools.python import refusal
 from hira.tools.python.container import IMAGE
-from hira.workbench import check_searches, web_searches
 from hira.workflows import BuiltIn
-from hira.workflows.bound import Sizes, most, verified
+from hira.workflows.bound import Sizes, bound_verifier, most
 
 SHOWN = ("max_subtasks", "parallel", "max_tokens", "max_cost", "max_time", "max_calls")
 
@@ -64,7 +64,7 @@ def forecast(workflow: BuiltIn, settings: Settings) -> Forecast:
     free = not settings.model
     bounds = dict(workflow.bound(Sizes()))
     if settings.verify == "model" or not (settings.verify or settings.verifier or settings.model == OFFLINE):
-        bounds[ROLE] = verified(Sizes())
+        bounds[ROLE] = bound_verifier(Sizes())
     rows = {
         role: _within(_priced(usage, cast.get(role, cast["*"]), unknown=free), settings.roles.get(role))
         for role, usage in bounds.items()
@@ -94,7 +94,7 @@ def _staffed(workflow: Any, settings: Settings) -> tuple[Any, list[str]]:
     return replace(workflow, experts=experts), [expert.name for expert in experts]
 
 
-def _priced(usage: Usage, part: Part, *, unknown: bool) -> Usage:
+def _priced(usage: Usage, part: RoleConfig, *, unknown: bool) -> Usage:
     price = None if unknown else part.price
     return replace(usage, cost=price.of(usage) if price else None)
 

@@ -9,19 +9,19 @@ from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.ask import interruptible
-from hira.cli.batch_progress import kept
+from hira.cli.batch_progress import keep_shown
 from hira.cli.eval_progress import Lines, Table, Tally
 from hira.cli.parser import flags
 from hira.cli.pauses import short_pauses
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.run import Evaluation, Plan, among
 from hira.evaluation.scorers import scorer_of
-from hira.settings import did_you_mean
-from hira.settings import load as load_settings
+from hira.runtime.settings import did_you_mean
+from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 
 
@@ -99,7 +99,7 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
                 progress.say(f"{tally.before} of {plan.total} questions are finished in {folder} already")
             try:
                 with interruptible(evaluation, working, progress.say), short_pauses():
-                    async with kept(progress):
+                    async with keep_shown(progress):
                         async for record in evaluation.each():
                             progress.done(record)
             except asyncio.CancelledError:
@@ -133,25 +133,25 @@ def _shown(args: argparse.Namespace, shell: Shell, tally: Tally) -> Iterator[Lin
 
 
 def _diff(args: argparse.Namespace, shell: Shell) -> int:
-    from hira.evaluation.difference import compared, compared_within, told
+    from hira.evaluation.difference import compare_folders, compared_within, format_difference
 
     first, *others = args.folders
     if len(others) > 2:
         raise UsageError(f"{len(others)} ways of asking are named", fix="compare two: hira eval diff FOLDER WAY WAY")
     if len(others) == 1:
-        found = compared(shell.folder / first, shell.folder / others[0])
+        found = compare_folders(shell.folder / first, shell.folder / others[0])
     else:
         found = compared_within(shell.folder / first, others)
-    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else told(found))
+    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else format_difference(found))
     return OK
 
 
 def _judge(args: argparse.Namespace, shell: Shell) -> int:
-    from hira.evaluation.agreement import agreement, told
+    from hira.evaluation.agreement import agreement, format_agreement
 
     settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
     found = asyncio.run(agreement(shell.folder / args.file, args.metric, settings))
-    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else told(found))
+    shell.say(json.dumps(found.json(), ensure_ascii=False, indent=2) if args.json else format_agreement(found))
     return OK
 
 

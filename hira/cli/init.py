@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from hira.answer import Answer
 from hira.api import Hira
 from hira.cli import OK, code_of, explain
 from hira.cli.shell import Shell
-from hira.errors import HiraError, NotTrusted, ToolError, UsageError
+from hira.core.errors import HiraError, NotTrusted, ToolError, UsageError
 from hira.policies import LOCAL_PORTS
 from hira.policies.names import OFFLINE
 from hira.policies.probe import Probe, find_local
-from hira.settings import FILE, SEARCH_KEYS, Settings, load
-from hira.settings.trust import check_harmless
+from hira.runtime.answer import Answer
+from hira.runtime.settings import FILE, SEARCH_KEYS, Settings, load
+from hira.runtime.settings.trust import check_harmless
 from hira.tools.documents.reader import FileReader
 from hira.tools.documents.walk import walk
 
@@ -67,7 +67,7 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
         walk(docs)  # raises for one that is not there
         check_harmless({"docs": docs}, path)
     found = asyncio.run(look(shell, args.docs or ()))
-    _write(path, written(found), force=args.force)
+    _write(path, format_settings(found), force=args.force)
     shell.remark(f"wrote {path}")
     try:
         settings = load({}, shell.environ, shell.folder, shell.home)
@@ -93,7 +93,7 @@ def _readable(folder: Path) -> bool:
     return folder.is_dir() and bool(walk([folder]).files)
 
 
-def written(found: Found) -> str:
+def format_settings(found: Found) -> str:
     """The file's text. What was not found stands in it as a comment, so that it need not be looked up."""
     return "\n\n".join([HEAD, _model(found), _docs(found.docs), _search(found.searches), LIMITS]) + "\n"
 

@@ -14,9 +14,9 @@ from rich.spinner import Spinner
 from rich.text import Text
 from rich.tree import Tree
 
-from hira.cli.progress import brief, meter, spelled, spent
+from hira.cli.progress import brief, format_call, format_usage, meter
 from hira.cli.shell import visible
-from hira.events import (
+from hira.core.events import (
     Event,
     Notice,
     RunEnded,
@@ -32,7 +32,7 @@ from hira.events import (
     TurnStarted,
     TurnText,
 )
-from hira.policy import Usage
+from hira.core.policy import Usage
 
 FRAMES_A_SECOND = 8
 TOOLS_SHOWN = 4
@@ -159,13 +159,13 @@ class Watching:
             case SourceRead(source=source, title=title):
                 self.sources.append(f"[{source}] {title}")
             case ToolStarted():
-                self._branch(event.conversation).tools.append((f"{event.tool} {spelled(event)}", None, True))
+                self._branch(event.conversation).tools.append((f"{event.tool} {format_call(event)}", None, True))
             case ToolEnded():
                 self._tool_ended(event)
             case Notice():
                 self.notices.append(event.text)
             case RunEnded():
-                self.ended = f"{event.status.replace('_', ' ')} · {spent(event.usage)}"
+                self.ended = f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}"
 
     def _subtask(self, event: SubtaskIssued | SubtaskApproved | SubtaskAssigned | SubtaskDone) -> None:
         if isinstance(event, SubtaskIssued):

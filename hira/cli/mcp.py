@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import hira
-from hira.answer import Answer
+from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
-from hira.cli.ask import announced
+from hira.cli.ask import announce_model
 from hira.cli.parser import flags
 from hira.cli.progress import Lines, brief
 from hira.cli.shell import Shell
-from hira.errors import HiraError, UsageError
-from hira.settings import Settings, did_you_mean, load
+from hira.core.errors import HiraError, UsageError
+from hira.runtime.answer import Answer
+from hira.runtime.settings import Settings, did_you_mean, load
 from hira.tools.mcp import require
-from hira.trajectory import Status
 from hira.workflows import WORKFLOWS
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
     before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(working.cancel))
     try:
         async with Hira(settings=settings) as asked:
-            if line := announced(await asked.opened()):
+            if line := announce_model(await asked.opened()):
                 shell.tell(f"hira: {line}")
             if port is None:
                 await _over_stdio(server(asked, settings, shell.folder))
@@ -87,7 +87,7 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
     async def list_tools(
         _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
     ) -> "ListToolsResult":
-        return ListToolsResult(tools=[described(settings)])
+        return ListToolsResult(tools=[describe_tool(settings)])
 
     async def call_tool(context: "ServerRequestContext[Any]", params: "CallToolRequestParams") -> "CallToolResult":
         if params.name != "ask":
@@ -101,18 +101,18 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
 
         try:
             question = Asked.model_validate(params.arguments or {})
-            closer = chosen(question, settings, folder)
+            closer = choose_settings(question, settings, folder)
             return result(await _uninterrupted(_answer(asked, question.question, closer, tell)))
         except ValidationError as error:
             first = error.errors()[0]
-            return failed(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
+            return make_failure(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
         except HiraError as error:
-            return failed(str(error))
+            return make_failure(str(error))
 
     return Server("hira", version=hira.__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def described(settings: Settings) -> "Tool":
+def describe_tool(settings: Settings) -> "Tool":
     """The tool `ask`. Documents can only be chosen where the server has some."""
     from mcp_types import Tool
 
@@ -142,7 +142,7 @@ def described(settings: Settings) -> "Tool":
     )
 
 
-def chosen(asked: Asked, settings: Settings, folder: Path) -> dict[str, Any]:
+def choose_settings(asked: Asked, settings: Settings, folder: Path) -> dict[str, Any]:
     """The settings that a call changes. Raises `UsageError` for a workflow or a document that is not offered.
 
     Who calls is a model as a rule, and may have been talked into it: nothing outside the server's documents is read.
@@ -213,7 +213,7 @@ def result(answer: Answer) -> "CallToolResult":
     )
 
 
-def failed(text: str) -> "CallToolResult":
+def make_failure(text: str) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
@@ -254,7 +254,7 @@ async def _lines(wire: int) -> AsyncIterator[str]:
 async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
     import uvicorn
 
-    from hira.serve.connections import Connection
+    from hira.server.connections import Connection
 
     try:
         listening = socket.create_server((HOST, port))

@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hira.answer import Answer
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evidence import Source, Verdict
+from hira.runtime.answer import Answer
 
 WORST_FIRST: tuple[Verdict, ...] = ("contradicted", "unsupported", "unchecked", "supported")
 SUFFIXES = (".json", ".md", ".txt")
@@ -26,11 +26,11 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
 
 def text(answer: Answer) -> str:
     """The answer with its unverified claims flagged and, below it, the sources that it rests on."""
-    lines = [f"{named(source)}{_verdict(answer, source)}" for source in answer.cited]
+    lines = [f"{format_source(source)}{_verdict(answer, source)}" for source in answer.cited]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
 
 
-def named(source: Source) -> str:
+def format_source(source: Source) -> str:
     """A source on one line: its id, its title, where it stands."""
     title = " ".join(source.title.split()) or source.location
     return f"[{source.id}] {title} — {source.location}"
@@ -53,14 +53,14 @@ def markdown(answer: Answer) -> str:
     parts = [f"# {answer.rollout.question}", answer.flagged]
     if answer.cited:
         parts.append("## Sources")
-        parts.append("\n".join(f"- {named(source)}" for source in answer.cited))
+        parts.append("\n".join(f"- {format_source(source)}" for source in answer.cited))
     quotes = [f"- [{one.source}] {one.verdict}: “{one.quote}”" for one in answer.citations if one.quote]
     if quotes:
         parts += ["## Evidence", "\n".join(quotes)]
     return "\n\n".join(parts)
 
 
-def checked(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
+def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
     """The path of `--output`, before any work is done for it."""
     path = (folder / name).absolute()
     if path.suffix.lower() not in suffixes:
@@ -74,10 +74,10 @@ def write(answer: Answer, path: Path) -> None:
     """Write the answer as its file's suffix says; nothing where there is no text."""
     if not answer.text:
         return
-    replaced(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
+    replace_file(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
 
 
-def replaced(path: Path, written: str) -> None:
+def replace_file(path: Path, written: str) -> None:
     """Put a text in the place of a file. Readers of the path see the old file or the whole new one."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from hira.cli import compare_flags, eval_flags, report_flags, setup_flags
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 ABILITIES = ("reasoning-transfer", "memory", "search", "code", "multimodal")
@@ -335,7 +335,7 @@ def _output(command: Parser) -> None:
 
 def flags(args: argparse.Namespace) -> dict[str, Any]:
     """The flags that were given and are settings, named as the settings are."""
-    from hira.settings import Settings  # loads pydantic, which `hira --help` does without
+    from hira.runtime.settings import Settings  # loads pydantic, which `hira --help` does without
 
     settings = Settings.model_fields.keys() - {"roles"}
     given = {name: value for name, value in vars(args).items() if value is not None and name in settings}

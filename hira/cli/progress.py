@@ -9,7 +9,7 @@ from functools import singledispatchmethod
 from typing import Protocol
 
 from hira.cli.shell import Shell, visible
-from hira.events import (
+from hira.core.events import (
     ApprovalAwaited,
     Event,
     Notice,
@@ -28,7 +28,7 @@ from hira.events import (
     TurnStarted,
     TurnText,
 )
-from hira.policy import Usage
+from hira.core.policy import Usage
 
 HEARTBEAT = 10.0
 WIDTH = 160
@@ -97,7 +97,7 @@ def brief(text: str, width: int = WIDTH) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def spent(usage: Usage) -> str:
+def format_usage(usage: Usage) -> str:
     """What a call or a run cost, as a person reads it."""
     parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}", f"{usage.tokens:,} tokens"]
     return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
@@ -189,7 +189,7 @@ class Lines:
     @line.register
     def _(self, event: ToolStarted) -> str:
         self.waiting[f"{event.conversation} {event.tool}"] = time.monotonic()
-        return f"{event.conversation} calls {event.tool}: {spelled(event)}"
+        return f"{event.conversation} calls {event.tool}: {format_call(event)}"
 
     @line.register
     def _(self, event: ToolEnded) -> str:
@@ -237,10 +237,10 @@ class Lines:
 
     @line.register
     def _(self, event: RunEnded) -> str:
-        return f"{event.status.replace('_', ' ')} · {spent(event.usage)}"
+        return f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}"
 
 
-def spelled(call: ToolStarted) -> str:
+def format_call(call: ToolStarted) -> str:
     """What a tool is called with: its one text as it is, several arguments by name."""
     values = list(call.arguments.values())
     if len(values) == 1:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hira.batch import Question
-from hira.errors import UsageError
-from hira.given import present
-from hira.settings import nearest
+from hira.core.errors import UsageError
+from hira.runtime.batch import Question
+from hira.runtime.settings import nearest
+from hira.runtime.validation import present
 
 KEYS = ("question", "id", "files")
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.journal import Journal
-from hira.settings import load
+from hira.runtime.settings import load
 
 
 @contextmanager
-def opened(args: argparse.Namespace, shell: Shell) -> Iterator[Journal]:
+def open_journal(args: argparse.Namespace, shell: Shell) -> Iterator[Journal]:
     """The journal that the flags and settings name. Raises `UsageError` where nothing was recorded yet."""
     flags = {"journal": args.journal} if args.journal else {}
     path = load(flags, shell.environ, shell.folder, shell.home).journal

@@ -6,23 +6,23 @@ import asyncio
 import importlib
 
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
-from hira.cli.ask import going_on, shown, told
-from hira.cli.recorded import opened
+from hira.cli.ask import going_on, print_answer, show_progress
+from hira.cli.recorded import open_journal
 from hira.cli.report_flags import WORKFLOWS as REPORTING
 from hira.cli.shell import Shell
-from hira.errors import HiraError
-from hira.events import events_of
-from hira.trace import read
+from hira.core.errors import HiraError
+from hira.core.events import events_of
+from hira.runtime.trace import read
 
 
 def replay(args: argparse.Namespace, shell: Shell) -> int:
-    going = importlib.import_module("hira.replay").replay
-    with opened(args, shell) as journal:
+    going = importlib.import_module("hira.runtime.replay").replay
+    with open_journal(args, shell) as journal:
         form = report if journal.entry(args.run).workflow in REPORTING else output
-        path = output.checked(args.output, shell.folder, form.SUFFIXES) if args.output else None
+        path = output.check_output_path(args.output, shell.folder, form.SUFFIXES) if args.output else None
         again = asyncio.run(going(journal, args.run))
         answer = read(journal, again.entry.id).answer
-    with shown(args, shell) as view:
+    with show_progress(args, shell) as view:
         for event in events_of(again.events):
             view(event)
     if path:
@@ -30,7 +30,7 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
     run = again.entry.id
     if again.same:
         settings = again.entry.settings
-        return told(answer, args, shell, settings, again=going_on(run, answer.status, settings), tell=form.tell)
+        return print_answer(answer, args, shell, settings, again=going_on(run, answer.status, settings), tell=form.tell)
     form.tell(answer, args, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} broke off here", fix=f"to go on: hira resume {run}"), shell)

@@ -3,19 +3,20 @@
 import argparse
 from pathlib import Path
 
-from hira.answer import Answer
-from hira.api import Hira, Run
+from hira.api import Hira
 from hira.cli import output
-from hira.cli.ask import answered
+from hira.cli.ask import finish_run
 from hira.cli.dry_run import dry_run
 from hira.cli.parser import check_options, flags
 from hira.cli.report_page import as_html, as_markdown
 from hira.cli.shell import Shell, visible
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.core.sanitize import printable
 from hira.evidence.references import references
-from hira.given import present
-from hira.settings import load
-from hira.untrusted import printable
+from hira.runtime.answer import Answer
+from hira.runtime.run import Run
+from hira.runtime.settings import load
+from hira.runtime.validation import present
 
 FORMS = {".md": as_markdown, ".html": as_html, ".htm": as_html, ".json": output.as_json}
 SUFFIXES = tuple(FORMS)
@@ -34,13 +35,13 @@ def report(args: argparse.Namespace, shell: Shell) -> int:
     files = present([shell.folder / name for name in args.files])
     if args.dry_run:
         return dry_run(args, settings, shell)
-    path = output.checked(args.output, shell.folder, SUFFIXES) if args.output else None
+    path = output.check_output_path(args.output, shell.folder, SUFFIXES) if args.output else None
     hira = Hira(settings=settings)
 
     async def begin() -> Run:
         return hira.stream(topic, files=files)
 
-    return answered(hira, begin, args, shell, path, tell=tell, write=write)
+    return finish_run(hira, begin, args, shell, path, tell=tell, write=write)
 
 
 def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
@@ -57,4 +58,4 @@ def tell(answer: Answer, args: argparse.Namespace, shell: Shell) -> None:
 def write(answer: Answer, path: Path) -> None:
     """Write the report as its file's suffix says; nothing where there is no text."""
     if answer.text:
-        output.replaced(path, visible(FORMS[path.suffix.lower()](answer)) + "\n")
+        output.replace_file(path, visible(FORMS[path.suffix.lower()](answer)) + "\n")

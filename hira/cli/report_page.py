@@ -9,10 +9,10 @@ from string import Template
 from typing import Any
 from urllib.parse import quote
 
-from hira.answer import Answer
+from hira.core.page_policy import digest
 from hira.evidence import Source, Verdict, flag_claims
-from hira.evidence.references import HEADINGS, Reference, is_chinese, numbered, references
-from hira.page_policy import digest
+from hira.evidence.references import HEADINGS, Reference, is_chinese, number_references, references
+from hira.runtime.answer import Answer
 
 VERDICTS: Mapping[bool, Mapping[Verdict, str]] = {
     False: {verdict: verdict for verdict in ("supported", "contradicted", "unsupported", "unchecked")},
@@ -30,7 +30,7 @@ _MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 def as_markdown(answer: Answer) -> str:
     """The report with numbers in place of ids, and at its end what they stand for."""
     chinese, listed = _known(answer)
-    parts = [titled(answer, numbered(_flagged(answer, chinese=chinese), answer.rollout.sources.read))]
+    parts = [add_title(answer, number_references(_flagged(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
         lines = [f"{one.number}. {_plain(one.source)}{_bracketed(answer, one, chinese=chinese)}" for one in listed]
         parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
@@ -43,7 +43,7 @@ def as_html(answer: Answer) -> str:
     chinese, listed = _known(answer)
     shape = f"{_OPEN}{{}}{_CLOSE}"
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flagged(answer, chinese=chinese))
-    body = _rendered(titled(answer, numbered(bare, answer.rollout.sources.read, shape)), listed)
+    body = _rendered(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
     style = _HERE.with_name("report_page.css").read_text(encoding="utf-8")
     page = Template(_HERE.with_name("report_page.html").read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def _flagged(answer: Answer, *, chinese: bool) -> str:
     return flag_claims(answer.text, answer.citations, names=VERDICTS[chinese])
 
 
-def titled(answer: Answer, text: str) -> str:
+def add_title(answer: Answer, text: str) -> str:
     """The text under a title: its own, else the topic."""
     return text if text.lstrip().startswith("# ") else f"# {' '.join(answer.rollout.question.split())}\n\n{text}"
 

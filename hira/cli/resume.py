@@ -6,38 +6,39 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hira.api import Hira, Run
+from hira.api import Hira
 from hira.cli import output, report
 from hira.cli.approve import at_terminal
-from hira.cli.ask import answered, told
+from hira.cli.ask import finish_run, print_answer
 from hira.cli.parser import LIMITS
-from hira.cli.recorded import opened
+from hira.cli.recorded import open_journal
 from hira.cli.report_flags import WORKFLOWS as REPORTING
 from hira.cli.shell import Shell
-from hira.crew import APPROVAL, HANDED
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.core.redaction import without_userinfo
 from hira.journal import Entry
-from hira.redaction import without_userinfo
-from hira.replay import recorded_settings
-from hira.settings import FILE, Settings, load
-from hira.trace import read
+from hira.runtime.replay import recorded_settings
+from hira.runtime.run import Run
+from hira.runtime.session import APPROVAL, HANDED
+from hira.runtime.settings import FILE, Settings, load
+from hira.runtime.trace import read
 from hira.workflows import WORKFLOWS
 
 DONE = ("answered", "unverified", "insufficient_evidence")
 
 
 def resume(args: argparse.Namespace, shell: Shell) -> int:
-    with opened(args, shell) as journal:
+    with open_journal(args, shell) as journal:
         entry, file = journal.entry(args.run), journal.path
         form = report if entry.workflow in REPORTING else output
-        path = output.checked(args.output, shell.folder, form.SUFFIXES) if args.output else None
+        path = output.check_output_path(args.output, shell.folder, form.SUFFIXES) if args.output else None
         if entry.status in DONE:
             answer = read(journal, entry.id).answer
             if not args.quiet:
                 shell.remark(f"run {entry.id} had ended; this is its answer")
             if path:
                 form.write(answer, path)
-            return told(answer, args, shell, entry.settings, tell=form.tell)
+            return print_answer(answer, args, shell, entry.settings, tell=form.tell)
     if entry.workflow and entry.workflow not in WORKFLOWS:
         raise UsageError(f"run {entry.id} was made with a workflow of its own, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
@@ -55,7 +56,7 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
     async def begin() -> Run:
         return await hira.resume(entry.id)
 
-    return answered(hira, begin, args, shell, path, tell=form.tell, write=form.write)
+    return finish_run(hira, begin, args, shell, path, tell=form.tell, write=form.write)
 
 
 def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:

@@ -6,19 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hira.casting import cast_of
+from hira.agents.rubrics.rubric import Rubric, Scores
+from hira.agents.rubrics.writer import generate
+from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL, explain
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
-from hira.connecting import connected
-from hira.errors import DialectError, EndpointError, HiraError, UsageError
-from hira.events import Event, Events, Notice
+from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
+from hira.core.events import Event, Events, Notice
+from hira.evaluation.rewards.rubric_judge import score
 from hira.policies.names import OFFLINE
-from hira.rewards.rubric import Rubric, Scores
-from hira.rewards.rubric_judge import score
-from hira.rewards.rubric_writer import generate
-from hira.settings import Settings, load
-from hira.team import Team
+from hira.runtime.endpoints import find_model
+from hira.runtime.factory import cast_of
+from hira.runtime.settings import Settings, load
 
 CONNECT = (
     "no model is connected: `offline` makes items of the words and the form of the query, and rates by whether a "
@@ -48,7 +48,7 @@ async def _worked(
     query: str, report: str, known: Rubric | None, settings: Settings, shell: Shell
 ) -> tuple[Rubric, Scores | None]:
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
-    cast, own = cast_of(await connected(settings), {})
+    cast, own = cast_of(await find_model(settings), {})
     if cast["*"].policy.model == OFFLINE:
         shell.remark(CONNECT)
 
@@ -56,7 +56,7 @@ async def _worked(
         if isinstance(event, Notice):
             shell.remark(event.text)
 
-    team = Team(cast, events=Events(heard, secrets=settings.secrets))
+    team = RunContext(cast, events=Events(heard, secrets=settings.secrets))
     try:
         found = known or await _generated(team, query)
         return found, await score(team, found, query, report) if report else None
@@ -65,7 +65,7 @@ async def _worked(
             await policy.aclose()
 
 
-async def _generated(team: Team, query: str) -> Rubric:
+async def _generated(team: RunContext, query: str) -> Rubric:
     try:
         return await generate(team.conversation("rubric"), query)
     except DialectError as error:

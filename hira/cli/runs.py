@@ -6,13 +6,13 @@ import time
 
 from hira.cli import OK
 from hira.cli.progress import brief
-from hira.cli.recorded import day, opened
+from hira.cli.recorded import day, open_journal
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
 from hira.journal import Entry, Journal
-from hira.policy import Usage
-from hira.trace import read
-from hira.trace.conversations import conversations, write_lines
+from hira.runtime.trace import read
+from hira.runtime.trace.conversations import conversations, write_lines
 
 DAY = 86400.0
 
@@ -20,12 +20,12 @@ DAY = 86400.0
 def runs(args: argparse.Namespace, shell: Shell) -> int:
     if args.limit < 1:
         raise UsageError(f"--limit {args.limit} lists nothing", fix="give 1 or more")
-    with opened(args, shell) as journal:
+    with open_journal(args, shell) as journal:
         if args.what == "export":
             return _export(journal, args, shell)
         if args.what == "delete":
             return _delete(journal, args, shell)
-        listed = [(entry, paid(journal, entry)) for entry in journal.runs(args.limit)]
+        listed = [(entry, find_cost(journal, entry)) for entry in journal.runs(args.limit)]
     if args.json:
         shell.say(json.dumps([as_json(entry, usage) for entry, usage in listed], ensure_ascii=False, indent=2))
     for entry, usage in [] if args.json else listed:
@@ -37,7 +37,7 @@ def runs(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-def paid(journal: Journal, entry: Entry) -> Usage:
+def find_cost(journal: Journal, entry: Entry) -> Usage:
     """What a run cost: as it said at its end, else by what was recorded of its calls."""
     return Usage(**entry.usage) if entry.usage else read(journal, entry.id).usage
 

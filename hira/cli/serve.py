@@ -7,12 +7,12 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from hira.cli import OK
-from hira.cli.ask import announced
+from hira.cli.ask import announce_model
 from hira.cli.parser import flags
 from hira.cli.pauses import short_pauses
 from hira.cli.shell import Shell
-from hira.errors import UsageError
-from hira.settings import KeySettings, Settings, load
+from hira.core.errors import UsageError
+from hira.runtime.settings import KeySettings, Settings, load
 
 HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
@@ -29,9 +29,9 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     try:
         import uvicorn
 
-        from hira.serve.app import application
-        from hira.serve.connections import Connection
-        from hira.serve.door import LOCAL
+        from hira.server.app import application
+        from hira.server.connections import Connection
+        from hira.server.door import LOCAL
     except ImportError:
         fix = "pip install 'hira[serve]'"
         raise UsageError("hira serve needs starlette and uvicorn, which are not installed", fix=fix) from None
@@ -42,7 +42,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
         async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
             log = {"log_level": "warning", "access_log": args.debug}
             server = uvicorn.Server(uvicorn.Config(app, http=Connection, timeout_graceful_shutdown=3, **log))
-            if line := announced(app.state.crew):
+            if line := announce_model(app.state.crew):
                 shell.remark(line)
             if not is_loopback(host):
                 shell.remark(f"{host} can be reached from other machines; what is sent there is not encrypted")
@@ -62,7 +62,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
 async def _look(settings: Settings, shell: Shell) -> None:
     """Say which of the models cannot be asked, while the server goes on: they may come up later."""
-    from hira.serve.endpoints import unready
+    from hira.server.endpoints import unready
 
     for line in await unready(settings):
         shell.remark(line)

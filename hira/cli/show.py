@@ -5,19 +5,19 @@ import json
 from collections.abc import Iterator
 
 from hira.cli import OK
-from hira.cli.output import named
-from hira.cli.progress import brief, spent
-from hira.cli.recorded import day, opened, took
+from hira.cli.output import format_source
+from hira.cli.progress import brief, format_usage
+from hira.cli.recorded import day, open_journal, took
 from hira.cli.runs import as_json
 from hira.cli.shell import Shell
-from hira.trace import Reading, ReadSubtask, ReadTool, ReadTurn, read
-from hira.trace.reading import belongs
+from hira.runtime.trace import Reading, ReadSubtask, ReadTool, ReadTurn, read
+from hira.runtime.trace.reading import belongs
 
 WIDTH = 110
 
 
 def show(args: argparse.Namespace, shell: Shell) -> int:
-    with opened(args, shell) as journal:
+    with open_journal(args, shell) as journal:
         reading = read(journal, args.run)
     if args.json:
         shell.say(json.dumps(_as_json(reading), ensure_ascii=False, indent=2, default=str))
@@ -32,7 +32,7 @@ def _lines(reading: Reading) -> Iterator[str]:
     models = ", ".join(dict.fromkeys(turn.model for turn in reading.turns))
     yield " · ".join(part for part in (entry.id, day(entry.began), entry.workflow, models) if part)
     ended = f" · {took(entry.ended - entry.began)}" if entry.ended else ""
-    yield f"{entry.state.replace('_', ' ')} · {spent(reading.usage)}{ended}"
+    yield f"{entry.state.replace('_', ' ')} · {format_usage(reading.usage)}{ended}"
     yield ""
     yield from _conversation(reading, "")
     for at, subtask in enumerate(reading.subtasks, 1):
@@ -46,7 +46,7 @@ def _lines(reading: Reading) -> Iterator[str]:
     if reading.rollout.citations:
         yield ""
     for citation in reading.rollout.citations:
-        yield f"{citation.verdict:<12}  {named(reading.rollout.sources.read[citation.source])} ({citation.by})"
+        yield f"{citation.verdict:<12}  {format_source(reading.rollout.sources.read[citation.source])} ({citation.by})"
         yield f"              {brief(citation.claim, WIDTH)}"
         if citation.quote:
             yield f"              “{brief(citation.quote, WIDTH)}”"
@@ -55,7 +55,11 @@ def _lines(reading: Reading) -> Iterator[str]:
 def _subtask(reading: Reading, subtask: ReadSubtask, *, last: bool) -> Iterator[str]:
     stem, under = ("└─ ", "   ") if last else ("├─ ", "│  ")
     yield f"{stem}{subtask.id}. {brief(subtask.text, WIDTH)}"
-    parts = [subtask.expert or "not assigned", took(reading.span(subtask.id)), spent(reading.spent_on(subtask.id))]
+    parts = [
+        subtask.expert or "not assigned",
+        took(reading.span(subtask.id)),
+        format_usage(reading.spent_on(subtask.id)),
+    ]
     if subtask.recalled:
         parts.append(f"{subtask.recalled} from memory")
     yield f"{under}├─ {' · '.join(parts)}" + (f" · {brief(subtask.reason, 60)}" if subtask.reason else "")

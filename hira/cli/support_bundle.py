@@ -14,10 +14,10 @@ from typing import Any
 import hira
 from hira.cli import OK, main
 from hira.cli.shell import Shell
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
+from hira.core.redaction import redact, without_userinfo
 from hira.journal import Entry, Journal
-from hira.redaction import redacted, without_userinfo
-from hira.settings import Settings, load
+from hira.runtime.settings import Settings, load
 
 EVENT = frozenset(
     "event at run status workflow conversation role tool ok seconds usage subtask expert recalled channel kind call "
@@ -46,16 +46,16 @@ def support_bundle(args: argparse.Namespace, shell: Shell) -> int:
     try:
         with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED) as bundle:
             for name, text in parts.items():
-                bundle.writestr(name, cleaned(text, settings, shell.home))
+                bundle.writestr(name, remove_secrets(text, settings, shell.home))
     except OSError as error:
         raise UsageError(f"the bundle cannot be written: {error.strerror}", where=f"at {path}") from None
     shell.remark(f"wrote {path} with {', '.join(parts)}; read it before you send it")
     return OK
 
 
-def cleaned(text: str, settings: Settings, home: Path) -> str:
+def remove_secrets(text: str, settings: Settings, home: Path) -> str:
     """The text without keys, passwords, and the name of the home folder."""
-    told = without_userinfo(str(redacted(text, settings.secrets)))
+    told = without_userinfo(str(redact(text, settings.secrets)))
     return told.replace(str(home), "~") if len(home.parts) > 1 else told
 
 
@@ -89,14 +89,14 @@ def last_run(settings: Settings) -> dict[str, str]:
         entries = journal.runs(1)
         if not entries:
             return {}
-        events = [kept(event) for event in journal.events(entries[0].id)]
+        events = [summarise_event(event) for event in journal.events(entries[0].id)]
         lines = "".join(f"{json.dumps(event, ensure_ascii=False)}\n" for event in events)
         return {"run.json": _json(_run(entries[0])), "events.jsonl": lines}
     finally:
         journal.close()
 
 
-def kept(event: Mapping[str, Any]) -> dict[str, Any]:
+def summarise_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """An event without what was written or read; of a text only how long it was."""
     told = {name: value for name, value in event.items() if name in EVENT}
     return told | {f"{name}_characters": len(value) for name, value in event.items() if name in ("text", "answer")}

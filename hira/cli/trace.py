@@ -4,16 +4,16 @@ import argparse
 from pathlib import Path
 
 from hira.cli import OK
-from hira.cli.output import replaced
-from hira.cli.recorded import opened
+from hira.cli.output import replace_file
+from hira.cli.recorded import open_journal
 from hira.cli.shell import Shell
-from hira.errors import UsageError
-from hira.redaction import without_userinfo
-from hira.settings import OFF, load
-from hira.telemetry.export import export, sender
-from hira.telemetry.spans import spans_of
-from hira.trace import read
-from hira.trace.page import page
+from hira.core.errors import UsageError
+from hira.core.redaction import without_userinfo
+from hira.runtime.settings import OFF, load
+from hira.runtime.telemetry.export import export, sender
+from hira.runtime.telemetry.spans import spans_of
+from hira.runtime.trace import read
+from hira.runtime.trace.page import page
 
 SUFFIXES = (".html", ".htm")
 
@@ -35,9 +35,9 @@ def _page(args: argparse.Namespace, shell: Shell) -> None:
         raise UsageError(what, fix=f"name it {Path(args.output).stem or 'trace'}.html")
     if not path.parent.is_dir():
         raise UsageError(f"--output {args.output}: there is no folder {path.parent}", fix="make it, or name another")
-    with opened(args, shell) as journal:
+    with open_journal(args, shell) as journal:
         made = page(read(journal, args.run))
-    replaced(path, made)
+    replace_file(path, made)
     shell.tell(f"hira: {path}")
 
 
@@ -46,7 +46,7 @@ def _spans(args: argparse.Namespace, shell: Shell) -> None:
     if endpoint in ("", OFF):
         raise UsageError("no collector is named", fix="hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT")
     exporter = sender(endpoint)
-    with opened(args, shell) as journal:
+    with open_journal(args, shell) as journal:
         reading = read(journal, args.run)
     spans = spans_of(reading, content=args.content)
     export(reading.entry.id, spans, exporter, endpoint)

@@ -5,27 +5,27 @@ import asyncio
 import json
 from collections.abc import Sequence
 
+from hira.agents.run_context import RunContext
 from hira.agents.verifier import ModelVerifier
-from hira.answer import citations_as_json
-from hira.casting import cast_of
 from hira.cli import NO_EVIDENCE, OK
-from hira.cli.output import named
+from hira.cli.output import format_source
 from hira.cli.parser import flags
 from hira.cli.progress import brief
-from hira.cli.recorded import opened
+from hira.cli.recorded import open_journal
 from hira.cli.shell import Shell
-from hira.connecting import connected
 from hira.evidence import Citation, is_accepted, verify_answer
 from hira.evidence import verify as verify_lexically
-from hira.settings import Settings, load
-from hira.team import Team
-from hira.trace import Reading, read
+from hira.runtime.answer import citations_as_json
+from hira.runtime.endpoints import find_model
+from hira.runtime.factory import cast_of
+from hira.runtime.settings import Settings, load
+from hira.runtime.trace import Reading, read
 
 WIDTH = 110
 
 
 def verify(args: argparse.Namespace, shell: Shell) -> int:
-    with opened(args, shell) as journal:
+    with open_journal(args, shell) as journal:
         reading = read(journal, args.run)
     record = reading.rollout
     citations: Sequence[Citation] = record.citations
@@ -47,10 +47,10 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
 
 async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:
     """The citations as a model judges every claim, and the reasons why some are unchecked."""
-    cast, own = cast_of(await connected(settings), {})
+    cast, own = cast_of(await find_model(settings), {})
     record = reading.rollout
     try:
-        verifier = ModelVerifier(Team(cast), every=True)
+        verifier = ModelVerifier(RunContext(cast), every=True)
         return await verify_answer(record.answer, record.sources, record.question, verifier)
     finally:
         for policy in own:
@@ -60,7 +60,7 @@ async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Ci
 def _show(reading: Reading, citation: Citation, shell: Shell) -> None:
     source = reading.rollout.sources.read[citation.source]
     how = ", attributed" if citation.attributed else ""
-    shell.say(f"{citation.verdict:<12}  {named(source)} ({citation.by}{how})")
+    shell.say(f"{citation.verdict:<12}  {format_source(source)} ({citation.by}{how})")
     shell.say(f"              {brief(citation.claim, WIDTH)}")
     if citation.quote:
         shell.say(f"              “{brief(citation.quote, WIDTH)}”")

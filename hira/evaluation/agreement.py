@@ -6,16 +6,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.errors import Stop, UsageError
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import Stop, UsageError
 from hira.evaluation.files import rows_of
+from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.scorers import judging
 from hira.evaluation.statistics import Interval, wilson
-from hira.pipeline import flowing
-from hira.rewards.answer_judge import JUDGES
-from hira.rewards.match import said
-from hira.settings import Settings
-from hira.team import Team
-from hira.trajectory import Rollout
+from hira.runtime.settings import Settings
 
 TRUE = frozenset({"true", "yes", "correct", "right", "1"})
 FALSE = frozenset({"false", "no", "incorrect", "wrong", "not_attempted", "0"})
@@ -54,25 +54,27 @@ async def agreement(path: Path, judge: str, settings: Settings, concurrency: int
     """Ask the judge about every labelled response. Raises `UsageError` for a file that cannot be used."""
     if judge not in JUDGES:
         raise UsageError(f"{judge!r} is no judge", fix=f"choose one of {', '.join(JUDGES)}")
-    rows = labelled(path)
+    rows = read_labels(path)
     found: dict[int, tuple[bool | None, str]] = {}
     async with judging(settings, None) as team:
 
         async def ask(one: tuple[int, Labelled]) -> tuple[int, bool | None, str]:
             at, row = one
-            own = Team(team.cast, Rollout("", row.question, "judge"), budget=team.budget)
+            own = RunContext(team.cast, Rollout("", row.question, "judge"), budget=team.budget)
             try:
-                verdict = await JUDGES[judge](own.conversation("judge"), row.question, row.answer, said(row.response))
+                verdict = await JUDGES[judge](
+                    own.conversation("judge"), row.question, row.answer, extract_answer(row.response)
+                )
             except Stop as stop:  # the judge has spent what it may
                 return at, None, stop.what
             return (at, None, "") if verdict is None else (at, verdict.correct, verdict.reason)
 
-        async for at, correct, reason in flowing(enumerate(rows, 1), concurrency, ask):
+        async for at, correct, reason in map_concurrently(enumerate(rows, 1), concurrency, ask):
             found[at] = (correct, reason)
-    return compared(judge, rows, found)
+    return compare_verdicts(judge, rows, found)
 
 
-def labelled(path: Path) -> list[Labelled]:
+def read_labels(path: Path) -> list[Labelled]:
     rows = []
     for at, row in enumerate(rows_of(path), 1):
         if missing := [name for name in NEEDED if row.get(name) in (None, "")]:
@@ -88,7 +90,7 @@ def labelled(path: Path) -> list[Labelled]:
     return rows
 
 
-def compared(judge: str, rows: Sequence[Labelled], found: Mapping[int, tuple[bool | None, str]]) -> Agreement:
+def compare_verdicts(judge: str, rows: Sequence[Labelled], found: Mapping[int, tuple[bool | None, str]]) -> Agreement:
     """What the verdicts come to against the labels; verdicts that are None are left out of every figure."""
     pairs = {at: (row.label, found[at][0]) for at, row in enumerate(rows, 1) if found[at][0] is not None}
     counts = Counter(pairs.values())
@@ -117,7 +119,7 @@ def _kappa(counts: Mapping[tuple[bool, bool | None], int], total: int) -> float:
     return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def told(found: Agreement) -> str:
+def format_agreement(found: Agreement) -> str:
     interval = found.agreed
     judged = found.labelled - found.unscored
     within = f"95 % {100 * interval.low:.1f} to {100 * interval.high:.1f}"

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from hira.errors import UsageError
-from hira.settings import Part, Settings
+from hira.core.errors import UsageError
+from hira.runtime.settings import Part, Settings
 
 PARTS: tuple[str, ...] = get_args(Part)
 """What HiRA's Table 2 leaves out, one at a time."""

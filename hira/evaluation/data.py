@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.files import items_of
 from hira.evaluation.item import Item
 from hira.evaluation.mini import DOCS, QUESTIONS
 from hira.evaluation.public import REPORTS, SETS, load_public
-from hira.settings import did_you_mean
+from hira.runtime.settings import did_you_mean
 
 MINI = "mini"
 KINDS = (".jsonl", ".json", ".csv", ".tsv")
@@ -47,7 +47,7 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
     Raises `UsageError` for what is not there, and says how to come to it.
     """
     if name == MINI:
-        return Data(MINI, chosen(items_of(QUESTIONS), wanted, MINI), (DOCS,))
+        return Data(MINI, choose_items(items_of(QUESTIONS), wanted, MINI), (DOCS,))
     known, equals, file = name.partition("=")
     if known in (*SETS, REPORTS):
         path = folder / Path(file).expanduser() if equals else None
@@ -55,16 +55,16 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")
         found = load_public(known, file=path, split=wanted.split, config=wanted.config)
         metric = SETS[known].metric if known in SETS else "race"
-        return Data(known, chosen(found, wanted, known), metric=metric, file=path)
+        return Data(known, choose_items(found, wanted, known), metric=metric, file=path)
     path = folder / Path(name).expanduser()
     if path.is_file():
-        return Data(path.name, chosen(items_of(path, wanted.columns), wanted, name), file=path)
+        return Data(path.name, choose_items(items_of(path, wanted.columns), wanted, name), file=path)
     if path.suffix in KINDS:
         raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
     raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, REPORTS]))
 
 
-def chosen(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:
+def choose_items(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:
     """The items that are wanted, in the order of the set. The same seed draws the same ones."""
     for flag, number in (("--sample", wanted.sample), ("--limit", wanted.limit)):
         if number is not None and number < 1:

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.record import Record, read
 from hira.evaluation.run import PLAN, RECORDS
-from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, mean, paired
-from hira.settings import did_you_mean
+from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, mean, permutation_p_value
+from hira.runtime.settings import did_you_mean
 
 _BETWEEN = " · "
 
@@ -62,7 +62,7 @@ class Difference:
         return asdict(self)
 
 
-def compared(before: Path, after: Path) -> Difference:
+def compare_folders(before: Path, after: Path) -> Difference:
     """Compare the folders of two evaluations. Ways of asking are paired by name; where each has a single one, these.
 
     Raises `UsageError` for folders that hold none, or different questions.
@@ -156,7 +156,7 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
         mean([first[key][0] for key in both]),
         mean([second[key][0] for key in both]),
         bootstrap(differences),
-        mcnemar(better, worse) if single else paired(differences),
+        mcnemar(better, worse) if single else permutation_p_value(differences),
         effect if math.isfinite(effect) else None,
         tuple(flips),
     )
@@ -176,7 +176,7 @@ def _flip(before: tuple[float, Record], after: tuple[float, Record]) -> Flip:
     return Flip(first.id, first.question, first.gold, was, became, first.answer, second.answer)
 
 
-def told(found: Difference) -> str:
+def format_difference(found: Difference) -> str:
     """The comparison for a person: each pair in a line or two, then the questions that flipped."""
     lines: list[str] = []
     for pair in found.pairs:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.item import Item
-from hira.given import present
+from hira.runtime.validation import present
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "problem", "prompt", "Question", "input"),
@@ -144,10 +144,12 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
     told = value("id")
     try:
         answerable = _answerable(value("answerable"), None if value("every") else value("answer"))
-        files = present([_inside(one, *kept) for one in listed(value("files"))])
+        files = present([_inside(one, *kept) for one in parse_texts(value("files"))])
     except UsageError as error:
         raise UsageError(error.what, where=where, fix=error.fix) from None
-    answers, every = (listed(value("answer")), listed(value("every"))) if answerable is not False else ([], [])
+    answers, every = (
+        (parse_texts(value("answer")), parse_texts(value("every"))) if answerable is not False else ([], [])
+    )
     return Item(
         str(at if told in (None, "") else told),
         question,
@@ -185,18 +187,18 @@ def _inside(name: str, folder: Path, within: Path) -> Path:
     return path
 
 
-def listed(value: Any) -> list[str]:
+def parse_texts(value: Any) -> list[str]:
     """One text or several: a list, a list in JSON, `{"value": …, "aliases": […]}`, or the text itself."""
     if value is None:
         return []
     if isinstance(value, Mapping):
-        return list(dict.fromkeys(one for key in ("value", "answer", "aliases") for one in listed(value.get(key))))
+        return list(dict.fromkeys(one for key in ("value", "answer", "aliases") for one in parse_texts(value.get(key))))
     if isinstance(value, Sequence) and not isinstance(value, str):
         return list(dict.fromkeys(one for entry in value for one in _entry(entry)))
     text = str(value).strip()
     if text.startswith("[") and text.endswith("]"):
         try:
-            return listed(json.loads(text))
+            return parse_texts(json.loads(text))
         except ValueError:
             pass
     return [] if text.lower() in _NOTHING else [text]
@@ -204,4 +206,4 @@ def listed(value: Any) -> list[str]:
 
 def _entry(value: Any) -> list[str]:
     """What stands in a list is meant, also where it says "None"."""
-    return [value.strip()] if isinstance(value, str) and value.strip() else listed(value)
+    return [value.strip()] if isinstance(value, str) and value.strip() else parse_texts(value)

@@ -1,18 +1,18 @@
-"""Scores that need no model: what `hira.rewards.match` finds, as a score of an answer."""
+"""Scores that need no model: what `hira.evaluation.rewards.match` finds, as a score of an answer."""
 
-from hira.answer import Answer
+from hira.core.sanitize import clean
 from hira.evaluation.item import Item
 from hira.evaluation.record import Score
-from hira.rewards.match import best, contains, equal, exact, f1, said
-from hira.untrusted import clean
+from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1
+from hira.runtime.answer import Answer
 
 
 def plain(answer: Answer) -> str:
     """The answer as it is scored: the final one, without citations."""
-    return said(clean(answer.text))
+    return extract_answer(clean(answer.text))
 
 
-def admitted(answer: Answer, metric: str) -> Score:
+def score_abstention(answer: Answer, metric: str) -> Score:
     """The score where nothing can be known, by any metric: right is who says so, and cites nothing."""
     right = answer.status == "insufficient_evidence" and not answer.citations
     return Score(right, float(right), metric, "nothing can be known", plain(answer))
@@ -23,7 +23,7 @@ async def match(item: Item, answer: Answer) -> Score:
     known, one that says so and cites nothing. `value` is the best F1, or the share of what had to be said."""
     text = plain(answer)
     if not item.answerable:
-        return admitted(answer, "match")
+        return score_abstention(answer, "match")
     if item.every:
         told = [contains(text, one) for one in item.every]
         return Score(all(told), sum(told) / len(told), "match", "", text)
@@ -33,7 +33,7 @@ async def match(item: Item, answer: Answer) -> Score:
 async def exact_match(item: Item, answer: Answer) -> Score:
     """EM and F1 of the question answering sets, over the whole answer."""
     if not item.answerable:
-        return admitted(answer, "em")
+        return score_abstention(answer, "em")
     text = plain(answer)
     right = any(exact(text, gold) for gold in item.answers)
     return Score(right, best(f1, text, item.answers), "em", "", text)
@@ -42,7 +42,7 @@ async def exact_match(item: Item, answer: Answer) -> Score:
 async def numeric(item: Item, answer: Answer) -> Score:
     """Whether the final answer is the known number or the same LaTeX."""
     if not item.answerable:
-        return admitted(answer, "numeric")
+        return score_abstention(answer, "numeric")
     text = plain(answer)
     right = any(equal(text, gold) for gold in item.answers)
     return Score(right, float(right), "numeric", "", text)

@@ -5,11 +5,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hira.errors import UsageError
+from hira.agents.rubrics.rubric import Rubric
+from hira.core.errors import UsageError
 from hira.evaluation.item import Item
-from hira.rewards.answer_judge import JUDGES
-from hira.rewards.race import Dimension, criteria_of
-from hira.rewards.rubric import Rubric
+from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.race import Dimension, criteria_of
 
 
 def check(metric: str, items: Sequence[Item], data: str) -> None:

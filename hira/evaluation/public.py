@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hira.errors import AccessDenied, EndpointError, UsageError
-from hira.evaluation.files import listed, read_rows, rows_of
+from hira.core.errors import AccessDenied, EndpointError, UsageError
+from hira.evaluation.files import parse_texts, read_rows, rows_of
 from hira.evaluation.item import Item
 
 Rows = list[Mapping[str, Any]]
@@ -187,7 +187,7 @@ def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:
     """Fetch the files that the rows name; the folder in which they lie as links, and the cache that holds them."""
     snapshot_download = import_module("huggingface_hub").snapshot_download
     files = spec.files.format(split=split)
-    named = [f"{files}/{one}" for row in rows for one in listed(row.get(spec.columns["files"]))]
+    named = [f"{files}/{one}" for row in rows for one in parse_texts(row.get(spec.columns["files"]))]
     snapshot = Path(snapshot_download(spec.hub, repo_type="dataset", allow_patterns=named))
     return snapshot / files, snapshot.parents[2]  # CACHE/datasets--NAME/snapshots/REVISION
 

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hira.answer import Answer
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.item import Item
+from hira.runtime.answer import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.cells import Cell
 from hira.evaluation.manifest import manifest
 from hira.evaluation.page import page

@@ -1,25 +1,25 @@
 """Scores of reports: RACE against a reference, FACT by its citations, and rubrics. They are figures from 0 to 1 and no
 yes or no, so `correct` is None."""
 
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
 from hira.agents.verifier import ModelVerifier
-from hira.answer import Answer
 from hira.evaluation import needs
 from hira.evaluation.item import Item
 from hira.evaluation.record import Score
+from hira.evaluation.rewards.race import judge_race
+from hira.evaluation.rewards.rubric_judge import score
 from hira.evaluation.run import Scorer
 from hira.evidence import SourcedClaim
-from hira.rewards.race import judged
-from hira.rewards.rubric_judge import score
-from hira.team import Team
-from hira.trajectory import Rollout
+from hira.runtime.answer import Answer
 
 
-def race_of(team: Team) -> Scorer:
+def race_of(team: RunContext) -> Scorer:
     """The target's share against the item's `reference`, by its `criteria`."""
 
     async def scored(item: Item, answer: Answer) -> Score:
         dimensions, reference = needs.race_of(item)
-        found = await judged(_own(team, item), item.question, dimensions, answer.text, reference)
+        found = await judge_race(_own(team, item), item.question, dimensions, answer.text, reference)
         if found is None:
             return Score(None, None, "race", "the judge failed")
         told = ", ".join(f"{name} {share:.4f}" for name, share in found.dimensions.items())
@@ -28,7 +28,7 @@ def race_of(team: Team) -> Scorer:
     return scored
 
 
-def fact_of(team: Team | None) -> Scorer:
+def fact_of(team: RunContext | None) -> Scorer:
     """Citation accuracy: the share of distinct pairs of claim and source that the source supports, by hira's own check
     or, with a judge, by what it reads in the stored source. The note tells how many (effective citations)."""
 
@@ -50,7 +50,7 @@ def fact_of(team: Team | None) -> Scorer:
     return scored
 
 
-def rubric_of(team: Team) -> Scorer:
+def rubric_of(team: RunContext) -> Scorer:
     """The item's `rubric`, item by item, normalised to 0 to 1."""
 
     async def scored(item: Item, answer: Answer) -> Score:
@@ -64,6 +64,6 @@ def rubric_of(team: Team) -> Scorer:
     return scored
 
 
-def _own(team: Team, item: Item) -> Team:
+def _own(team: RunContext, item: Item) -> RunContext:
     """A team for one judgement, so that no conversation outlives it."""
-    return Team(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+    return RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)

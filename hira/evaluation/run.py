@@ -15,19 +15,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hira.answer import Answer
 from hira.api import Hira
-from hira.batch import Batch, Done, Question
-from hira.errors import AccessDenied, HiraError, Stop, UsageError
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import AccessDenied, HiraError, Stop, UsageError
+from hira.core.events import Event, Reader, ToolEnded
 from hira.evaluation.cells import Cell
 from hira.evaluation.item import Item
 from hira.evaluation.needs import check
 from hira.evaluation.record import Record, Score, read, record_of
-from hira.events import Event, Reader, ToolEnded
 from hira.journal import NoJournal, StillGoing
-from hira.pipeline import flowing
-from hira.settings import Settings
-from hira.spread import Spread
+from hira.runtime.answer import Answer
+from hira.runtime.batch import Batch, Done, Question
+from hira.runtime.ray_batch import RayBatch
+from hira.runtime.settings import Settings
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
 HELD_AGAINST = ("rubric", "criteria", "reference")
@@ -153,7 +153,7 @@ class Evaluation:
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         self._done = {(one.cell, one.id) for one in self.records}
         self._recorded: frozenset[str] | None = None
-        self._many: dict[str, Batch | Spread] = {}
+        self._many: dict[str, Batch | RayBatch] = {}
         self._watching: dict[str, Watched] = {}
         self._stopped = False
 
@@ -198,7 +198,7 @@ class Evaluation:
                 if self._recorded is None:  # all cells have one journal
                     self._recorded = await self._begun(hira)
             tasks = (task for task in self.left if not self._stopped)
-            async with aclosing(flowing(tasks, self.plan.concurrency, self._asked)) as finished:
+            async with aclosing(map_concurrently(tasks, self.plan.concurrency, self._asked)) as finished:
                 async for record in finished:
                     yield record
 
@@ -214,7 +214,7 @@ class Evaluation:
             if self._stopped or not tasks:
                 continue
             questions = [self._question(task) for task in tasks.values()]
-            spread = Spread(self._settings(cell), questions, address=self.ray, concurrency=self.plan.concurrency)
+            spread = RayBatch(self._settings(cell), questions, address=self.ray, concurrency=self.plan.concurrency)
             self._many[cell.name] = spread
             async with aclosing(spread.each()) as finished:
                 async for done in finished:

@@ -4,31 +4,31 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from hira.answer import Answer
-from hira.casting import cast_of
-from hira.chosen import JUDGE
-from hira.connecting import connected
-from hira.crew import budget_of
-from hira.errors import AccessDenied, EndpointError, UsageError
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.errors import AccessDenied, EndpointError, UsageError
+from hira.core.redaction import without_userinfo
 from hira.evaluation.item import Item
-from hira.evaluation.metrics import admitted, exact_match, match, numeric
+from hira.evaluation.metrics import exact_match, match, numeric, score_abstention
 from hira.evaluation.record import Score
 from hira.evaluation.reports import fact_of, race_of, rubric_of
+from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.run import Scorer
 from hira.policies import OPENAI_URL
 from hira.policies.fallback import names_of
 from hira.policies.names import has_own_place
-from hira.redaction import without_userinfo
-from hira.rewards.answer_judge import JUDGES
-from hira.rewards.match import said
-from hira.settings import RoleSettings, Settings, did_you_mean
-from hira.settings.keys import placed_for
-from hira.team import Team
-from hira.trajectory import Rollout
+from hira.runtime.answer import Answer
+from hira.runtime.endpoints import find_model
+from hira.runtime.factory import cast_of
+from hira.runtime.registry import JUDGE
+from hira.runtime.session import budget_of
+from hira.runtime.settings import RoleSettings, Settings, did_you_mean
+from hira.runtime.settings.keys import placed_for
 
 BY_WORDS: Mapping[str, Scorer] = {"match": match, "em": exact_match, "numeric": numeric}
 """Scorers that need no model."""
-REPORTS: Mapping[str, Callable[[Team], Scorer]] = {"race": race_of, "rubric": rubric_of}
+REPORTS: Mapping[str, Callable[[RunContext], Scorer]] = {"race": race_of, "rubric": rubric_of}
 REFUSED = 401
 ALSO_CALLED = {"exact": "em", "exact_match": "em", "contains": "match", "f1": "match"}
 METRICS = (*BY_WORDS, *JUDGES, *REPORTS, "fact")
@@ -61,7 +61,7 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 
 
 @asynccontextmanager
-async def judging(settings: Settings, judge: str | None) -> AsyncIterator[Team]:
+async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunContext]:
     """A team whose role `judge` is played by the model that judges. It decides coolly: temperature 0. The limits of a
     run are not its own, which are those of its role and hold for all that it judges."""
     own = settings.roles.get(JUDGE, RoleSettings())
@@ -71,14 +71,14 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[Team]:
     general |= dict.fromkeys(("max_tokens", "max_cost", "max_time", "max_calls"))
     if own.base_url:  # its own place, with its own key or none
         general |= {"base_url": own.base_url, "api_key": own.api_key}
-    settings = await connected(settings.changed({**general, "roles": {JUDGE: changed}}, "--judge"))
+    settings = await find_model(settings.changed({**general, "roles": {JUDGE: changed}}, "--judge"))
     cast, policies = cast_of(settings, {})
     if cast[JUDGE].policy.model == "offline":
         fix = "name a model that does (--judge M; --model M for hira eval judge), or score with --metric match"
         raise UsageError("`offline` judges no answers", fix=fix)
     try:
         await _reached(settings)
-        yield Team(cast, Rollout("", "", "judge"), budget=budget_of(settings))
+        yield RunContext(cast, Rollout("", "", "judge"), budget=budget_of(settings))
     finally:
         for policy in policies:
             await policy.aclose()
@@ -105,16 +105,16 @@ async def _reached(settings: Settings) -> None:
     raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
 
 
-def judged_by(name: str, team: Team) -> Scorer:
+def judged_by(name: str, team: RunContext) -> Scorer:
     """A judge as a scorer. Each answer has a team of its own, so that no conversation outlives its judgement."""
 
     async def judged(item: Item, answer: Answer) -> Score:
         if not item.answerable:
-            return admitted(answer, name)
+            return score_abstention(answer, name)
         if not answer.text:
             return Score(correct=False, value=0.0, metric=name, note="there is no answer")
-        own = Team(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
-        verdict = await JUDGES[name](own.conversation("judge"), item.question, item.gold, said(answer.text))
+        own = RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
+        verdict = await JUDGES[name](own.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
         if verdict is None:
             return Score(None, None, name, "the judge failed")
         note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)

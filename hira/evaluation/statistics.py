@@ -92,7 +92,7 @@ def _normal_tail(better: int, worse: int) -> float:
     return math.erfc(z / math.sqrt(2))
 
 
-def paired(differences: Sequence[float], *, draws: int = 10_000, seed: int = 0) -> float:
+def permutation_p_value(differences: Sequence[float], *, draws: int = 10_000, seed: int = 0) -> float:
     """The two-sided p-value of a mean difference by random changes of sign; for scores that are no yes or no."""
     if not differences or not any(differences):
         return 1.0

@@ -7,8 +7,8 @@ from typing import Any
 
 from hira.evaluation.cells import Cell
 from hira.evaluation.record import Record
+from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass_at, wilson
-from hira.rewards.match import said
 
 SEARCHES = frozenset({"search", "scholar"})
 FETCHES = frozenset({"browse"})
@@ -142,7 +142,7 @@ def _voted(scored: Sequence[Record]) -> float | None:
     """The share of questions whose most frequent answer is right."""
     right = []
     for own in _by_question(scored).values():
-        told = [" ".join((one.score.extracted or said(one.answer)).lower().split()) for one in own]
+        told = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
         chosen = majority(told)
         right.append(float(bool(own[told.index(chosen)].score.correct)) if chosen else 0.0)
     return mean(right) if right else None

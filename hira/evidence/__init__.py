@@ -3,10 +3,10 @@
 A model never writes a URL. It cites `[s1]`; the id is resolved here and the claim is held against the stored text.
 """
 
-from hira.evidence.citations import CITED, Citation, cited, drop_unknown, inert, unmarked
+from hira.core.sources import OUTPUT, Kind, Source, Sources, join_question_and_answer
+from hira.evidence.citations import CITED, Citation, drop_unknown, find_cited, inert, remove_marks
 from hira.evidence.claims import Claim, claims, flag_claims, is_refusal
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.source import OUTPUT, Kind, Source, Sources, told
 from hira.evidence.verdict import Judgement, SourcedClaim, Verdict
 from hira.evidence.verifiers import (
     Verifier,
@@ -30,15 +30,15 @@ __all__ = [
     "Verdict",
     "Verifier",
     "check",
-    "cited",
     "claims",
     "drop_unknown",
+    "find_cited",
     "flag_claims",
     "inert",
     "is_accepted",
     "is_refusal",
-    "told",
-    "unmarked",
+    "join_question_and_answer",
+    "remove_marks",
     "verify",
     "verify_answer",
 ]

@@ -4,10 +4,10 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from hira.evidence.source import Sources
+from hira.core.messages import Filled
+from hira.core.sanitize import clean
+from hira.core.sources import Sources
 from hira.evidence.verdict import Verdict
-from hira.messages import Filled
-from hira.untrusted import clean
 
 # Blanks are taken possessively: a bracket before a million of them is looked at once.
 CITED = re.compile(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
@@ -39,12 +39,12 @@ class Citation:
     attributed: bool = False
 
 
-def cited(text: str) -> list[str]:
+def find_cited(text: str) -> list[str]:
     """The ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
     return list(dict.fromkeys(one for match in CITED.finditer(text) for one in _ID.findall(match[1])))
 
 
-def unmarked(text: str) -> str:
+def remove_marks(text: str) -> str:
     """What was read, without marks like ours: no page cites a source, or opens and closes the frame around another.
 
     In code an index such as `df[s1]` stays: right behind a name, between backticks or in a line that no prose has. A
@@ -83,7 +83,7 @@ def _line(text: str, at: int) -> str:
 def inert(text: str) -> Filled:
     """What was read, as a prompt may hold it: with no token, no mark like ours, and none that dropping one leaves."""
     cleaned = clean(text)
-    bare = unmarked(cleaned)
+    bare = remove_marks(cleaned)
     return Filled(bare if bare == cleaned else clean(bare))
 
 
@@ -110,7 +110,7 @@ def cite_frames(text: str) -> str:
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """The text without citations of ids that nobody read, and those ids. The ends of frames are citations."""
     text = cite_frames(text)
-    unknown = [one for one in cited(text) if one not in sources]
+    unknown = [one for one in find_cited(text) if one not in sources]
 
     def kept(match: re.Match[str]) -> str:
         ids = [one for one in _ID.findall(match[1]) if one in sources]

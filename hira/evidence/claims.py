@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hira.evidence.citations import CITED, Citation, cited
+from hira.core.bm25 import words
+from hira.evidence.citations import CITED, Citation, find_cited
 from hira.evidence.references import references_start
 from hira.evidence.verdict import Verdict
-from hira.relevance import words
 
 FEW = 3
 """A list item with fewer content words is read together with the line that announces the list."""
@@ -104,7 +104,7 @@ def claims(text: str) -> list[Claim]:
         sentence = text[start:end]
         bare = CITED.sub("", sentence).rstrip("*_ \n")
         if bare.endswith((":", "：")):
-            announced, waiting = _clean(bare), cited(sentence)
+            announced, waiting = _clean(bare), find_cited(sentence)
         elif not bare.endswith(("?", "？")) and not _refuses(sentence):
             listed = bool(_BULLET.match(sentence.strip())[0])  # type: ignore[index]  # it matches anything
             lead = announced if listed else ""
@@ -191,7 +191,7 @@ def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[
     at = 0
     for match in _MARKS.finditer(sentence):
         piece, at = sentence[at : match.start()], match.end()
-        ids += [one for one in cited(match[0]) if one not in ids]
+        ids += [one for one in find_cited(match[0]) if one not in ids]
         if _says(piece):
             found.append(Claim(piece, tuple(ids), offset + len(sentence[: match.end()].rstrip())))
             ids = []

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from hira.core.bm25 import words
+from hira.core.sources import Source
 from hira.evidence.lexical import BARE, Passages, score_claim
-from hira.evidence.source import Source
 from hira.evidence.verdict import VERDICTS, Judgement, SourcedClaim
-from hira.relevance import words
 
 LEXICAL_SECONDS = 30.0
 """Far above what an answer takes by words alone; only a hostile source gets there."""

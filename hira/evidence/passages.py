@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from hira.relevance import STOP, stem
+from hira.core.bm25 import STOP, stem
 
 LONGEST = 600
 """Characters of a sentence; a longer one is cut at a space."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hira.evidence.citations import CITED, cited
-from hira.evidence.source import Source
+from hira.core.sources import Source
+from hira.evidence.citations import CITED, find_cited
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -31,16 +31,16 @@ class Reference:
 
 def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
     """The sources that a text cites, each once, in the order in which it does; ids that nobody read are left out."""
-    return [Reference(at, read[one]) for at, one in enumerate((one for one in cited(text) if one in read), 1)]
+    return [Reference(at, read[one]) for at, one in enumerate((one for one in find_cited(text) if one in read), 1)]
 
 
-def numbered(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
+def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
     """The text with numbers in place of ids: `[s7, s2]` becomes `[1][2]`. Marks that stand side by side are one run,
     in which no number comes twice. `shape` says how a number is written."""
     numbers = {one.source.id: one.number for one in references(text, read)}
 
     def counted(match: re.Match[str]) -> str:
-        found = {numbers[one] for one in cited(match[0]) if one in numbers}
+        found = {numbers[one] for one in find_cited(match[0]) if one in numbers}
         return "".join(shape.format(number) for number in sorted(found))
 
     return _RUN.sub(counted, text)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hira.evidence.source import Source
+from hira.core.sources import Source
 
 Verdict = Literal["supported", "contradicted", "unsupported", "unchecked"]
 """`unsupported`: the evidence does not say so. `unchecked`: nothing could compare the claim with the evidence."""

@@ -9,13 +9,13 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from hira.errors import HiraError
+from hira.core.bm25 import words
+from hira.core.errors import HiraError
+from hira.core.sources import Source, Sources
 from hira.evidence.citations import Citation
 from hira.evidence.claims import claims
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.source import Source, Sources
 from hira.evidence.verdict import VERDICTS, Judgement, SourcedClaim
-from hira.relevance import words
 
 SECONDS = 300.0
 """A verifier that takes longer is given up: models on one processor judge a dozen claims in two minutes."""

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.errors import Interrupted, OutOfBudget, Stop, UsageError
+from hira.core.errors import Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.log import Asked, Call, Key, Kind, Log, NotRecorded, Reuse, clock_from
 from hira.journal.pending import Statement, check_locks, wait_for_others
-from hira.journal.store import BEAT, PATIENCE, STATEMENTS, Writer, busy, connected, made, migrate, take_in
-from hira.journal.values import storable, unpacked
+from hira.journal.store import BEAT, PATIENCE, STATEMENTS, Writer, busy, connect, create_file, migrate, take_in
+from hira.journal.values import storable, unpack
 
 _CACHED = """
 select result from calls join runs on runs.id = calls.run
@@ -109,11 +109,11 @@ class Journal:
         self.path = path
         self._patience = patience
         try:
-            made(path)
+            create_file(path)
             check_locks(path.parent)
             migrate(path, patience)
             take_in(path, patience)
-            self._reader = connected(path, patience)
+            self._reader = connect(path, patience)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
                 f"the journal cannot be opened: {error}",
@@ -198,7 +198,7 @@ class Journal:
         return [_call(row) for row in self._rows("select * from calls where run = ? order by began, position", (run,))]
 
     def events(self, run: str) -> list[dict[str, Any]]:
-        rows = [unpacked(row["event"]) for row in self._rows(
+        rows = [unpack(row["event"]) for row in self._rows(
             "select event from events where run = ? order by number", (run,)
         )]  # fmt: skip
         return [one for row in rows for one in (row if isinstance(row, list) else [row])]
@@ -216,7 +216,7 @@ class Journal:
     def cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """The newest good result of a call with this digest that began after `since`, None if there is none."""
         rows = self._read(_CACHED, (digest, kind, since, scope))
-        results = (unpacked(row["result"]) for row in rows)
+        results = (unpack(row["result"]) for row in rows)
         return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
 
     async def settled(self) -> None:
@@ -331,8 +331,8 @@ def _entry(row: sqlite3.Row) -> Entry:
 
 
 def _call(row: sqlite3.Row) -> Call:
-    result = None if row["result"] is None else unpacked(row["result"])
+    result = None if row["result"] is None else unpack(row["result"])
     return Call(
         row["kind"], row["conversation"], row["position"], row["digest"], row["name"],
-        unpacked(row["request"]), result, row["began"], row["seconds"],
+        unpack(row["request"]), result, row["began"], row["seconds"],
     )  # fmt: skip

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hira.messages import ToolCall
-from hira.policy import Completion, Request, Sampling, Tokens, Usage
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
 
 _SAMPLED = tuple(Sampling.__dataclass_fields__)
 
@@ -16,7 +16,7 @@ def recorded_request(model: str, request: Request, kept: int) -> dict[str, Any]:
     return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
 
 
-def described(completion: Completion) -> dict[str, Any]:
+def dump_completion(completion: Completion) -> dict[str, Any]:
     """The completion as JSON values. Written out, because `asdict` walks through every token id."""
     tokens = completion.tokens
     return {

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hira.messages import Message
-from hira.policy import Request
+from hira.core.messages import Message
+from hira.core.policy import Request
 
 MOST_BEGINNINGS = 64
 """Beginnings of digests that are kept for conversations to come."""

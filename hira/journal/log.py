@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from hira import errors
-from hira.errors import EndpointError, HiraError, Stop
-from hira.events import Event, record
-from hira.journal.calls import completion_of, described, recorded_request
+from hira.core import errors
+from hira.core.errors import EndpointError, HiraError, Stop
+from hira.core.events import Event, record
+from hira.core.policy import Completion, Request, Usage
+from hira.journal.calls import completion_of, dump_completion, recorded_request
 from hira.journal.digest import Digests
 from hira.journal.pending import Statement
 from hira.journal.store import Writer
-from hira.journal.values import packed, storable
-from hira.policy import Completion, Request, Usage
+from hira.journal.values import pack, storable
 
 T = TypeVar("T")
 Kind = Literal["policy", "tool"]
@@ -155,7 +155,7 @@ class Log:
         digest, kept = self._digests.of(model, request)
         asked = Asked("policy", request.conversation, digest, model, lambda: recorded_request(model, request, kept))
         try:
-            return await self.call(asked, ask, described, completion_of, within)
+            return await self.call(asked, ask, dump_completion, completion_of, within)
         except Stop:
             self._digests.back(request.conversation, earlier)
             raise
@@ -192,7 +192,7 @@ class Log:
         elif not (asked.anywhere or asked.again) and position < self._last_of(asked.kind, asked.conversation):
             self.departed = self.departed or asked.conversation
         began = self.clock()
-        row = (self.run, *key, asked.name, packed(asked.told()))
+        row = (self.run, *key, asked.name, pack(asked.told()))
         if self.reuse and (reused := await self._reused(self.reuse, asked, row, began)) is not None:
             return decode(reused)
         if asked.effect:
@@ -221,14 +221,14 @@ class Log:
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
         reused = None if asked.again else await reuse(asked.kind, asked.digest)
         if reused is not None and not _cut(reused):
-            self._writer.write([*self._flushed(), ("calls", (*row, packed(reused), began, 0.0))])
+            self._writer.write([*self._flushed(), ("calls", (*row, pack(reused), began, 0.0))])
             return reused
         return None
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
         now = self.clock()
-        self._writer.write([*self._flushed(), ("calls", (*row, packed(result), began, now - began))])
+        self._writer.write([*self._flushed(), ("calls", (*row, pack(result), began, now - began))])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
         """The position of the last call that the record held of this conversation when the run was resumed."""
@@ -256,7 +256,7 @@ class Log:
         rows, self._rows = self._rows, []
         if self._events:
             waiting, self._events = self._events, []
-            rows.append(("events", (self.run, self._told + 1, packed([*map(record, waiting)]))))
+            rows.append(("events", (self.run, self._told + 1, pack([*map(record, waiting)]))))
             self._told += len(waiting)
         return rows
 

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from hira.journal.values import packed, unpacked
+from hira.journal.values import pack, unpack
 
 Statement = tuple[str, tuple[Any, ...]]
 """The name of what is to be written, and its values."""
@@ -29,7 +29,7 @@ _HEAD = struct.Struct(">IIQ")
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
-def framed(statements: Sequence[Statement], number: int) -> bytes:
+def write_frame(statements: Sequence[Statement], number: int) -> bytes:
     """The statements as one frame: its length, a check sum, its number, the values as JSON, then those that are bytes.
 
     A list in the values stands for so many bytes.
@@ -44,7 +44,7 @@ def framed(statements: Sequence[Statement], number: int) -> bytes:
             else:
                 row.append(one)
         told.append((name, row))
-    parts[0] = packed(told)
+    parts[0] = pack(told)
     body = b"".join(parts)
     return _HEAD.pack(len(body), zlib.crc32(body), number) + body
 
@@ -64,7 +64,7 @@ def frames(raw: bytes) -> Iterator[tuple[int, list[Statement]]]:
 def _statements(body: bytes) -> Iterator[Statement]:
     told, _, blobs = body.partition(b"\n")
     at = 0
-    for name, values in unpacked(told):
+    for name, values in unpack(told):
         for place, one in enumerate(values):
             if isinstance(one, list):
                 values[place] = blobs[at : at + one[0]]
@@ -87,7 +87,7 @@ class Pending:
     def append(self, statements: Sequence[Statement]) -> None:
         """Return when the statements are in the file. Raises `OSError` when it cannot take them."""
         self._number += 1
-        frame = framed(statements, self._number)
+        frame = write_frame(statements, self._number)
         if os.write(self._files[0], frame) < len(frame):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

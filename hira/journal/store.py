@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.journal.pending import Pending, Statement, records, waiting
-from hira.journal.values import stored
+from hira.journal.values import compress
 
 BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
@@ -194,7 +194,7 @@ class Writer:
 
     def _connected(self) -> sqlite3.Connection | None:
         try:
-            return connected(self._path, self._patience)
+            return connect(self._path, self._patience)
         except (OSError, sqlite3.Error) as error:
             self._failed, self.trouble = True, f"the journal {self._path} cannot be written: {error}"
             return None
@@ -244,7 +244,7 @@ def _insert(connection: sqlite3.Connection, rows: dict[str, list[tuple[Any, ...]
     for table, ready in rows.items():
         while ready:
             number = next(size for size in TOGETHER if size <= len(ready))
-            values = [stored(one) if type(one) is bytes else one for row in ready[:number] for one in row]
+            values = [compress(one) if type(one) is bytes else one for row in ready[:number] for one in row]
             connection.execute(_insertion(table, number), values)
             del ready[:number]
 
@@ -267,7 +267,7 @@ def take_in(path: Path, patience: float = PATIENCE) -> None:
     """Move what waits beside the file at `path` into it."""
     if not waiting(path):
         return
-    with closing(connected(path, patience)) as connection, connection:
+    with closing(connect(path, patience)) as connection, connection:
         connection.execute("begin immediate")
         with records(path) as groups:
             for statements in groups:
@@ -275,7 +275,7 @@ def take_in(path: Path, patience: float = PATIENCE) -> None:
             connection.commit()
 
 
-def connected(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
+def connect(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=patience, check_same_thread=False)
     connection.row_factory = sqlite3.Row
     try:
@@ -303,7 +303,7 @@ def _ahead(connection: sqlite3.Connection) -> bool:
     return bool(mode == "wal")
 
 
-def made(path: Path) -> None:
+def create_file(path: Path) -> None:
     """See that the file is there, for nobody's eyes but the user's: it holds questions, answers and what was read."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600, exist_ok=True)
@@ -311,7 +311,7 @@ def made(path: Path) -> None:
 
 def migrate(path: Path, patience: float = PATIENCE) -> None:
     """Bring the file to today's form. Raises `sqlite3.DatabaseError` for one of a newer form and for another's file."""
-    with closing(connected(path, patience)) as connection:
+    with closing(connect(path, patience)) as connection:
         if _form(connection) == VERSION:
             return
         with connection:

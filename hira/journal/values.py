@@ -10,7 +10,7 @@ COMPRESSED = 8192
 """Bytes from which on a value is compressed."""
 
 
-def packed(value: Any) -> bytes:
+def pack(value: Any) -> bytes:
     """The value as JSON. What pydantic cannot write, as halves of characters, is written by the slower way."""
     try:
         return to_json(value)
@@ -19,12 +19,12 @@ def packed(value: Any) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def stored(raw: bytes) -> bytes:
+def compress(raw: bytes) -> bytes:
     """As the file keeps it. No JSON begins as what is compressed does."""
     return zlib.compress(raw, 1) if len(raw) > COMPRESSED and raw[:1] != b"\x78" else raw
 
 
-def unpacked(raw: bytes) -> Any:
+def unpack(raw: bytes) -> Any:
     return json.loads((zlib.decompress(raw) if raw[:1] == b"\x78" else raw).decode("utf-8", "surrogatepass"))
 
 

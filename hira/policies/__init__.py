@@ -6,10 +6,10 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.core.policy import Policy
 from hira.policies.names import GGUF, IN_PROCESS, Api
 from hira.policies.pace import USUAL, Timeout
-from hira.policy import Policy
 
 if TYPE_CHECKING:
     from hira.policies.chat import Continuation
@@ -126,10 +126,10 @@ def _openai(wanted: Wanted) -> Policy:
 def _steady(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
     """The policy, retried, and within the limits of its endpoint and its window."""
     from hira.policies.fitting import fitting
-    from hira.policies.limited import gate_at, limited
+    from hira.policies.limited import gate_at, limit_policy
     from hira.policies.retrying import retrying
 
-    return fitting(retrying(limited(policy, partial(gate_at, endpoint), where=where, patient=patient)))
+    return fitting(retrying(limit_policy(policy, partial(gate_at, endpoint), where=where, patient=patient)))
 
 
 KINDS: Mapping[str, Callable[[Wanted], Policy]] = {"offline": _offline, "litellm/": _litellm}

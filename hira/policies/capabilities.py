@@ -8,11 +8,11 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
-from hira.errors import EndpointError
-from hira.messages import Media, assistant, user
+from hira.core.errors import EndpointError
+from hira.core.messages import Media, assistant, user
+from hira.core.policy import Delta, Request, Sampling
 from hira.policies.chat import Continuation
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Delta, Request, Sampling
 
 Stops = Literal["stripped", "kept", "named", "ignored", "not shown"]
 

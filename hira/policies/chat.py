@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from hira.errors import UsageError
-from hira.messages import Message
+from hira.core.errors import UsageError
+from hira.core.messages import Message
+from hira.core.policy import Request
 from hira.policies.accepted import ALTERNATE, SYSTEM, Accepted
-from hira.policy import Request
 
 Continuation = Literal["none", "continue_final_message", "prefix", "completions"]
 TURN_ENDS = "<|im_end|>"
@@ -22,7 +22,7 @@ def body_of(
         body["prompt"] = _chatml(request.messages)
         stops.insert(0, TURN_ENDS)
     else:
-        body["messages"] = messages = taken(request.messages, accepted)
+        body["messages"] = messages = convert_messages(request.messages, accepted)
         if request.continues:
             messages[-1] = _continued(body, messages[-1], continuation)
         if request.tools:
@@ -49,7 +49,7 @@ def body_of(
     return body
 
 
-def taken(messages: Sequence[Message], accepted: Accepted) -> list[dict[str, Any]]:
+def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[dict[str, Any]]:
     """The messages as the endpoint takes them. What a system message says goes into the first message of the user's
     where it takes none, and messages of one role in a row become one where it refuses that."""
     told = [message.wire for message in messages]

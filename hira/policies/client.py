@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import httpx
 
-from hira.errors import EndpointError
+from hira.core.errors import EndpointError
 from hira.policies.failures import no_connection
 
 MAX_REDIRECTS = 4

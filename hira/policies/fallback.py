@@ -4,8 +4,8 @@ import asyncio
 import time
 from dataclasses import dataclass, replace
 
-from hira.errors import ContextOverflow, EndpointError, MediaRefused, ToolsRefused
-from hira.policy import Completion, Policy, Request, Watch
+from hira.core.errors import ContextOverflow, EndpointError, MediaRefused, ToolsRefused
+from hira.core.policy import Completion, Policy, Request, Watch
 
 # the request itself is at fault, and another model would be asked the same
 _OF_THE_REQUEST = frozenset({400, 413, 422})

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hira.errors import ContextOverflow, EndpointError
-from hira.messages import Message
+from hira.core.errors import ContextOverflow, EndpointError
+from hira.core.messages import Message
+from hira.core.policy import Completion, Policy, Request, Watch
+from hira.core.prompts import Prompt
+from hira.core.sanitize import clean
+from hira.core.tokens import clip, count
 from hira.policies.served import Describes
-from hira.policy import Completion, Policy, Request, Watch
-from hira.prompts import Prompt
-from hira.tokens import clip, count
-from hira.untrusted import clean
 
 LEFT_OUT = Prompt(__file__, "left_out")
 SHORTENED = 2
@@ -27,7 +27,7 @@ UNTAUGHT = "the model has no chat template: it is a base model, which goes on wr
 
 
 @dataclass(slots=True)
-class Fitting:
+class ContextTrimmer:
     """A policy whose prompts are made to fit; see `fitting`. `limit` is what fits, in our tokens, `window` what prompt
     and reply may have together; both are 0 while unknown."""
 
@@ -106,7 +106,7 @@ class Fitting:
             limit = min(limit or room, room)
         if not limit or self._size(request, limit) <= limit:
             return request
-        messages = fitted(request.messages, limit)
+        messages = trim_messages(request.messages, limit)
         return request if messages == request.messages else replace(request, messages=messages)
 
 
@@ -117,7 +117,7 @@ def fitting(policy: Policy) -> Policy:
     its window before the first. The conversation itself and its record stay whole; who waits is told at once that less
     is sent, and a note of the completion says it.
     """
-    return Fitting(policy)
+    return ContextTrimmer(policy)
 
 
 def describing(policy: Policy) -> Describes | None:
@@ -128,7 +128,7 @@ def describing(policy: Policy) -> Describes | None:
     return inner
 
 
-def fitted(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
+def trim_messages(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
     """The messages in about `limit` tokens: results of calls give way to one line, the oldest first, the newest never;
     after that the longest messages lose their middle. Calls and results stay paired.
     """

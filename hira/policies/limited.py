@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from hira.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
+from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
+from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.retrying import FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT, TOLD_WAIT
-from hira.policy import Completion, Policy, Request, Watch
 
 FAILURES = 5
 SHUT_SECONDS = 30.0
@@ -38,7 +38,7 @@ class Down(EndpointError):
     """The endpoint has failed so often that it is not asked for a while."""
 
 
-class Gate:
+class RateLimiter:
     """What is known of one endpoint in one event loop. Who enters must leave, and say in between how it went.
 
     `limit` is how many may be under way, `flying` how many are, `served` how many were answered. `clock` and `sleep`
@@ -198,15 +198,15 @@ def _of_the_server(error: EndpointError, request: Request) -> bool:
 
 
 @cache
-def _gates() -> WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Gate]]:
+def _gates() -> WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RateLimiter]]:
     """One table for the process, because a limit is the endpoint's, whoever asks it; loops come and go."""
     return WeakKeyDictionary()
 
 
-def gate_at(base_url: str) -> Gate:
+def gate_at(base_url: str) -> RateLimiter:
     """The gate of the endpoint in the running event loop, the same for all who ask it from there."""
     gates = _gates().setdefault(asyncio.get_running_loop(), {})
-    return gates.get(base_url) or gates.setdefault(base_url, Gate())
+    return gates.get(base_url) or gates.setdefault(base_url, RateLimiter())
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Limited:
     """A policy behind its endpoint's gate; see `limited`."""
 
     policy: Policy
-    gate: Callable[[], Gate]
+    gate: Callable[[], RateLimiter]
     where: str
     patient: bool
 
@@ -250,7 +250,7 @@ class Limited:
         await self.policy.aclose()
 
 
-def limited(policy: Policy, gate: Callable[[], Gate], *, where: str = "", patient: bool = True) -> Policy:
+def limit_policy(policy: Policy, gate: Callable[[], RateLimiter], *, where: str = "", patient: bool = True) -> Policy:
     """The policy, asked only through the gate of its endpoint. A patient one waits while the endpoint is left alone;
     another fails at once, so that someone else can speak."""
     return Limited(policy, gate, where, patient)

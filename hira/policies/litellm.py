@@ -8,15 +8,15 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hira.errors import AccessDenied, BadReply, EndpointError, RateLimited, TimedOut, UsageError
+from hira.core.errors import AccessDenied, BadReply, EndpointError, RateLimited, TimedOut, UsageError
+from hira.core.policy import Completion, Delta, Request, Watch
+from hira.core.redaction import without_userinfo
 from hira.policies.accepted import Accepted
 from hira.policies.chat import body_of
 from hira.policies.failures import failure, gist, overflow, retry_after
 from hira.policies.pace import USUAL
-from hira.policies.refused import check, known_at, learned
+from hira.policies.refused import check, known_at, learn_from_error
 from hira.policies.reply import completion_of, parts_of
-from hira.policy import Completion, Delta, Request, Watch
-from hira.redaction import without_userinfo
 
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
 # what stands where a key would be, so that litellm looks for none
@@ -68,7 +68,7 @@ class LiteLLMPolicy:
             told = f"no reply came within {self._seconds:g} seconds"
             raise TimedOut(told, where=self.where, retryable=True) from None
         except Exception as error:
-            raise learned(self._failure(error), request, self._refused, where=self.where) from error
+            raise learn_from_error(self._failure(error), request, self._refused, where=self.where) from error
         parts = parts_of(reply.model_dump(), where=self.where)
         parts.usage = {**(parts.usage or {}), "cost": self._cost(reply)}
         completion = completion_of(parts, request, where=self.where)

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import Literal
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 
 # The APIs of OpenAI that an endpoint may speak.
 Api = Literal["chat", "responses"]

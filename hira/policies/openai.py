@@ -15,7 +15,9 @@ from typing import Any
 
 import httpx
 
-from hira.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
+from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
+from hira.core.policy import Completion, Delta, Request, Watch
+from hira.core.tokens import count
 from hira.policies.accepted import BY_OPENAI, Accepted, longest_reply, refused_field, without
 from hira.policies.chat import Continuation, body_of
 from hira.policies.client import DirectClient, GivenClient, Sender
@@ -23,8 +25,8 @@ from hira.policies.failures import failure, failure_in, gist, message_in, no_con
 from hira.policies.names import Api
 from hira.policies.pace import USUAL, Timeout, pace_at
 from hira.policies.probe import missing
-from hira.policies.refused import check, known_at, learned
-from hira.policies.reply import Parts, completion_of, noted, parts_of, spoken_tokens, whole
+from hira.policies.refused import check, known_at, learn_from_error
+from hira.policies.reply import Parts, completion_of, notice_habits, parts_of, spoken_tokens, whole
 from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
 from hira.policies.served import Served, ask_server
 from hira.policies.streaming import (
@@ -39,8 +41,6 @@ from hira.policies.streaming import (
     tell,
 )
 from hira.policies.transport import transport_for
-from hira.policy import Completion, Delta, Request, Watch
-from hira.tokens import count
 
 _OPENAI = "api.openai.com"
 _BYTES_A_TOKEN = 4
@@ -120,12 +120,12 @@ class OpenAIPolicy:
                 error.args = (error.what,)
             if error.completion_tokens:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)
-            raise learned(error, request, self._refused, where=self.where) from None
+            raise learn_from_error(error, request, self._refused, where=self.where) from None
         completion = completion_of(parts, request, where=self.where)
         if watch is None:
             seconds = asyncio.get_running_loop().time() - began
             self._pace.saw_whole(completion.usage.completion_tokens, seconds)
-        self._noted = noted(parts, request, self._model) | self._noted  # the first of a kind stays
+        self._noted = notice_habits(parts, request, self._model) | self._noted  # the first of a kind stays
         return replace(completion, notes=(*completion.notes, *self._noted.values()))
 
     async def served(self) -> Served:

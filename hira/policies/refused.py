@@ -6,8 +6,8 @@ A request that holds what its endpoint is known to refuse is not sent again; it 
 import re
 from functools import cache
 
-from hira.errors import EndpointError, MediaRefused, ToolsRefused
-from hira.policy import Request
+from hira.core.errors import EndpointError, MediaRefused, ToolsRefused
+from hira.core.policy import Request
 
 TOOLS = "tools"
 MEDIA = {"image": "pictures", "audio": "sounds", "video": "videos"}
@@ -66,7 +66,7 @@ def no_media(status: int, said: str, request: Request) -> str:
     return next((kind for kind in kinds_of(request) if _KINDS[kind].search(said)), "")
 
 
-def learned(error: EndpointError, request: Request, known: set[str], *, where: str) -> EndpointError:
+def learn_from_error(error: EndpointError, request: Request, known: set[str], *, where: str) -> EndpointError:
     """The error, as what it says of the endpoint if it says something of it; that is kept in `known`."""
     if isinstance(error, ToolsRefused) and request.tools:
         known.add(TOOLS)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from hira.errors import BadReply
-from hira.messages import ToolCall
+from hira.core.errors import BadReply
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Finish, Request, Usage, cut_at_stop
+from hira.core.tokens import count
 from hira.policies.chat import TURN_ENDS
 from hira.policies.failures import gist
 from hira.policies.repetition import find_repetition
-from hira.policy import Completion, Finish, Request, Usage, cut_at_stop
-from hira.tokens import count
 
 _FINISH: Mapping[str, Finish] = {
     "length": "length",
@@ -282,7 +282,7 @@ def trim_repetition(parts: Parts) -> None:
         parts.finish = "stop"  # what it had to say, it has said
 
 
-def noted(parts: Parts, request: Request, model: str) -> dict[str, str]:
+def notice_habits(parts: Parts, request: Request, model: str) -> dict[str, str]:
     """What the person should know of the endpoint by this reply, by kind."""
     told = {"cut": _was_cut(parts, request)}
     if parts.finish is None:

@@ -9,12 +9,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hira.errors import BadReply, UsageError
+from hira.core.errors import BadReply, UsageError
+from hira.core.policy import Request
 from hira.policies.accepted import Accepted
-from hira.policies.chat import least, taken
+from hira.policies.chat import convert_messages, least
 from hira.policies.failures import failure_in
 from hira.policies.reply import Parts
-from hira.policy import Request
 
 PATH = "/responses"
 SHORTEST_REPLY = 16
@@ -58,7 +58,7 @@ def responses_body(
     longest = least(sampling.max_tokens, accepted.longest)
     body: dict[str, Any] = {
         "model": model,
-        "input": [item for wire in taken(request.messages, accepted) for item in _items(wire, turns)],
+        "input": [item for wire in convert_messages(request.messages, accepted) for item in _items(wire, turns)],
         "store": False,
         "include": ["reasoning.encrypted_content"],
         "temperature": sampling.temperature,

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from hira.errors import BadReply, EndpointError, TimedOut
+from hira.core.errors import BadReply, EndpointError, TimedOut
+from hira.core.policy import Completion, Policy, Request, Usage, Watch
 from hira.policies.reply import EmptyReply
-from hira.policy import Completion, Policy, Request, Usage, Watch
 
 LONGEST_WAIT = 60.0
 SHORTEST_WAIT = 0.1

@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx
 
-from hira.errors import BadReply, TimedOut
+from hira.core.errors import BadReply, TimedOut
+from hira.core.policy import Delta, Watch
 from hira.policies.failures import failure_in
 from hira.policies.pace import PATIENCE
 from hira.policies.repetition import Circling
@@ -23,7 +24,6 @@ from hira.policies.reply import (
     reasoning_of,
     spoken_tokens,
 )
-from hira.policy import Delta, Watch
 
 MAX_LINE_BYTES = 8 << 20
 MAX_REPLY_BYTES = 64 << 20

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from hira.messages import ToolCall
-from hira.policy import Completion, Request, Usage
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request, Usage
 from hira.testing.faults import FAULTS, Exchange, Fault
 from hira.testing.responses import chat_body, events_of, response_of
 from hira.testing.script import Replies, Script, ScriptError

@@ -1,19 +1,16 @@
 """The script behind the test doubles: which reply comes next, for whom, and what is left over."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hira.messages import ToolCall
-from hira.policy import Completion, Request, Usage, cut_at_stop
-from hira.tokens import count
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request, Usage, cut_at_stop, role_of
+from hira.core.tokens import count
 
 Reply = str | Completion | BaseException | Callable[[Request], str | Completion]
 Replies = Callable[[Request], str | Completion] | Iterable[Reply]
-
-_AGAIN = re.compile(r"\.\d+$")
 
 
 class ScriptError(AssertionError):
@@ -24,15 +21,6 @@ def calling(name: str, /, **arguments: Any) -> Completion:
     """A reply that calls one tool. Several calls are written as a `Completion`; empty ids are filled in."""
     call = ToolCall("", name, json.dumps(arguments, ensure_ascii=False))
     return Completion("", calls=(call,), finish="calls")
-
-
-def role_of(conversation: str) -> str:
-    """The role that a conversation's name ends in: "2/code.3" is one of `code`.
-
-    >>> role_of("2/code.3"), role_of("planner")
-    ('code', 'planner')
-    """
-    return _AGAIN.sub("", conversation.rpartition("/")[2])
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hira.policy import Completion, Delta, Request, Watch
+from hira.core.policy import Completion, Delta, Request, Watch
 from hira.testing.script import Replies, Script
 
 _PIECES = re.compile(r"\S+\s*|\s+")

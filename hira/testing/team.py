@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from hira.dialects import DIALECTS, Dialect
-from hira.policy import Policy
-from hira.team import Continuation, Part, Team
+from hira.agents.run_context import Continuation, RoleConfig, RunContext
+from hira.core.policy import Policy
+from hira.policies.dialects import DIALECTS, Dialect
 from hira.testing.script import Replies
 from hira.testing.scripted import ScriptedPolicy
 
@@ -15,12 +15,12 @@ def team_of(
     dialect: str | Dialect = "tags",
     chain: bool = False,
     **team: Any,
-) -> Team:
-    """A team in which this policy, or a script of replies, plays every role. `team` are fields of `hira.team.Team`.
+) -> RunContext:
+    """A team in which this policy, or a script of replies, plays every role. `team` are fields of `RunContext`.
 
     >>> team = team_of({"planner": ["The answer is \\\\boxed{42}."]}, tools=Toolbox())
     """
     played = policy if isinstance(policy, Policy) else ScriptedPolicy(policy)
     continuation: Continuation = "chain" if chain else "turns"
     spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
-    return Team({"*": Part(played, dialect=spoken, continuation=continuation)}, **team)
+    return RunContext({"*": RoleConfig(played, dialect=spoken, continuation=continuation)}, **team)

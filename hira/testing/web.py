@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
-from hira.relevance import BM25, words
+from hira.core.bm25 import BM25, words
 from hira.tools.pages import extract
 
 SNIPPET = 300

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from hira.messages import Message, ToolCall
-from hira.policy import Completion, Request, Sampling
+from hira.core.messages import Message, ToolCall
+from hira.core.policy import Completion, Request, Sampling
 
 StopStyle = Literal["strip", "keep", "name"]
 

@@ -13,8 +13,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import idna
 
-from hira.errors import ToolError
-from hira.untrusted import clean, printable
+from hira.core.errors import ToolError
+from hira.core.sanitize import clean, printable
 
 LONGEST = 4096
 PORTS = frozenset({80, 443, 8080, 8443})
@@ -106,7 +106,7 @@ def _wrapped(one: IPv6Address) -> list[IPv4Address]:
     return found
 
 
-def checked(url: str, allow: Collection[str] = ()) -> Place:
+def check_url(url: str, allow: Collection[str] = ()) -> Place:
     """The place a URL names, or `Refused` with the reason. `allow` holds "host:port" entries that the user opened.
 
     Blanks after the host are escaped, as browsers do.
@@ -117,16 +117,16 @@ def checked(url: str, allow: Collection[str] = ()) -> Place:
     if len(url) > LONGEST:
         raise Refused(f"the URL is longer than {LONGEST} characters")
     if any(ord(character) <= 32 or ord(character) == 127 or character == "\\" for character in url):
-        raise Refused(f"the URL {shown(url)} contains blanks, control characters or backslashes")
+        raise Refused(f"the URL {quote_url(url)} contains blanks, control characters or backslashes")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Refused(f"the URL {shown(url)} cannot be read") from None
+        raise Refused(f"the URL {quote_url(url)} cannot be read") from None
     if parts.scheme not in {"http", "https"}:
-        raise Refused(f"only http and https URLs can be opened, not {shown(url)}")
+        raise Refused(f"only http and https URLs can be opened, not {quote_url(url)}")
     if "@" in parts.netloc:
-        raise Refused(f"the URL {shown(url)} has a name or password before its host")
+        raise Refused(f"the URL {quote_url(url)} has a name or password before its host")
     host = _host(parts, url)
     port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
     allowed = f"{host}:{port}" in allow or f"[{host}]:{port}" in allow
@@ -142,31 +142,31 @@ def _host(parts: SplitResult, url: str) -> str:
     """The host in lower-case ASCII: compatibility forms folded, so that ①②⑦ and 127 are one, IDN encoded."""
     host = unicodedata.normalize("NFKC", parts.hostname or "").replace("。", ".").rstrip(".").lower()
     if not host or "%" in host or "/" in host:
-        raise Refused(f"the host of {shown(url)} cannot be read")
+        raise Refused(f"the host of {quote_url(url)} cannot be read")
     try:
         host = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
     except idna.IDNAError:
-        raise Refused(f"the host of {shown(url)} is no domain name") from None
+        raise Refused(f"the host of {quote_url(url)} is no domain name") from None
     if len(host) > 253 or not (":" in host or _NAME.fullmatch(host)):
-        raise Refused(f"the host of {shown(url)} is no domain name")
+        raise Refused(f"the host of {quote_url(url)} is no domain name")
     return host
 
 
 def _check(host: str, port: int, url: str) -> None:
     if port not in PORTS:
-        raise Refused(f"port {port} of {shown(url)} cannot be opened, only {sorted(PORTS)}")
+        raise Refused(f"port {port} of {quote_url(url)} cannot be opened, only {sorted(PORTS)}")
     last = host.rpartition(".")[2]
     if ":" in host or last.isdigit() or last.startswith("0x"):
         try:
             ipaddress.ip_address(host)
         except ValueError:
-            raise Refused(f"{shown(url)} spells its address in a form that is not opened") from None
+            raise Refused(f"{quote_url(url)} spells its address in a form that is not opened") from None
         if not public(host):
-            raise Refused(f"{shown(url)} is no public address")
+            raise Refused(f"{quote_url(url)} is no public address")
     elif "." not in host or last in LOCAL_NAMES:
-        raise Refused(f"{shown(url)} names a host of a local network")
+        raise Refused(f"{quote_url(url)} names a host of a local network")
 
 
-def shown(url: str) -> str:
+def quote_url(url: str) -> str:
     """The URL as a text for the model may quote it."""
     return repr(clean(url if len(url) <= 200 else url[:200] + "…"))

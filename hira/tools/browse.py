@@ -9,11 +9,13 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from hira import tokens
-from hira.errors import ToolError
+from hira.core import tokens
+from hira.core.bm25 import BM25
+from hira.core.errors import ToolError
+from hira.core.sanitize import clip_title, printable
+from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.relevance import BM25
-from hira.tools.addresses import shown
+from hira.tools.addresses import quote_url
 from hira.tools.documents.document import Document, Part
 from hira.tools.documents.passages import Piece, cut
 from hira.tools.documents.reader import read_file
@@ -21,9 +23,7 @@ from hira.tools.documents.search import nearest, within
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page
 from hira.tools.pages.other import Extractor, extract_by
-from hira.tools.seen import allowed, in_one_case, on, spelled, urls
-from hira.tools.tool import Observation, Passage, Tool, tool
-from hira.untrusted import clip_title, printable
+from hira.tools.seen import canonicalise_url, in_one_case, is_allowed, on, urls
 
 LONG = 3_000
 LINKS = 40
@@ -73,12 +73,12 @@ def browse_tool(
         """Open a web page. Returns its text and links; of a long page the passages that matter for the intent."""
         url = _meant(url, seen)
         if on(url, blocked):
-            raise ToolError(f"{shown(url)} is on a host that is closed in this run")
-        if spelled(url) not in kept:
-            kept[spelled(url)] = await asyncio.to_thread(read, await fetcher.get(url), extractor)
-        reading = kept[spelled(url)]
+            raise ToolError(f"{quote_url(url)} is on a host that is closed in this run")
+        if canonicalise_url(url) not in kept:
+            kept[canonicalise_url(url)] = await asyncio.to_thread(read, await fetcher.get(url), extractor)
+        reading = kept[canonicalise_url(url)]
         if on(reading.url, blocked):
-            raise ToolError(f"{shown(url)} leads to a host that is closed in this run")
+            raise ToolError(f"{quote_url(url)} leads to a host that is closed in this run")
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
         observation, shows = await asyncio.to_thread(show, reading, intent)
@@ -93,38 +93,38 @@ def _meant(url: str, seen: set[str]) -> str:
     """The URL without what models put around it, if it was seen."""
     bare = printable(url).strip().strip("<>\"'`")
     for one in (bare, *urls(bare)[:1]):
-        if allowed(one, seen):
+        if is_allowed(one, seen):
             return in_one_case(one)
     raise ToolError(
-        f"{shown(bare)} was not shown in the question, in a search result or on a page, and only such addresses are "
-        "opened, as they stand; search for it first"
+        f"{quote_url(bare)} was not shown in the question, in a search result or on a page, and only such addresses "
+        "are opened, as they stand; search for it first"
     )
 
 
 def read(got: Fetched, extractor: Extractor = "hira") -> Reading:
     """What came back as readable text. Raises `ToolError` for the model where there is none."""
     if got.status >= 400:
-        raise ToolError(f"{shown(got.url)} answered with an error, status {got.status}")
+        raise ToolError(f"{quote_url(got.url)} answered with an error, status {got.status}")
     if got.kind == "html":
         page = extract_by(extractor, got.text, got.url)
         _check(page, got)
         return Reading(got.url, _document(got, page.title, page.text), page.links, got.cut)
     if got.kind in {"text", "json"}:
         if not (text := got.text.strip()):
-            raise ToolError(f"{shown(got.url)} {_not_loaded(got) or _NO_CONTENT['empty']}")
+            raise ToolError(f"{quote_url(got.url)} {_not_loaded(got) or _NO_CONTENT['empty']}")
         return Reading(got.url, _document(got, "", text), cut=got.cut)
     if got.kind == "image":
-        raise ToolError(f"{shown(got.url)} is an image; it holds no text")
+        raise ToolError(f"{quote_url(got.url)} is an image; it holds no text")
     if got.cut:
-        raise ToolError(f"{shown(got.url)} is a file that could not be loaded whole: {got.cut}")
+        raise ToolError(f"{quote_url(got.url)} is a file that could not be loaded whole: {got.cut}")
     return Reading(got.url, _file(got))
 
 
 def _check(page: Page, got: Fetched) -> None:
     if page.state == "empty" and (why := _not_loaded(got)):
-        raise ToolError(f"{shown(got.url)} {why}")
+        raise ToolError(f"{quote_url(got.url)} {why}")
     if page.state != "ok":
-        raise ToolError(f"{shown(got.url)} {_NO_CONTENT[page.state]}; look for the same elsewhere")
+        raise ToolError(f"{quote_url(got.url)} {_NO_CONTENT[page.state]}; look for the same elsewhere")
 
 
 def _not_loaded(got: Fetched) -> str:
@@ -152,7 +152,7 @@ def _file(got: Fetched) -> Document:
         path.write_bytes(got.body)
         document = read_file(path)
     if not document.text.strip():
-        raise ToolError(f"{shown(got.url)} {_NO_CONTENT['empty']}")
+        raise ToolError(f"{quote_url(got.url)} {_NO_CONTENT['empty']}")
     return document
 
 
@@ -177,7 +177,7 @@ def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
     links = _chosen(reading.links, intent)
     text = _written(pieces, order) + _listed(links, reading.links)
     source = Source(reading.url, document.title, document.text, "page")
-    shows = {spelled(url) for url in (reading.url, *(link.url for link in links), *urls(text))}
+    shows = {canonicalise_url(url) for url in (reading.url, *(link.url for link in links), *urls(text))}
     return Observation("; ".join(notes), (Passage(source, text),)), shows
 
 

@@ -22,12 +22,12 @@ from urllib.parse import urljoin
 import httpcore
 
 from hira import __version__
-from hira.errors import ToolError, UsageError
-from hira.tools.addresses import Place, Refused, checked, public, shown
+from hira.core.errors import ToolError, UsageError
+from hira.core.sanitize import clean
+from hira.tools.addresses import Place, Refused, check_url, public, quote_url
 from hira.tools.charsets import decode
 from hira.tools.once import Once
 from hira.tools.proxies import Proxies, Tunnel, of_environment, read_proxy
-from hira.untrusted import clean
 
 if TYPE_CHECKING:
     import httpx
@@ -227,15 +227,15 @@ class Fetcher:
     async def _get(self, url: str) -> Fetched:
         import httpx
 
-        place = checked(url, self.allow)
+        place = check_url(url, self.allow)
         deadline = asyncio.get_running_loop().time() + self.seconds
         cookies = httpx.Cookies()  # some sites redirect in a circle until they get theirs back
         for _ in range(HOPS + 1):
             got = await self._hop(place, deadline, cookies)
             if isinstance(got, Fetched):
                 return got
-            place = checked(got, self.allow)
-        raise ToolError(f"{shown(url)} redirects more than {HOPS} times")
+            place = check_url(got, self.allow)
+        raise ToolError(f"{quote_url(url)} redirects more than {HOPS} times")
 
     async def _hop(self, place: Place, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
         """One request: what came back, or the URL it redirects to."""
@@ -246,14 +246,14 @@ class Fetcher:
         except TimeoutError:
             if not answer:
                 waited = min(HEAD_SECONDS, self.seconds)
-                raise ToolError(f"{shown(place.url)} did not answer within {waited:g} seconds") from None
+                raise ToolError(f"{quote_url(place.url)} did not answer within {waited:g} seconds") from None
             head, body = answer[0]
             return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time was up")
         except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
             reason = _reason(error)
             if isinstance(error, socket.gaierror) and self.proxies(place.url.partition(":")[0], place.host):
                 reason += " (names are looked up here, also behind a proxy, to see where they lead)"
-            raise ToolError(f"{shown(place.url)} cannot be opened: {reason}") from None
+            raise ToolError(f"{quote_url(place.url)} cannot be opened: {reason}") from None
 
     async def _request(
         self, place: Place, answer: list[tuple[Fetched, _Body]], cookies: "httpx.Cookies"
@@ -285,7 +285,7 @@ class Fetcher:
         try:
             return Tunnel(read_proxy(proxy), self.dial) if proxy else self.dial
         except UsageError as error:
-            raise ToolError(f"{shown(place.url)} cannot be opened: {error.what}") from None
+            raise ToolError(f"{quote_url(place.url)} cannot be opened: {error.what}") from None
 
     def _context(self, place: Place) -> ssl.SSLContext | None:
         """Made once: loading the certificates takes longer than many a request."""
@@ -328,7 +328,7 @@ def _wire(place: Place) -> httpcore.URL:
     try:
         url = httpx.URL(place.url)
     except httpx.InvalidURL as error:
-        raise Refused(f"{shown(place.url)} cannot be read: {error}") from None
+        raise Refused(f"{quote_url(place.url)} cannot be read: {error}") from None
     return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
@@ -336,7 +336,7 @@ def _joined(url: str, target: str) -> str:
     try:
         return urljoin(url, target.strip().replace(" ", "%20"))
     except ValueError:
-        raise Refused(f"{shown(url)} redirects to {shown(target)}, which cannot be read") from None
+        raise Refused(f"{quote_url(url)} redirects to {quote_url(target)}, which cannot be read") from None
 
 
 def _header(value: bytes) -> str:
@@ -356,7 +356,7 @@ def _encoding(headers: Mapping[str, str], place: Place) -> str:
     if layers in (["gzip"], ["deflate"]):
         return layers[0]
     raise ToolError(
-        f"{shown(place.url)} sent its page in the encoding {clean(encoding[:40])!r}, which hira does not read"
+        f"{quote_url(place.url)} sent its page in the encoding {clean(encoding[:40])!r}, which hira does not read"
     )
 
 

@@ -9,8 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
-from hira import tokens
-from hira.errors import ToolError, UsageError
+from hira.core import tokens
+from hira.core.errors import ToolError, UsageError
+from hira.core.sanitize import is_text, printable
+from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents.document import Document, Lacking
 from hira.tools.documents.parse import check_readable
@@ -19,8 +21,6 @@ from hira.tools.documents.reader import read_file
 from hira.tools.documents.search import LONG, nearest, within
 from hira.tools.media import how_to_see
 from hira.tools.python import folder
-from hira.tools.tool import Observation, Passage, Tool, tool
-from hira.untrusted import is_text, printable
 
 LARGEST = 64 * 2**20
 """Bytes of what a program wrote that are read."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Container
 from urllib.parse import quote, urlsplit
 
-from hira.untrusted import printable
+from hira.core.sanitize import printable
 
 _URL = re.compile(r"https?://[^\s<>\"'`|\\^{}\x00-\x20]+", re.IGNORECASE)
 _AFTER = ".,;:!?…*_。，、）】》」』”’"
@@ -15,7 +15,7 @@ _PAIRS = {")": "(", "]": "["}
 _TRIPLET = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 
 
-def spelled(url: str) -> str:
+def canonicalise_url(url: str) -> str:
     """The one spelling of a URL: http and https are one, host and escapes in one case, no fragment, no last slash.
 
     The query stays exactly as it is.
@@ -44,9 +44,9 @@ def in_one_case(url: str) -> str:
     return _TRIPLET.sub(lambda match: match[0].upper(), url)
 
 
-def allowed(url: str, seen: Container[str]) -> bool:
+def is_allowed(url: str, seen: Container[str]) -> bool:
     """Whether a URL may be opened; `seen` holds spelled URLs."""
-    return spelled(url) in seen
+    return canonicalise_url(url) in seen
 
 
 def on(url: str, hosts: Collection[str]) -> bool:

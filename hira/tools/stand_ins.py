@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from hira.errors import ToolError
-from hira.messages import Media
-from hira.tools.tool import Observation, Tool
+from hira.core.errors import ToolError
+from hira.core.messages import Media
+from hira.core.tool import Observation, Tool
 from hira.tools.toolbox import Toolbox
 
 _SINGLE = ("search", "scholar", "browse", "files")
 
 
-async def told(toolbox: Toolbox) -> dict[str, Any]:
+async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
     """The toolbox as JSON values: each tool as a model is shown it."""
     single = {name: getattr(toolbox, name) for name in _SINGLE}
     return {

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from hira.messages import Media
-from hira.tools.tool import Tool
+from hira.core.messages import Media
+from hira.core.tool import Tool
 
 OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
-from hira.errors import UsageError
-from hira.rewards.reward import Reward, Score
-from hira.rewards.verdict import RIGHT, of_solution, of_verdict
-from hira.team import Team, together
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Rollout
+from hira.core.errors import UsageError
+from hira.evaluation.rewards.reward import Reward, Score
+from hira.evaluation.rewards.verdict import RIGHT, of_solution, of_verdict
 from hira.trainers.group import Group
 from hira.trainers.parts import STEPS, Input, Output, by_part
 from hira.trainers.rollouts import Played, Problem, Rollouts, chosen, measured
@@ -24,7 +25,6 @@ from hira.trainers.sampling import Strategy, picks
 from hira.trainers.seeding import seed_of
 from hira.trainers.transcript import transcript
 from hira.trainers.update import Collected
-from hira.trajectory import Rollout
 from hira.workflows.marsrl import MarsRL
 
 
@@ -37,7 +37,7 @@ class Posing:
     made: steps.Problem | None = None
     name: str = "marsrl"
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         self.made = await steps.pose(question, team, search=self.search, reply=self.reply)
         return question
 
@@ -51,7 +51,7 @@ class Answering:
     review: Review | None = None
     name: str = "marsrl"
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         del question
         asked = self.asked
         if asked.solution is None:

@@ -11,19 +11,19 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from hira.chosen import made_workflow
-from hira.errors import UsageError
+from hira.agents.run_context import RoleConfig
+from hira.core.errors import UsageError
 from hira.evaluation import data
 from hira.evaluation.data import Wanted
 from hira.evaluation.preferences.pairs import pairs_of
-from hira.rewards.accuracy import ByJudge, ByWords
-from hira.rewards.gated import gated
-from hira.rewards.match import contains, equal, exact, f1
-from hira.rewards.matpo import WithFormat
-from hira.rewards.reward import Reward
-from hira.settings import Settings, did_you_mean
-from hira.settings import load as load_settings
-from hira.team import Part
+from hira.evaluation.rewards.accuracy import ByJudge, ByWords
+from hira.evaluation.rewards.gated import limit_calls
+from hira.evaluation.rewards.match import contains, equal, exact, f1
+from hira.evaluation.rewards.matpo import WithFormat
+from hira.evaluation.rewards.reward import Reward
+from hira.runtime.registry import made_workflow
+from hira.runtime.settings import Settings, did_you_mean
+from hira.runtime.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataPart, ModelPart, RewardPart
 from hira.trainers.credit import Credit
 from hira.trainers.masking import leaving_out_overlong, masking
@@ -195,15 +195,15 @@ def reward_of(plan: Plan) -> Reward:
     return plan.recipe.paid(accuracy)
 
 
-def _asked(plan: Plan, model: str, url: str, name: str) -> Part | None:
+def _asked(plan: Plan, model: str, url: str, name: str) -> RoleConfig | None:
     """A model that a reward asks, at temperature 0 and `at_once` calls at a time; None if none is named."""
     if not model:
         return None
-    from hira.casting import cast_of
+    from hira.runtime.factory import cast_of
 
     values = {"model": model, "base_url": url, "temperature": 0.0}
     cast, _ = cast_of(plan.settings.changed(values, f"reward.{name}"), {})
-    return gated(cast["*"], plan.configuration.reward.at_once)
+    return limit_calls(cast["*"], plan.configuration.reward.at_once)
 
 
 def credit_of(plan: Plan) -> Credit:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.policies.local.renamed import untold
 from hira.trainers.installed import check_bits
 from hira.trainers.preflight import check_starts

@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hira.errors import UsageError
-from hira.settings import did_you_mean
+from hira.core.errors import UsageError
+from hira.runtime.settings import did_you_mean
 
 
 class _Checked(BaseModel):
@@ -108,7 +108,7 @@ class RewardPart(_Checked):
     """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model. `format` is the
     share of MATPO's reward that is paid for well-written calls. `generator` writes the rubrics of reports (the judge,
     if none is named), `at_once` calls of either are made at a time; `preference`, `quality` and `judge_scale` weigh
-    the hybrid reward of rubrics (hira.rewards.hybrid)."""
+    the hybrid reward of rubrics (hira.evaluation.rewards.hybrid)."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""

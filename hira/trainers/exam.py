@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Rollout
+from hira.evaluation.rewards.reward import Reward, Score
 from hira.evaluation.statistics import cohens_d
-from hira.rewards.reward import Reward, Score
-from hira.team import Team, together
 from hira.trainers.heartbeat import beating
 from hira.trainers.measures import Means
 from hira.trainers.rollouts import OpenTeam, Problem, status_of
 from hira.trainers.seeding import Seeded, Underway, seed_of
-from hira.trajectory import Rollout
 from hira.workflows.workflow import Workflow, rollout
 
 ACCURACY = "accuracy"
@@ -68,7 +68,7 @@ class Exam:
             return None
         return await self.reward(record, problem.references)
 
-    def _prepare(self, team: Team, run: str, seed: int) -> None:
+    def _prepare(self, team: RunContext, run: str, seed: int) -> None:
         if self.day is not None:
             team.rollout.began = self.day
         team.cast = {

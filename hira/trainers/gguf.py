@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.policies.llama.header import TEMPLATE
 from hira.policies.llama.policy import find_file, read_model
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hira.errors import HiraError
+from hira.core.errors import HiraError
 
 
 def averaged(model: Any, processes: int, device: Any) -> None:

@@ -20,7 +20,7 @@ from transformers import PrinterCallback, TrainerCallback
 from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from hira.errors import HiraError
+from hira.core.errors import HiraError
 from hira.trainers import records
 from hira.trainers.checkpoints import COMPLETE, last_checkpoint, step_of
 from hira.trainers.credit import Credit

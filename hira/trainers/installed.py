@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from importlib.util import find_spec
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.policies.local.renamed import untold
 
 NEEDED = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
-from hira.messages import Message, ToolCall, assistant
+from hira.agents.trajectory import Rollout, Trajectory
+from hira.core.errors import UsageError
+from hira.core.messages import Message, ToolCall, assistant
+from hira.core.policy import Request
 from hira.policies.local.template import Template
-from hira.policy import Request
 from hira.trainers.rows import Row
-from hira.trajectory import Rollout, Trajectory
 
 Tools = tuple[Mapping[str, Any], ...]
 FAILED = frozenset({"failed", "interrupted", "running"})

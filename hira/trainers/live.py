@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from hira.core.policy import Completion, Request, Watch, role_of
 from hira.policies.local.engine import Engine
 from hira.policies.local.policy import SECONDS, LocalPolicy
 from hira.policies.local.template import Template
-from hira.policy import Completion, Request, Watch
-from hira.testing.script import role_of
 
 Adapters = Mapping[str, str | None] | str | None
 

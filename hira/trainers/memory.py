@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import torch
 
-from hira.errors import HiraError
+from hira.core.errors import HiraError
 from hira.trainers.packing import Micro
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.casting import crew
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.policies.offline import OfflinePolicy
-from hira.settings import did_you_mean
+from hira.runtime.factory import open_session
+from hira.runtime.settings import did_you_mean
 from hira.tools.documents.walk import roots_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def check_there(plan: "Plan", folder: Path, *, conversations: bool = False) -> N
 
 async def _opened(plan: "Plan") -> None:
     """Open the tools of the rollouts once, and close them."""
-    await (await crew(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
+    await (await open_session(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
 
 
 def check_starts(start: Mapping[str, Path]) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
-from hira.settings import PROFILE, SERVED, Settings
+from hira.core.errors import UsageError
+from hira.runtime.settings import PROFILE, SERVED, Settings
 from hira.trainers.assembling import Plan
 
 ADAPTERS = "adapters"

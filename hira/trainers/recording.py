@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.errors import HiraError, ToolDown, ToolError
+from hira.core.errors import HiraError, ToolDown, ToolError
 from hira.evidence import Source
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.trainers import records

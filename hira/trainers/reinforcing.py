@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.assembling import Plan, credit_of, reward_of
 from hira.trainers.base import Lora, opened
 from hira.trainers.configuration import TrainPart

@@ -14,7 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from hira.errors import (
+from hira.agents.run_context import RoleConfig, RunContext, together
+from hira.agents.trajectory import Rollout
+from hira.core.errors import (
     AccessDenied,
     DialectError,
     EndpointError,
@@ -23,9 +25,8 @@ from hira.errors import (
     ToolDown,
     UsageError,
 )
-from hira.events import Event, Reader, ToolEnded, TurnEnded
-from hira.rewards.reward import Reward, Score
-from hira.team import Part, Team, together
+from hira.core.events import Event, Reader, ToolEnded, TurnEnded
+from hira.evaluation.rewards.reward import Reward, Score
 from hira.trainers.group import Attempt, Group, Status
 from hira.trainers.measures import Means, by_tool
 from hira.trainers.recording import Recording
@@ -34,11 +35,10 @@ from hira.trainers.seeding import Seeded, Underway, own_fault, seed_of, trained
 from hira.trainers.transcript import transcript
 from hira.trainers.update import Collected
 from hira.trainers.watching import watched
-from hira.trajectory import Rollout
 from hira.workflows.workflow import Workflow, rollout
 
 if TYPE_CHECKING:
-    from hira.crew import Crew
+    from hira.runtime.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,15 @@ class Deadlines:
     heartbeat: float = 30.0
 
 
-OpenTeam = Callable[[str, Problem, Reader], AbstractAsyncContextManager[Team]]
+OpenTeam = Callable[[str, Problem, Reader], AbstractAsyncContextManager[RunContext]]
 """Opens the team of one run: its name, its question, and who watches."""
 
 
-def teams_of(crew: "Crew") -> OpenTeam:
+def teams_of(crew: "Session") -> OpenTeam:
     """Teams as a user's runs have them: the same tools, budgets and dialects."""
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
         async with crew.team(run, problem.question, problem.files, (reader,)) as team:
             yield team
 
@@ -201,10 +201,10 @@ class Rollouts:
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
         return Played(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
 
-    def _prepare(self, team: Team, run: str, seed: int, trouble: "Trouble") -> None:
+    def _prepare(self, team: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
         """The team as it is trained: seeded, with deadlines, its tools behind the recording."""
 
-        def seeded(role: str, part: Part) -> Part:
+        def seeded(role: str, part: RoleConfig) -> RoleConfig:
             policy = Seeded(part.policy, run, seed_of(seed, role), self.deadlines.call, self.underway, trouble.broken)
             return replace(part, policy=policy, sampling=trained(part.sampling))
 

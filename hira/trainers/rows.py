@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from hira.policy import Tokens
-from hira.trajectory import Rollout, Trajectory
+from hira.agents.trajectory import Rollout, Trajectory
+from hira.core.policy import Tokens
 
 
 @dataclass(frozen=True, slots=True)

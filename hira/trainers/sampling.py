@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
-from hira.rewards.verdict import RIGHT
+from hira.evaluation.rewards.verdict import RIGHT
 
 Strategy = Literal["random", "balanced", "adaptive"]
 

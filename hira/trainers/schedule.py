@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import Generic, Protocol, TypeVar
 
-from hira.errors import UsageError
-from hira.team import together
+from hira.agents.run_context import together
+from hira.core.errors import UsageError
 
 T = TypeVar("T")
 

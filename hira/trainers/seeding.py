@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from hira.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, ToolsRefused, Withheld
-from hira.policy import Completion, Policy, Request, Sampling, Watch
+from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, ToolsRefused, Withheld
+from hira.core.policy import Completion, Policy, Request, Sampling, Watch
 
 
 def seed_of(*parts: object) -> int:

@@ -8,8 +8,8 @@ its prefix. Each token keeps the log-probability of the weights that sampled it,
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hira.core.policy import Sampling
 from hira.policies.local.engine import Engine, Sampled, Seen
-from hira.policy import Sampling
 from hira.trainers.gate import Gate
 from hira.trainers.seeding import seed_of
 

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from hira.core.policy import Sampling
 from hira.policies.local.engine import Sampled, Seen
 from hira.policies.local.template import Template
 from hira.policies.local.vllm import VllmEngine
-from hira.policy import Sampling
 from hira.trainers import records
 
 SAMPLED = "sampled"

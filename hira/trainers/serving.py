@@ -7,7 +7,7 @@ from pathlib import Path
 from hira.trainers.profile import BASE, adapters_of
 
 PARSERS = {"[TOOL_CALLS]": "mistral", "<tool_call>": "hermes", "<|python_tag|>": "llama3_json"}
-"""What vLLM calls those who read the calls that `hira.dialects.written` reads here, by what chat templates write."""
+"""What vLLM calls its call parsers, by the marks in a chat template."""
 
 
 def command(run: Path, port: int) -> list[str]:

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainingArguments
 
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.trainers import records
 from hira.trainers.muon import Muon
 from hira.trainers.rows import Row

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hira.casting import crew
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
+from hira.runtime.factory import open_session
 from hira.trainers import records
 from hira.trainers.assembling import Plan, reward_of
 from hira.trainers.lessons import read_lessons
@@ -144,7 +144,7 @@ async def own_best(plan: Plan, weights: Weights, tell: Tell) -> list[Row]:
     configuration, making = plan.configuration, making_of(plan)
     engine = BatchingEngine(weights.model, Template(weights.tokenizer))
     live = LivePolicy(configuration.model.name, weights.tokenizer, engine, dict(configuration.model.adapters))
-    team = await crew(plan.settings, policies={"*": live}, workflow=plan.workflow)
+    team = await open_session(plan.settings, policies={"*": live}, workflow=plan.workflow)
     rollouts = Rollouts(
         teams_of(team),
         plan.workflow,

@@ -12,13 +12,13 @@ from accelerate import PartialState  # type: ignore[import-untyped]
 from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import TrainerCallback
 
-from hira.casting import crew
-from hira.crew import Crew
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.evaluation.rewards.reward import Reward
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
-from hira.rewards.reward import Reward
-from hira.settings import Settings
+from hira.runtime.factory import open_session
+from hira.runtime.session import Session
+from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.checkpoints import last_checkpoint, step_of
 from hira.trainers.credit import Credit
@@ -113,11 +113,11 @@ class Training:
             self._examine(runner, team, step)
 
     @contextmanager
-    def _opened(self, runner: asyncio.Runner) -> Iterator[tuple[Crew, BatchingEngine | ServedEngine, Gate]]:
+    def _opened(self, runner: asyncio.Runner) -> Iterator[tuple[Session, BatchingEngine | ServedEngine, Gate]]:
         engine, gate = self._engine(runner), Gate()
         sampling = self.stages.sampling(engine, gate) if self.stages else engine
         live = LivePolicy(self.name, self.tokenizer, sampling, dict(self.updates.adapters))
-        team = runner.run(crew(self.settings, policies={"*": live}, workflow=self.workflow))
+        team = runner.run(open_session(self.settings, policies={"*": live}, workflow=self.workflow))
         try:
             yield team, engine, gate
         finally:
@@ -134,7 +134,7 @@ class Training:
         return runner.run(ServedEngine(*self.making.vllm, self.model, template, self.folder).open())
 
     def _train(
-        self, runner: asyncio.Runner, team: Crew, engine: BatchingEngine | ServedEngine, gate: Gate, since: int
+        self, runner: asyncio.Runner, team: Session, engine: BatchingEngine | ServedEngine, gate: Gate, since: int
     ) -> None:
         making = self.making
         own = PartialState()
@@ -188,7 +188,7 @@ class Training:
             if isinstance(collector, PipelinedCollector):
                 collector.close()
 
-    def _examine(self, runner: asyncio.Runner, team: Crew, step: int) -> None:
+    def _examine(self, runner: asyncio.Runner, team: Session, step: int) -> None:
         wanted, own = self.examining, PartialState()
         if not wanted.problems:
             return

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hira.rewards.reward import Score
+from hira.agents.trajectory import Rollout, Trajectory
+from hira.evaluation.rewards.reward import Score
 from hira.trainers.group import Attempt
-from hira.trajectory import Rollout, Trajectory
 
 LONGEST = 20_000
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.group import Credited, Group
 
 

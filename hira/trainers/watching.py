@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from hira.errors import ToolDown
+from hira.core.errors import ToolDown
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.toolbox import OpenPython
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from hira.errors import HiraError
+from hira.core.errors import HiraError
 
 _ROW = 8192
 """Bytes of a row in the table that weights are taken for."""

@@ -9,7 +9,7 @@ from hira.agents.expert import CALLS, Expert
 from hira.agents.experts.simple_search import QUERIES
 from hira.agents.loop import REPEATS
 from hira.agents.retrieval import PAGES
-from hira.policy import Usage
+from hira.core.policy import Usage
 
 ASKED_TWICE = 2
 
@@ -27,7 +27,7 @@ def hierarchical(handed: int, experts: Sequence[Expert], sizes: Sizes) -> dict[s
     """At most so much by role, if each of the subtasks `handed` out went to that expert alone: the experts' rows are
     alternatives. A role of one's own is taken for one that works in a loop.
     """
-    found = {"planner": looped(handed, sizes.reply, sizes)}
+    found = {"planner": bound_loop(handed, sizes.reply, sizes)}
     rows = {"coordinator": _coordinated(sizes), **{expert.name: _worked(expert, sizes) for expert in experts}}
     if any(expert.name == "multimodal" for expert in experts):
         rows["look"] = Usage(CALLS, CALLS * sizes.prompt, CALLS * sizes.reply)
@@ -49,7 +49,7 @@ def most(rows: Mapping[str, Usage], alternatives: Collection[str] = ()) -> Usage
     return total + replace(worst, calls=max(usage.calls for usage in others))
 
 
-def looped(calls: int, result: int, sizes: Sizes) -> Usage:
+def bound_loop(calls: int, result: int, sizes: Sizes) -> Usage:
     """A role in the loop with `calls` accepted calls: before each one that cannot be read, the repeats it may make, a
     reply that is cut, and the closing turn, which may be cut as well."""
     turns = 2 * calls + REPEATS + 3
@@ -59,7 +59,7 @@ def looped(calls: int, result: int, sizes: Sizes) -> Usage:
 
 def _worked(expert: Expert, sizes: Sizes) -> Usage:
     if expert.name != "simple_search":
-        return looped(CALLS, sizes.result, sizes)
+        return bound_loop(CALLS, sizes.result, sizes)
     plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
     read = QUERIES * (PAGES + 1) * sizes.result
     return plan + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)
@@ -73,7 +73,7 @@ def _coordinated(sizes: Sizes) -> Usage:
     return Usage(calls, short + distilled, calls * sizes.reply)
 
 
-def verified(sizes: Sizes) -> Usage:
+def bound_verifier(sizes: Sizes) -> Usage:
     """The model that checks the answer: each call asked for twice if its record cannot be read."""
     calls = verifier.CALLS * ASKED_TWICE
     prompt = sizes.prompt + verifier.BATCH * verifier.EXCERPTS * verifier.EXCERPT // 4

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal
 
-from hira.agents.approved import approved
+from hira.agents.approved import ask_approval
 from hira.agents.coordinator import Coordinator
-from hira.agents.expert import Expert, Looping, offered
+from hira.agents.expert import Expert, Looping, is_offered
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Planner
-from hira.errors import UsageError
-from hira.policy import Usage
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
 from hira.workflows.bound import Sizes, hierarchical
 
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
@@ -50,7 +50,7 @@ class HiRA:
         experts = [expert for expert in self.experts if expert.ability not in self.without]
         return frozenset(expert.name for expert in experts if isinstance(expert, Looping) and expert.loops)
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         experts, memory = self.available(team), team.rollout.memory
         planner = Planner(
             team,
@@ -68,14 +68,14 @@ class HiRA:
         )
         thought = await planner.begin(question)
         while thought.subtasks:
-            findings = await approved(thought.subtasks, team, partial(coordinator.delegate, memory=memory))
+            findings = await ask_approval(thought.subtasks, team, partial(coordinator.delegate, memory=memory))
             thought = await planner.resume(findings)
         return thought.answer
 
-    def available(self, team: Team) -> list[Expert]:
+    def available(self, team: RunContext) -> list[Expert]:
         """The experts that this run has the tools for and that are not removed."""
         experts = [
-            expert for expert in self.experts if expert.ability not in self.without and offered(expert, team.tools)
+            expert for expert in self.experts if expert.ability not in self.without and is_offered(expert, team.tools)
         ]
         if not experts:
             raise UsageError(

@@ -14,19 +14,19 @@ takes the longer of the two, and the next begins when both are done, since the S
 import asyncio
 from dataclasses import dataclass, replace
 
-from hira.agents.mams.chunking import Chunk, Key, chunked
+from hira.agents.mams.chunking import Chunk, Key, split_into_chunks
 from hira.agents.mams.remember import remember
 from hira.agents.mams.search import act, decide, within
 from hira.agents.mams.state import Memory, State
 from hira.agents.mams.write import write
-from hira.errors import HiraError, Stop, UsageError
-from hira.events import Remembered
+from hira.agents.run_context import RunContext, together
+from hira.core.errors import HiraError, Stop, UsageError
+from hira.core.events import Remembered
+from hira.core.memory import Fact
+from hira.core.policy import Usage
 from hira.evidence.references import is_chinese
-from hira.memory import Fact
-from hira.policy import Usage
-from hira.team import Team, together
 from hira.tools import Tool
-from hira.workflows.bound import ASKED_TWICE, Sizes, looped, times
+from hira.workflows.bound import ASKED_TWICE, Sizes, bound_loop, times
 
 LEAST = 200
 """Tokens of a chunk, without which the frame around a source leaves no room for its text."""
@@ -61,7 +61,7 @@ class MaMs:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"search"})
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         tools, state = means(team, "search"), State()
         seen: set[Key] = set()
         try:
@@ -76,7 +76,7 @@ class MaMs:
                 fresh, unread = within(new, self.window)
                 seen |= set(fresh)
                 plan = replace(decision.plan, done=(*decision.plan.done, *observed.done, *unread))
-                chunks = chunked(fresh.values(), self.chunk)
+                chunks = split_into_chunks(fresh.values(), self.chunk)
                 state = await self._transition(question, replace(state, plan=plan), chunks, team, turn)
         except HiraError as error:
             team.rollout.answer = _report(team)
@@ -84,7 +84,7 @@ class MaMs:
                 raise
         return _report(team) or _nothing(question, team)
 
-    async def _transition(self, question: str, state: State, chunks: list[Chunk], team: Team, turn: int) -> State:
+    async def _transition(self, question: str, state: State, chunks: list[Chunk], team: RunContext, turn: int) -> State:
         """s_(t+1): memory, plan and report after all chunks of the turn."""
         if not chunks:
             return state
@@ -118,7 +118,7 @@ class MaMs:
         calls = chunks * ASKED_TWICE
         grown = sum(at * sizes.reply for at in range(chunks)) * ASKED_TWICE
         each = Usage(calls, calls * (sizes.prompt + self.chunk + 2 * sizes.reply) + grown, calls * sizes.reply)
-        search = times(looped(1, sizes.result, sizes), self.max_turns + 1)
+        search = times(bound_loop(1, sizes.result, sizes), self.max_turns + 1)
         known = search.calls * (chunks + 1) * sizes.reply  # all notes and the report, in every prompt
         return {
             "search": replace(search, prompt_tokens=search.prompt_tokens + known),
@@ -127,7 +127,7 @@ class MaMs:
         }
 
 
-def means(team: Team, role: str) -> list[Tool]:
+def means(team: RunContext, role: str) -> list[Tool]:
     """The tools that the role may call. Raises `UsageError` where there is nothing to be read."""
     box = team.tools
     own = box.extra_for(role)
@@ -139,18 +139,18 @@ def means(team: Team, role: str) -> list[Tool]:
     return tools
 
 
-def _report(team: Team) -> str:
+def _report(team: RunContext) -> str:
     """The report so far; before there is one, what is known, with its sources."""
     facts = team.rollout.memory.facts
     return team.rollout.answer or "\n".join(f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources)
 
 
-def _nothing(question: str, team: Team) -> str:
+def _nothing(question: str, team: RunContext) -> str:
     """What a run says that came to its end and found nothing; one that was stopped has not."""
     return "" if team.stopped else NOTHING[is_chinese(question)]
 
 
-def _note(team: Team, memory: Memory, turn: int) -> None:
+def _note(team: RunContext, memory: Memory, turn: int) -> None:
     """Make the run's record hold what memory holds, so that it outlasts the run; what is new is told."""
     kept = {fact.text: fact.subtask for fact in team.rollout.memory.facts}
     facts = [Fact(entry.text, entry.sources, kept.get(entry.text, str(turn))) for entry in memory]

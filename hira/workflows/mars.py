@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from hira.agents.loop import Loop
 from hira.agents.mars.system1 import distil
-from hira.agents.mars.system2 import answer, begin, performed, requested, think, tools_of
+from hira.agents.mars.system2 import answer, begin, parse_request, perform_call, think, tools_of
 from hira.agents.retrieval import retrieve
-from hira.dialects import Call
-from hira.errors import ToolError, UsageError
-from hira.events import SubtaskIssued
-from hira.policy import Usage
-from hira.team import Team
-from hira.workflows.bound import Sizes, looped
+from hira.agents.run_context import RunContext
+from hira.core.errors import ToolError, UsageError
+from hira.core.events import SubtaskIssued
+from hira.core.policy import Usage
+from hira.policies.dialects import Call
+from hira.workflows.bound import Sizes, bound_loop
 
 LEAST = 2_000
 """Tokens without which System 1's own prompt leaves no room for documents."""
@@ -55,7 +55,7 @@ class MARS:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"system2"})
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         async with tools_of(team, self.queries) as tools:
             loop = begin(question, team, tools, self.max_turns, self.system2_reply)
             step = await think(loop)
@@ -70,9 +70,9 @@ class MARS:
         searches = {"search": (team.tools.search, self.pages), "scholar": (team.tools.scholar, self.papers)}
         search, most = searches.get(call.name, (None, 0))
         if search is None:
-            return await performed(call, loop)
+            return await perform_call(call, loop)
         try:
-            request = requested(call, loop)
+            request = parse_request(call, loop)
         except ToolError as error:
             loop.forget(call)
             return error.what
@@ -93,6 +93,6 @@ class MARS:
         asked = bins * sizes.prompt + documents * min(sizes.result, self.window)
         calls = self.max_turns
         return {
-            "system2": looped(calls, notes, sizes),
+            "system2": bound_loop(calls, notes, sizes),
             "system1": Usage(calls * bins, calls * asked, calls * bins * sizes.reply),
         }

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
 from hira.agents.retrieval import PAGES
-from hira.errors import UsageError
-from hira.events import Notice
-from hira.policy import Usage
-from hira.team import Team
-from hira.trajectory import Finding, Subtask
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import UsageError
+from hira.core.events import Notice
+from hira.core.policy import Usage
 from hira.workflows.bound import Sizes
 
 
@@ -46,7 +46,7 @@ class MarsRL:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         problem = await pose(question, team, search=self.search, reply=self.reply)
         solution = await self._solved(problem, team)
         judged: dict[Solution, int] = {}
@@ -70,7 +70,7 @@ class MarsRL:
         team.events(Notice("no solution was accepted; the one that was judged correct most often is the answer"))
         return best(judged).answer
 
-    async def _solved(self, problem: Problem, team: Team) -> Solution:
+    async def _solved(self, problem: Problem, team: RunContext) -> Solution:
         """The Solver's first solution that is not cut off, else its last."""
         solution = await solve(problem, team)
         for _ in range(self.tries - 1):
@@ -95,7 +95,7 @@ def best(judged: Mapping[Solution, int]) -> Solution:
     return max(reversed(list(judged)), key=judged.__getitem__)
 
 
-def _keep(solution: Solution, question: str, team: Team) -> None:
+def _keep(solution: Solution, question: str, team: RunContext) -> None:
     """Leave the best solution so far as what the run knows, for the case that it ends early."""
     expert = "corrector" if solution.refined else "solver"
     team.rollout.findings[:] = [Finding(Subtask("1", question), expert, solution.text, solution.answer)]

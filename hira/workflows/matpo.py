@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
-from hira.agents.approved import approved, as_issued
+from hira.agents.approved import as_issued, ask_approval
 from hira.agents.loop import Loop, Step
-from hira.agents.matpo.manner import Manner, Speaker
+from hira.agents.matpo.manner import LoopConfig, Speaker
 from hira.agents.matpo.planner import answer, begin, handed_out, report
 from hira.agents.matpo.worker import tools_of, work
-from hira.dialects import Call
-from hira.errors import UsageError
-from hira.policy import Usage
-from hira.team import Team, together
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
+from hira.policies.dialects import Call
 from hira.tools import Tool
 from hira.tools.search import LEAKING
-from hira.trajectory import Finding, Subtask
-from hira.workflows.bound import Sizes, looped, times
+from hira.workflows.bound import Sizes, bound_loop, times
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class MATPO:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"worker"})
 
-    async def run(self, question: str, team: Team) -> str:
-        manner = Manner(self.summary, self.results, self.window, self.reply)
+    async def run(self, question: str, team: RunContext) -> str:
+        manner = LoopConfig(self.summary, self.results, self.window, self.reply)
         tools = tools_of(team, LEAKING if self.block_leaks else ())
         planner = begin(question, team, manner, limit=self.max_subtasks, parallel=self.parallel)
         step = await planner.think()
@@ -78,7 +78,7 @@ class MATPO:
         return answer(await manner.closed(planner, step))
 
     async def _reports(
-        self, question: str, planner: Loop, step: Step, manner: Manner, tools: Sequence[Tool]
+        self, question: str, planner: Loop, step: Step, manner: LoopConfig, tools: Sequence[Tool]
     ) -> list[tuple[Call, str]]:
         """What the workers of one turn report, in the order of its calls. A subtask that failed may be tried again."""
         team, main = planner.conversation.team, question if self.recap else ""
@@ -90,7 +90,7 @@ class MATPO:
             return findings
 
         subtasks = handed_out(planner, step)
-        findings = await approved(subtasks, team, worked)
+        findings = await ask_approval(subtasks, team, worked)
         for call, finding in zip(step.calls, findings, strict=True):
             if not finding.ok:
                 planner.forget(call)
@@ -99,8 +99,8 @@ class MATPO:
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         """At most so much by role; no prompt is longer than the window leaves it."""
-        planner = self._within(looped(self.max_subtasks + 1, sizes.reply, sizes), sizes)
-        worker = self._within(looped(self.worker_calls + 1, sizes.result, sizes), sizes)
+        planner = self._within(bound_loop(self.max_subtasks + 1, sizes.reply, sizes), sizes)
+        worker = self._within(bound_loop(self.worker_calls + 1, sizes.result, sizes), sizes)
         return {"planner": planner, "worker": times(worker, self.max_subtasks)}
 
     def _within(self, usage: Usage, sizes: Sizes) -> Usage:

@@ -4,15 +4,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hira.agents.rubrics.rubric import FEWEST, MOST
+from hira.agents.rubrics.writer import GENERATE, WRITER
+from hira.agents.run_context import RunContext
+from hira.core.messages import user
+from hira.core.policy import Usage
+from hira.core.sanitize import sanitize
 from hira.evidence.references import language
-from hira.messages import user
-from hira.policy import Usage
-from hira.rewards.hybrid import WRITER
-from hira.rewards.rubric import FEWEST, MOST
-from hira.rewards.rubric_writer import GENERATE
-from hira.team import Team
-from hira.untrusted import said
-from hira.workflows.bound import Sizes, looped
+from hira.workflows.bound import Sizes, bound_loop
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,9 @@ class RubricWriting:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: Team) -> str:
-        prompt = GENERATE.fill(query=said(question), fewest=FEWEST, most=MOST, language=language(question))
+    async def run(self, question: str, team: RunContext) -> str:
+        prompt = GENERATE.fill(query=sanitize(question), fewest=FEWEST, most=MOST, language=language(question))
         return await team.conversation(WRITER).reply(user(prompt))
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
-        return {WRITER: looped(0, 0, sizes)}
+        return {WRITER: bound_loop(0, 0, sizes)}

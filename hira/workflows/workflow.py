@@ -6,14 +6,14 @@ from dataclasses import asdict
 from typing import Protocol
 
 from hira.agents.distiller import NO_CONCLUSION
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
-from hira.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
-from hira.events import AnswerChecked, Notice, RunEnded, RunStarted
+from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
+from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
+from hira.core.policy import Usage
+from hira.core.sanitize import presentable
 from hira.evidence import Citation, drop_unknown, is_accepted, is_refusal
-from hira.policy import Usage
-from hira.team import Team
-from hira.trajectory import Rollout, Status
-from hira.untrusted import presentable
 from hira.workflows.bound import Sizes
 
 
@@ -23,7 +23,7 @@ class Workflow(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         """The answer to the question, with its sources cited as `[s1]`."""
         ...
 
@@ -43,7 +43,7 @@ class BuiltIn(Workflow, Protocol):
         ...
 
 
-async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
+async def rollout(workflow: Workflow, question: str, team: RunContext) -> Rollout:
     """Run the workflow and hold its answer against the sources. A failed run is a rollout with a status and an error.
 
     What the run knew when it ended early stays in the rollout and is its answer's last resort.
@@ -70,7 +70,7 @@ async def rollout(workflow: Workflow, question: str, team: Team) -> Rollout:
     return record
 
 
-async def _answered(workflow: Workflow, question: str, team: Team) -> None:
+async def _answered(workflow: Workflow, question: str, team: RunContext) -> None:
     record = team.rollout
     try:
         answer: object = await workflow.run(question, team)
@@ -81,12 +81,12 @@ async def _answered(workflow: Workflow, question: str, team: Team) -> None:
     except HiraError as error:
         record.failure = error
     record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
-    record.answer = record.answer or known(record)
+    record.answer = record.answer or summarise_findings(record)
     if not record.answer and not record.failure:
         record.failure = BadReply("no answer was written", fix="use another model, or let it write longer replies")
 
 
-async def settle(record: Rollout, team: Team) -> None:
+async def settle(record: Rollout, team: RunContext) -> None:
     """Drop links and citations of what nobody read, check the claims, and say whether the answer rests on evidence."""
     read = {source.location for source in record.sources.read.values()}
     answer, unknown = drop_unknown(record.answer, record.sources)
@@ -114,7 +114,7 @@ def count_supported(citations: Sequence[Citation]) -> str:
     return f"{held} of {len(verdicts)} claims are supported by what was read" if held < len(verdicts) else ""
 
 
-def known(record: Rollout) -> str:
+def summarise_findings(record: Rollout) -> str:
     """What the findings say so far, for a run that ended without an answer of its own. That an expert came to no
     conclusion is no answer."""
     found = [finding.conclusion for finding in record.findings if finding.ok]

@@ -11,16 +11,16 @@ import pytest
 
 from hira import Hira
 from hira.agents.expert import Account, Task
-from hira.budget import Budget
-from hira.errors import Interrupted, UsageError
-from hira.events import ApprovalAwaited, Event, SubtaskApproved, SubtaskDone, SubtaskRejected
+from hira.agents.run_context import Approve, RunContext
+from hira.agents.trajectory import Rejected, Subtask
+from hira.core.budget import Budget
+from hira.core.errors import Interrupted, UsageError
+from hira.core.events import ApprovalAwaited, Event, SubtaskApproved, SubtaskDone, SubtaskRejected
 from hira.journal import Journal
-from hira.replay import replay
-from hira.settings import Settings
-from hira.team import Approve, Team
+from hira.runtime.replay import replay
+from hira.runtime.settings import Settings
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
-from hira.trajectory import Rejected, Subtask
 from hira.workflows import WORKFLOWS, HiRA, rollout
 
 WORKER = "## Conclusion\nIt is 31 metres high."
@@ -35,7 +35,7 @@ class Desk:
     def __init__(self) -> None:
         self.tasks: list[str] = []
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         self.tasks.append(task.text)
         return Account(f"{task.text}: 31 metres", f"{task.text}: 31 metres")
 
@@ -63,7 +63,7 @@ def call(task: str) -> str:
     return f"<|begin_call_subtask|>{task}<|end_call_subtask|>"
 
 
-def of(planner: list[Any], approve: Approve | None, desk: Desk, **team: Any) -> tuple[HiRA, Team, list[Event]]:
+def of(planner: list[Any], approve: Approve | None, desk: Desk, **team: Any) -> tuple[HiRA, RunContext, list[Event]]:
     policy = ScriptedPolicy(
         {"planner": planner, "coordinator": lambda _: '{"reasoning": "", "conclusion": "31 metres"}'}
     )

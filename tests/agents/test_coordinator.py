@@ -11,17 +11,17 @@ from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Account, Task, reason
 from hira.agents.experts import Code, DeepSearch, SimpleSearch
 from hira.agents.planner import report
-from hira.errors import EndpointError
-from hira.events import Notice, SubtaskAssigned, SubtaskDone
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import EndpointError
+from hira.core.events import Notice, SubtaskAssigned, SubtaskDone
+from hira.core.memory import DualMemory, Fact, Resource
+from hira.core.prompts import Prompt
 from hira.evidence import Source
-from hira.memory import DualMemory, Fact, Resource
-from hira.prompts import Prompt
-from hira.team import Team
 from hira.testing import ScriptedPolicy
 from hira.testing.script import ScriptError
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
-from hira.trajectory import Finding, Subtask
 
 
 class Told:
@@ -34,7 +34,7 @@ class Told:
         self.name, self.description, self.cost, self.says = name, description, cost, says
         self.tasks: list[Task] = []
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         self.tasks.append(task)
         team.read(Source("towers.md", "Towers", "The tower is 31 m high.", kind="file"))
         return Account(f"I looked at towers.md [s1]. {self.says}", self.says)
@@ -129,7 +129,7 @@ async def test_expert_and_notes_are_chosen_in_one_call() -> None:
 
 async def test_a_long_account_is_condensed() -> None:
     class Thorough(Told):
-        async def work(self, task: Task, team: Team) -> Account:
+        async def work(self, task: Task, team: RunContext) -> Account:
             return Account("I looked at a page. " * 600, "It is 31 m high.")
 
     policy = ScriptedPolicy({"coordinator": [distilled()]})
@@ -167,7 +167,7 @@ class Failing(Told):
         super().__init__("eye", "looks at pictures", 1)
         self.error = error
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         raise self.error
 
 
@@ -198,7 +198,7 @@ class Returning(Told):
         super().__init__("eye", "looks at pictures", 1)
         self.returned = returned
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         returned: Account = self.returned
         return returned
 
@@ -239,7 +239,7 @@ async def test_nothing_outlives_a_run_that_a_failed_check_ends() -> None:
     ended: list[str] = []
 
     class Waiting(Told):
-        async def work(self, task: Task, team: Team) -> Account:
+        async def work(self, task: Task, team: RunContext) -> Account:
             if task.id == "1":
                 await asyncio.sleep(0)
                 raise ScriptError("no reply left")
@@ -285,7 +285,7 @@ async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() 
 
 async def test_memory_grows_in_the_order_of_the_subtasks_whoever_is_done_first() -> None:
     class Timed(Told):
-        async def work(self, task: Task, team: Team) -> Account:
+        async def work(self, task: Task, team: RunContext) -> Account:
             await asyncio.sleep(0.03 if task.id == "1" else 0)
             return await super().work(task, team)
 
@@ -383,7 +383,7 @@ async def test_what_is_recalled_and_the_attached_paths_really_reach_the_experts_
     """The published HiRA code computes memory and gives it to nobody."""
     from contextlib import asynccontextmanager
 
-    from hira.memory import Recall
+    from hira.core.memory import Recall
     from hira.tools import Observation, Tool, Toolbox
 
     async def nothing(_: Any) -> Observation:
@@ -412,7 +412,7 @@ async def test_an_expert_is_one_small_file(tmp_path: Path) -> None:
     prompt = Prompt(str(tmp_path / "poet.py"), "poet")
 
     class Poet(Told):
-        async def work(self, task: Task, team: Team) -> Account:
+        async def work(self, task: Task, team: RunContext) -> Account:
             return await reason(team.conversation(self.name, task.id), task, prompt, [])
 
     policy = ScriptedPolicy({"poet": [r"\boxed{A verse.}"], "coordinator": [distilled("A verse.")]})

@@ -12,12 +12,12 @@ from hira.agents import faults
 from hira.agents.calls import use
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Account, Expert, Task
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Subtask
 from hira.cli import main
 from hira.cli.shell import Shell
-from hira.team import Team
 from hira.testing.team import team_of
 from hira.tools import tool
-from hira.trajectory import Subtask
 
 KEY = "sk-0123456789"
 SECRETS = frozenset({KEY})
@@ -37,22 +37,22 @@ class Eye(Expert):
 
     name, description, cost, ability, needs = "eye", "looks at pictures", 1, "sight", frozenset[str]()
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         raise RuntimeError(f"no picture for {KEY}")
 
 
-async def of_a_tool(team: Team) -> str:
+async def of_a_tool(team: RunContext) -> str:
     return str((await use(team.conversation("planner"), tide, {"harbour": "Alta"})).text)
 
 
-async def of_an_expert(team: Team) -> str:
+async def of_an_expert(team: RunContext) -> str:
     (finding,) = await Coordinator(team, [Eye()], transfer=False).delegate([Subtask("1", "it")], team.rollout.memory)
     return finding.conclusion
 
 
 @pytest.mark.parametrize(("made", "told"), [(of_a_tool, "tides.example.org/Alta"), (of_an_expert, "no picture for")])
 async def test_the_traceback_of_a_fault_holds_no_key(
-    made: Callable[[Team], Awaitable[str]], told: str, caplog: pytest.LogCaptureFixture
+    made: Callable[[RunContext], Awaitable[str]], told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     team = team_of([], secrets=SECRETS)
     said = await made(team)
@@ -69,7 +69,7 @@ class Faulty(io.StringIO):
     """Standard output that has a fault of a tool logged whenever it is written to, so while a command runs."""
 
     def write(self, text: str) -> int:
-        faults.logged("tool", "tide", RuntimeError("no table"), frozenset())
+        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
         return super().write(text)
 
 
@@ -91,7 +91,7 @@ class Environ(dict[str, str]):
     """Variables that have a fault of a tool logged when they are read, so while a command runs."""
 
     def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
-        faults.logged("tool", "tide", RuntimeError("no table"), frozenset())
+        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
         return super().get(name, default)
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from hira.agents.calls import use, use_all
 from hira.agents.loop import Loop
-from hira.budget import Budget, size
-from hira.dialects import DIALECTS, Call
-from hira.errors import ToolError
-from hira.events import Event, Events, Notice, ToolEnded, ToolStarted
+from hira.core.budget import Budget, size
+from hira.core.errors import ToolError
+from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
+from hira.core.messages import Filled, ToolCall, user
+from hira.core.policy import Completion
 from hira.evidence import Source
 from hira.journal import Journal
-from hira.messages import Filled, ToolCall, user
-from hira.policy import Completion
+from hira.policies.dialects import DIALECTS, Call
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Tool, tool

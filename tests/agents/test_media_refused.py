@@ -7,14 +7,14 @@ import pytest
 
 from hira.agents.expert import Account, Task
 from hira.agents.experts import Multimodal
-from hira.casting import crew
-from hira.errors import UsageError
-from hira.events import Event, Notice
-from hira.messages import Media, user
+from hira.agents.run_context import RunContext
+from hira.core.errors import UsageError
+from hira.core.events import Event, Notice
+from hira.core.messages import Media, user
+from hira.core.policy import Request
 from hira.policies.refused import no_media
-from hira.policy import Request
-from hira.settings import Settings
-from hira.team import Team
+from hira.runtime.factory import open_session
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS, error, refuses
 
@@ -29,12 +29,12 @@ def docs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def worked(docs: Path, endpoint: Endpoint, notices: list[str] | None = None) -> tuple[Account, Team]:
+async def worked(docs: Path, endpoint: Endpoint, notices: list[str] | None = None) -> tuple[Account, RunContext]:
     def told(event: Event) -> None:
         if isinstance(event, Notice) and notices is not None:
             notices.append(event.text)
 
-    made = await crew(Settings(model="m", base_url=endpoint.base_url, docs=(docs,)), ports=())
+    made = await open_session(Settings(model="m", base_url=endpoint.base_url, docs=(docs,)), ports=())
     async with made.team("r", "What was seen?", (), [told]) as team:
         account = await Multimodal().work(Task("1", "What was seen?"), team)
     await made.aclose()
@@ -164,5 +164,5 @@ async def test_where_nobody_sees_a_folder_of_pictures_is_refused_before_any_work
     model = "offline" if workflow == "hira" else "m"
     settings = Settings(model=model, base_url="http://127.0.0.1:9/v1", docs=(tmp_path,), workflow=workflow)
     with pytest.raises(UsageError, match="only pictures, sounds or videos") as error:
-        await crew(settings, ports=())
+        await open_session(settings, ports=())
     assert "[roles.look]" in error.value.fix

@@ -9,11 +9,11 @@ import pytest
 from hira.agents.expert import Task
 from hira.agents.experts import Multimodal
 from hira.api import Hira
-from hira.casting import crew
-from hira.crew import Crew
 from hira.journal import Journal
-from hira.replay import replay
-from hira.settings import Settings
+from hira.runtime.factory import open_session
+from hira.runtime.replay import replay
+from hira.runtime.session import Session
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 
 Image = pytest.importorskip("PIL.Image")
@@ -36,8 +36,8 @@ def seen(docs: Path) -> Path:
     return docs
 
 
-async def opened(docs: Path, endpoint: Endpoint, dialect: str = "native") -> Crew:
-    return await crew(Settings(model="m", base_url=endpoint.base_url, docs=(docs,), dialect=dialect), ports=())  # type: ignore[arg-type]
+async def opened(docs: Path, endpoint: Endpoint, dialect: str = "native") -> Session:
+    return await open_session(Settings(model="m", base_url=endpoint.base_url, docs=(docs,), dialect=dialect), ports=())  # type: ignore[arg-type]
 
 
 async def test_a_picture_a_sound_and_a_video_are_looked_at_by_a_model_that_is_sent_them(seen: Path) -> None:

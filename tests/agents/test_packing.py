@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.agents.calls import framed
-from hira.agents.mars.bins import shortened
+from hira.agents.calls import frame_source
+from hira.agents.mars.bins import shorten_document
 from hira.agents.packing import JOINT, beginning, first_fit_decreasing, pack
+from hira.core.tokens import count
 from hira.evidence import Source
-from hira.tokens import count
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=60)
 
@@ -109,8 +109,8 @@ def test_a_beginning_has_no_more_tokens_than_it_may(text: str, limit: int) -> No
 
 @given(st.text(min_size=1, max_size=2000), st.integers(60, 200))
 def test_a_document_that_is_cut_stays_in_its_frame(text: str, limit: int) -> None:
-    document = framed(Source("https://a.example", "Title", text, id="s7"), text)
-    short = shortened(document, limit, count)
+    document = frame_source(Source("https://a.example", "Title", text, id="s7"), text)
+    short = shorten_document(document, limit, count)
     assert count(short) <= limit
     assert short.startswith("[s7] Title (https://a.example)\n")
     assert short.endswith("\n[/s7]")

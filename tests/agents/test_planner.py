@@ -8,13 +8,13 @@ import pytest
 
 from hira.agents.experts import EXPERTS, Code
 from hira.agents.planner import Planner, Thought
-from hira.events import SubtaskIssued
-from hira.policy import Completion
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Rollout, Subtask
+from hira.core.events import SubtaskIssued
+from hira.core.policy import Completion
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Tool, Toolbox
-from hira.trajectory import Finding, Rollout, Subtask
 
 
 def named(name: str, description: str) -> Tool:
@@ -27,7 +27,7 @@ def named(name: str, description: str) -> Tool:
 SEARCH = named("search", "Search the local documents. Returns the passages that fit the query best.")
 
 
-async def told(question: str = "How high is it?", team: Team | None = None, **planner: Any) -> str:
+async def told(question: str = "How high is it?", team: RunContext | None = None, **planner: Any) -> str:
     """What the planner is sent first."""
     policy = ScriptedPolicy(["done"])
     team = team or team_of(policy, tools=Toolbox(search=SEARCH))

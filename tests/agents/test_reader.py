@@ -7,7 +7,7 @@ import pytest
 
 from hira.agents.expert import Task
 from hira.agents.experts import EXPERTS, Multimodal
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy, calling, team_of
 from hira.tools import Observation, Tool, Toolbox, tool

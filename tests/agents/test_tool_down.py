@@ -1,8 +1,8 @@
 """A tool whose ground gave way: the model reads it, and the person is told, once, even one who wants no progress."""
 
 from hira.agents.loop import use
-from hira.errors import ToolDown, ToolError
-from hira.events import Event, Notice
+from hira.core.errors import ToolDown, ToolError
+from hira.core.events import Event, Notice
 from hira.testing import team_of
 from hira.tools import tool
 

@@ -7,18 +7,18 @@ import pytest
 
 from hira import Hira
 from hira.agents.loop import Loop
-from hira.dialects import JSON, NATIVE, TAGS
-from hira.errors import ToolsRefused
-from hira.events import Event, Events, Notice
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.errors import ToolsRefused
+from hira.core.events import Event, Events, Notice
+from hira.core.messages import user
+from hira.core.policy import Policy
 from hira.journal import Journal
-from hira.messages import user
+from hira.policies.dialects import JSON, NATIVE, TAGS
 from hira.policies.fallback import Fallback
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.refused import no_tools
-from hira.policy import Policy
-from hira.replay import replay
-from hira.settings import RoleSettings, Settings
-from hira.team import Part, Team
+from hira.runtime.replay import replay
+from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import Endpoint, ScriptedPolicy, calling, team_of
 from hira.tools import tool
 
@@ -31,15 +31,15 @@ def double(n: int) -> str:
     return str(2 * n)
 
 
-def team_at(policy: Policy, notices: list[str], **part: Any) -> Team:
+def team_at(policy: Policy, notices: list[str], **part: Any) -> RunContext:
     def told(event: Event) -> None:
         if isinstance(event, Notice):
             notices.append(event.text)
 
-    return Team({"*": Part(policy, otherwise=JSON, **part)}, events=Events(told))
+    return RunContext({"*": RoleConfig(policy, otherwise=JSON, **part)}, events=Events(told))
 
 
-def begun(team: Team) -> Loop:
+def begun(team: RunContext) -> Loop:
     conversation = team.conversation("worker")
     told = conversation.part.dialect.instructions([double])
     conversation.say(user(f"Begin. {told}"))
@@ -79,7 +79,7 @@ async def test_the_endpoint_is_asked_once_and_every_later_run_knows() -> None:
 async def test_a_dialect_that_somebody_chose_is_left_as_it_is() -> None:
     with Endpoint(["never"], faults=[REFUSED]) as endpoint:
         policy = OpenAIPolicy(endpoint.model, endpoint.base_url)
-        team = Team({"*": Part(policy)})
+        team = RunContext({"*": RoleConfig(policy)})
         for _ in range(2):
             with pytest.raises(ToolsRefused, match=r"takes? no tool calls|does not support tools") as raised:
                 await begun(team).run()
@@ -134,7 +134,7 @@ async def test_a_whole_question_is_answered_through_an_endpoint_without_tools(tm
     ],
 )
 def test_only_a_dialect_that_nobody_set_may_be_left(settings: Settings, otherwise: str) -> None:
-    from hira.casting import cast_of
+    from hira.runtime.factory import cast_of
 
     cast, _ = cast_of(settings, {"*": ScriptedPolicy([])})
     part = cast["*"]

@@ -6,16 +6,16 @@ import pytest
 
 from hira import Hira
 from hira.agents.loop import Loop
-from hira.dialects import DIALECTS, FALLBACKS, Call
-from hira.events import Event, Events, Notice, TurnText
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.events import Event, Events, Notice, TurnText
+from hira.core.messages import user
+from hira.core.policy import Delta, Policy
 from hira.journal import Journal
-from hira.messages import user
+from hira.policies.dialects import DIALECTS, FALLBACKS, Call
 from hira.policies.learned import DIALECT, Learned
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Delta, Policy
-from hira.replay import replay
-from hira.settings import Settings
-from hira.team import Part, Team
+from hira.runtime.replay import replay
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy, calling, team_of
 from hira.tools import tool
 
@@ -29,7 +29,7 @@ def double(n: int) -> str:
     return str(2 * n)
 
 
-def begun(team: Team, **given: int) -> Loop:
+def begun(team: RunContext, **given: int) -> Loop:
     conversation = team.conversation("worker")
     conversation.say(user(f"Begin. {conversation.part.dialect.instructions([double])}"))
     return Loop(conversation, [double], **given)
@@ -39,12 +39,12 @@ def written(name: str, n: int) -> str:
     return DIALECTS[name].write(Call("double", {"n": n}), double)
 
 
-def falling(policy: Policy, notices: list[str]) -> Team:
+def falling(policy: Policy, notices: list[str]) -> RunContext:
     def told(event: Event) -> None:
         if isinstance(event, Notice):
             notices.append(event.text)
 
-    return Team({"*": Part(policy, otherwise=FALLBACKS["native"])}, events=Events(told))
+    return RunContext({"*": RoleConfig(policy, otherwise=FALLBACKS["native"])}, events=Events(told))
 
 
 async def test_after_two_unreadable_turns_a_run_goes_on_in_json_and_then_in_tags() -> None:
@@ -198,6 +198,6 @@ async def test_a_call_in_the_text_is_not_streamed() -> None:
 
     policy = Streams([f"I look. {written('json', 21)}", "It is 42."])
     events = Events(lambda event: seen.append(event.text) if isinstance(event, TurnText) else None)
-    team = Team({"*": Part(policy)}, events=events, stream=True)
+    team = RunContext({"*": RoleConfig(policy)}, events=events, stream=True)
     assert (await begun(team).run()).text == "It is 42."
     assert "".join(seen).split() == ["I", "look.", "It", "is", "42."]

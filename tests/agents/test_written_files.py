@@ -13,13 +13,13 @@ import pytest
 from hira.agents.calls import use
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import Code
+from hira.agents.trajectory import Subtask
 from hira.journal import Journal
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Toolbox
 from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
-from hira.trajectory import Subtask
 
 
 def distilled(conclusion: str, resources: Sequence[Any] = ()) -> str:

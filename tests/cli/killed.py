@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import Self
 
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request
 from hira.journal import Journal
-from hira.messages import ToolCall
-from hira.policy import Completion, Request
 from hira.testing.endpoint import Endpoint
 
 QUESTION = "How long are the rivers Kama, Oka and Ufa?"

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from hira.answer import Answer
-from hira.batch import Done, Question
+from hira.agents.trajectory import Rollout
 from hira.cli import main
 from hira.cli.batch_progress import Bar, Lines, spell
 from hira.cli.shell import Shell
-from hira.policy import Request
+from hira.core.policy import Request
+from hira.runtime.answer import Answer
+from hira.runtime.batch import Done, Question
 from hira.testing.endpoint import Endpoint
-from hira.trajectory import Rollout
 
 pytestmark = pytest.mark.heavy(seconds=1)
 

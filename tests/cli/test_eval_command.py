@@ -14,7 +14,7 @@ import pytest
 
 from hira.cli import main
 from hira.cli.shell import Shell
-from hira.settings import TRUST
+from hira.runtime.settings import TRUST
 from hira.testing import Endpoint
 
 pytestmark = pytest.mark.heavy(seconds=1)

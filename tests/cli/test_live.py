@@ -6,8 +6,8 @@ from rich.console import Console
 from test_progress import RUN
 
 from hira.cli.live import Watching
-from hira.events import RunStarted, SourceRead, SubtaskIssued, ToolStarted, TurnEnded, TurnStarted, TurnText
-from hira.policy import Usage
+from hira.core.events import RunStarted, SourceRead, SubtaskIssued, ToolStarted, TurnEnded, TurnStarted, TurnText
+from hira.core.policy import Usage
 
 
 def drawn(view: Watching) -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 from hira.cli import batch_progress, eval_progress
 from hira.cli.progress import JsonLines, Lines, brief
 from hira.cli.shell import Shell
-from hira.evaluation.cells import Cell
-from hira.events import (
+from hira.core.events import (
     Event,
     Notice,
     Remembered,
@@ -26,7 +25,8 @@ from hira.events import (
     TurnStarted,
     TurnText,
 )
-from hira.policy import Usage
+from hira.core.policy import Usage
+from hira.evaluation.cells import Cell
 
 RUN: list[Event] = [
     RunStarted("r1", "When?", "hira", {"*": "m"}, at=0.0),
@@ -112,13 +112,13 @@ async def test_many_questions_are_told_on_while_none_of_them_ends() -> None:
         batch_progress.Lines(tell, 8, heartbeat=0.02),
         eval_progress.Lines(tell, eval_progress.Tally(cells, 8, ()), heartbeat=0.02),
     ):
-        async with batch_progress.kept(lines):
+        async with batch_progress.keep_shown(lines):
             await asyncio.wait_for(heard.wait(), 10)
         assert all(" s  0 of 8" in line for line in told)
         told.clear()
         heard.clear()
     quiet = eval_progress.Lines(tell, eval_progress.Tally(cells, 8, ()), None, heartbeat=0.02)
-    async with batch_progress.kept(quiet):
+    async with batch_progress.keep_shown(quiet):
         await asyncio.sleep(0.1)
     assert not told
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from hira.answer import Answer, answer_of
+from hira.agents.trajectory import Rollout
 from hira.cli import main
 from hira.cli.report_page import as_html, as_markdown
 from hira.cli.shell import Shell
 from hira.evidence import Citation, Source
+from hira.runtime.answer import Answer, answer_of
 from hira.testing import Endpoint
-from hira.trajectory import Rollout
 
 LIBRARY = str(Path(__file__).parent.parent / "data" / "library")
 TOPIC = "Lighthouses, tides and ferries of the coast"

@@ -18,8 +18,8 @@ from killed import ANSWER, QUESTION, Place, plain, replies
 from hira import Hira, Settings, tool
 from hira.cli import main
 from hira.cli.shell import Shell
-from hira.errors import UsageError
-from hira.policy import Request
+from hira.core.errors import UsageError
+from hira.core.policy import Request
 from hira.testing.endpoint import Endpoint
 
 pytestmark = pytest.mark.heavy(seconds=1)

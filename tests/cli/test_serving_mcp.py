@@ -14,9 +14,9 @@ import httpx
 import pytest
 from later import later, needs
 
-from hira.answer import Answer
 from hira.cli import main
 from hira.cli.shell import Shell
+from hira.runtime.answer import Answer
 from hira.testing.endpoint import Endpoint
 
 mcp = later("mcp")

@@ -17,11 +17,11 @@ import pytest
 import hira
 from hira.cli import main
 from hira.cli.completion import NAMES
-from hira.cli.init import Found, questions_for, written
+from hira.cli.init import Found, format_settings, questions_for
 from hira.cli.parser import parser
 from hira.cli.shell import Shell
 from hira.policies.probe import Probe
-from hira.settings import TRUST, Settings, load
+from hira.runtime.settings import TRUST, Settings, load
 from hira.workflows import WORKFLOWS
 
 KEY, SERPER, PASSWORD = "sk-very-secret-key-0001", "serper-secret-0002", "hunter2-long-password"
@@ -158,7 +158,7 @@ def test_init_says_so_where_no_document_makes_a_question(place: Place) -> None:
 
 def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
     server = Probe("http://127.0.0.1:8080/v1", ok=True, models=("embed-small", 'qwen "x"'), server="llama.cpp")
-    made = tomllib.loads(written(Found((server,), (), "", (), ())))
+    made = tomllib.loads(format_settings(Found((server,), (), "", (), ())))
     assert made == {"model": 'qwen "x"', "base_url": "http://127.0.0.1:8080/v1"}
 
 
@@ -171,7 +171,7 @@ def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
     ],
 )
 def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: Found, place: Place) -> None:
-    text = written(found)
+    text = format_settings(found)
     (place.folder / "hira.toml").write_text(text, encoding="utf-8")
     trusted = {TRUST: "http://127.0.0.1:8000/v1,https://…/v1"}
     load({}, trusted, place.folder, place.home)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from hira import Hira, tool
-from hira.answer import answer_of
+from hira.agents.trajectory import Rollout
 from hira.cli import main
 from hira.cli.report_page import as_html, as_markdown
 from hira.cli.shell import Shell
+from hira.core.policy import Request
 from hira.evidence import Source, verify
-from hira.policy import Request
-from hira.settings import Settings
+from hira.runtime.answer import answer_of
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy, calling
-from hira.trajectory import Rollout
 
 MILL = "The mill of Orsk was built in 1742 by Ida Lorn.\nIn 1790 a flood took its wheel.\n"
 RIGHT = "According to the documents, the mill of Orsk was built by Ida Lorn."

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from under_faults import LIBRARY, asked, endings
 
-from hira.api import Run
-from hira.dialects import DIALECTS
-from hira.errors import BadReply
+from hira.agents.run_context import RoleConfig
+from hira.core.errors import BadReply
+from hira.core.policy import Completion, Request, Sampling
+from hira.policies.dialects import DIALECTS
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Completion, Request, Sampling
-from hira.settings import Settings
-from hira.team import Part
+from hira.runtime.run import Run
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS
 from hira.tools.python import refusal
@@ -77,15 +77,15 @@ GRAMMARS = {"search-o1": SEARCHES, "webthinker": SEARCHES, "react": SEARCHES, "c
 @pytest.mark.parametrize("name", [*NAMES, "webthinker-report"])
 async def test_a_real_llama_cpp_server_with_a_random_model_crashes_no_baseline(llama_server: str, name: str) -> None:
     """A grammar makes the reasoner call its tool until it is at its limit, where it may say what it likes."""
-    from hira.casting import crew
+    from hira.runtime.factory import open_session
 
     workflow: Any = WebThinker(report=True, interactions=3) if name == "webthinker-report" else _limited(name)
     grammar: dict[str, Any] = {"extra_body": {"grammar": GRAMMARS[name]}} if name in GRAMMARS else {}
     reasoner, others = OpenAIPolicy("tiny", llama_server, **grammar), OpenAIPolicy("tiny", llama_server)
     settings = Settings(docs=(LIBRARY,), journal=None, cache=None)
-    made = await crew(settings, policies={"*": others}, workflow=workflow)
-    part = Part(others, Sampling(temperature=0.9, max_tokens=60, seed=3), DIALECTS["tags"])
-    cast = {"*": part, "reasoner": Part(reasoner, part.sampling, part.dialect)}
+    made = await open_session(settings, policies={"*": others}, workflow=workflow)
+    part = RoleConfig(others, Sampling(temperature=0.9, max_tokens=60, seed=3), DIALECTS["tags"])
+    cast = {"*": part, "reasoner": RoleConfig(reasoner, part.sampling, part.dialect)}
     async with made.team("r", QUESTION, [FILE], ()) as team:
         team.cast = cast
         record = await rollout(workflow, QUESTION, team)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.dialects import DIALECTS, NATIVE, XML, Call, Dialect
-from hira.dialects.tool_messages import with_tool_messages
-from hira.messages import Filled, ToolCall
-from hira.policy import Completion
+from hira.core.messages import Filled, ToolCall
+from hira.core.policy import Completion
+from hira.policies.dialects import DIALECTS, NATIVE, XML, Call, Dialect
+from hira.policies.dialects.tool_messages import with_tool_messages
 from hira.tools import Observation, Tool, tool
 
 

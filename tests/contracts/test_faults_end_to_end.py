@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 from hira import Hira
-from hira.api import Run
 from hira.cli import ENDPOINT, NO_EVIDENCE, OK, PARTIAL, code_of, main
 from hira.cli.ask import CODES
 from hira.cli.shell import Shell
-from hira.events import Notice
+from hira.core.events import Notice
+from hira.core.policy import Completion, Policy, Request
 from hira.journal import Journal
 from hira.policies.fitting import fitting
-from hira.policies.limited import Gate, limited
+from hira.policies.limited import RateLimiter, limit_policy
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.pace import Timeout
 from hira.policies.retrying import retrying
-from hira.policy import Completion, Policy, Request
-from hira.replay import replay
-from hira.settings import Settings
+from hira.runtime.replay import replay
+from hira.runtime.run import Run
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS, Fault, error, refuses
 from hira.workflows import HiRA
@@ -92,8 +92,8 @@ def policy_at(base_url: str) -> Policy:
         "scripted", base_url, "sk-test", timeout=Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
     )
     time = Time()
-    gate = Gate(clock=time.clock, sleep=time.sleep)
-    return fitting(retrying(limited(policy, lambda: gate, where=policy.where), sleep=time.sleep))
+    gate = RateLimiter(clock=time.clock, sleep=time.sleep)
+    return fitting(retrying(limit_policy(policy, lambda: gate, where=policy.where), sleep=time.sleep))
 
 
 @pytest.fixture

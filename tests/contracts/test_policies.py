@@ -8,9 +8,9 @@ import pytest
 from later import needs
 from tiny_hf import tiny_model, tiny_tokenizer
 
-from hira.messages import Message, ToolCall, assistant, system, user
+from hira.core.messages import Message, ToolCall, assistant, system, user
+from hira.core.policy import Completion, Delta, Policy, Request, Sampling
 from hira.policies import open_policy
-from hira.policy import Completion, Delta, Policy, Request, Sampling
 from hira.testing import Endpoint, ScriptedPolicy
 
 SAMPLING = Sampling(temperature=0.5, max_tokens=16, seed=1)

@@ -6,7 +6,7 @@ import re
 import pytest
 from under_faults import asked, endings
 
-from hira.policy import Completion, Request
+from hira.core.policy import Completion, Request
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS
 

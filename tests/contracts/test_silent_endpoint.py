@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hira import Hira, Settings, tool
-from hira.messages import ToolCall
-from hira.policy import Completion, Request
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request
 from hira.testing.endpoint import Endpoint
 
 SECONDS = 4.0

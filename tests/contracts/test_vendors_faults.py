@@ -10,14 +10,14 @@ import pytest
 from test_faults_end_to_end import Time
 from test_odd_replies import GOOD, replies, writes
 
-from hira.errors import AccessDenied, EndpointError, RateLimited
-from hira.messages import system, user
+from hira.core.errors import AccessDenied, EndpointError, RateLimited
+from hira.core.messages import system, user
+from hira.core.policy import Completion, Delta, Policy, Request, Sampling
 from hira.policies.fitting import fitting
-from hira.policies.limited import Gate, limited
+from hira.policies.limited import RateLimiter, limit_policy
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.pace import Timeout
 from hira.policies.retrying import retrying
-from hira.policy import Completion, Delta, Policy, Request, Sampling
 from hira.testing import Endpoint
 from hira.testing.faults import FOREVER, Exchange, Fault, calls, delta, ends, error, refuses, says, streams
 
@@ -61,8 +61,8 @@ def opened(base_url: str) -> Policy:
     policy = OpenAIPolicy(
         "scripted", base_url, "sk-test", timeout=Timeout(connect=0.3, first_token=0.4, between_tokens=0.2, reply=0.4)
     )
-    gate = Gate(clock=time.clock, sleep=time.sleep)
-    return fitting(retrying(limited(policy, lambda: gate, where=policy.where), sleep=time.sleep))
+    gate = RateLimiter(clock=time.clock, sleep=time.sleep)
+    return fitting(retrying(limit_policy(policy, lambda: gate, where=policy.where), sleep=time.sleep))
 
 
 @pytest.fixture(scope="module")

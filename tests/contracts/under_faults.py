@@ -8,9 +8,9 @@ from pathlib import Path
 from test_faults_end_to_end import DEADLINE, policy_at
 
 from hira import Hira
-from hira.api import Run
-from hira.policy import Completion, Request
-from hira.settings import Settings
+from hira.core.policy import Completion, Request
+from hira.runtime.run import Run
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint
 from hira.testing.faults import FAULTS
 

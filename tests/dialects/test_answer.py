@@ -1,10 +1,10 @@
 import pytest
 from pydantic import BaseModel
 
-from hira.dialects.answer import boxed, final, spoken
-from hira.dialects.record import read
-from hira.errors import DialectError
-from hira.policy import Completion
+from hira.core.errors import DialectError
+from hira.core.policy import Completion
+from hira.policies.dialects.answer import final, find_boxed, strip_thought
+from hira.policies.dialects.record import read
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_the_final_answer_of_a_turn(text: str, answer: str) -> None:
 
 
 def test_braces_in_a_box_are_balanced() -> None:
-    assert boxed(r"\boxed{{a}{b{c}}}") == "{a}{b{c}}"
+    assert find_boxed(r"\boxed{{a}{b{c}}}") == "{a}{b{c}}"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_braces_in_a_box_are_balanced() -> None:
     ],
 )
 def test_finished_thought_is_left_out(completion: Completion, text: str) -> None:
-    assert spoken(completion) == text
+    assert strip_thought(completion) == text
 
 
 class Shape(BaseModel):

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import pytest
 from pydantic import BaseModel
 
-from hira.dialects import json, native, record, tags, xml
-from hira.dialects.answer import spoken
-from hira.dialects.dialect import Dialect
-from hira.dialects.written import calls_in
-from hira.errors import DialectError
-from hira.messages import ToolCall
-from hira.policy import Completion
+from hira.core.errors import DialectError
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion
+from hira.policies.dialects import json, native, record, tags, xml
+from hira.policies.dialects.answer import strip_thought
+from hira.policies.dialects.dialect import Dialect
+from hira.policies.dialects.written import calls_in
 from hira.tools import Observation, tool
 
 DEEP, LONG = '{"query": ' * 100_000, '{"query": ' + "9" * 5_000 + "}"
@@ -81,7 +81,7 @@ def test_what_a_model_in_this_process_wrote_is_left_to_its_dialect(arguments: st
 def test_thought_that_is_opened_again_and_again_is_read_in_time_that_grows_with_its_length() -> None:
     def taken(times: int) -> float:
         began = time.process_time()
-        assert spoken(Completion("<think>a</think>so" + "<think>" * times)).startswith("so")
+        assert strip_thought(Completion("<think>a</think>so" + "<think>" * times)).startswith("so")
         return time.process_time() - began
 
     short = min(taken(2_000) for _ in range(5))
@@ -89,9 +89,9 @@ def test_thought_that_is_opened_again_and_again_is_read_in_time_that_grows_with_
 
 
 def test_finished_thought_is_left_out_wherever_it_stands() -> None:
-    assert spoken(Completion("<think>a</think>b<thinking>c</thinking>d")) == "bd"
-    assert spoken(Completion("a</think>b<think>c")) == "b<think>c"
-    assert spoken(Completion("a</thinking>b</think>c")) == "c"
+    assert strip_thought(Completion("<think>a</think>b<thinking>c</thinking>d")) == "bd"
+    assert strip_thought(Completion("a</think>b<think>c")) == "b<think>c"
+    assert strip_thought(Completion("a</thinking>b</think>c")) == "c"
 
 
 @pytest.mark.parametrize(

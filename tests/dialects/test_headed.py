@@ -1,6 +1,6 @@
 import pytest
 
-from hira.dialects.headed import under
+from hira.policies.dialects.headed import under
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.dialects import JSON, Call
-from hira.policy import Completion, cut_at_stop
+from hira.core.policy import Completion, cut_at_stop
+from hira.policies.dialects import JSON, Call
 from hira.tools import Observation, Tool
 
 

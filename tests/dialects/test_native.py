@@ -3,9 +3,9 @@ import json
 import pytest
 
 from hira.agents.planner import SUBTASK
-from hira.dialects import NATIVE, Call
-from hira.messages import Filled, ToolCall
-from hira.policy import Completion
+from hira.core.messages import Filled, ToolCall
+from hira.core.policy import Completion
+from hira.policies.dialects import NATIVE, Call
 
 
 def asked(arguments: str, name: str = "subtask") -> Completion:

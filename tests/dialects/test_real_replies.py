@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hira.dialects import DIALECTS
-from hira.policy import Completion
+from hira.core.policy import Completion
+from hira.policies.dialects import DIALECTS
 from hira.tools import tool
 
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hira.agents.planner import SUBTASK
-from hira.dialects import TAGS, Call
-from hira.dialects.tags import arguments, body, tag
-from hira.policy import Completion
+from hira.core.policy import Completion
+from hira.policies.dialects import TAGS, Call
+from hira.policies.dialects.tags import arguments, body, tag
 from hira.tools import Observation, Tool, tool
 
 

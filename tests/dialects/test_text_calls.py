@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.dialects import DIALECTS, NATIVE, Dialect
-from hira.dialects.text_calls import Held, find_calls
-from hira.policy import Completion, Delta
+from hira.core.policy import Completion, Delta
+from hira.policies.dialects import DIALECTS, NATIVE, Dialect
+from hira.policies.dialects.text_calls import Held, find_calls
 from hira.tools import Observation, Tool
 
 Calls = list[tuple[str, dict[str, Any]]]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.dialects.verdict import verdict
-from hira.policy import Completion
+from hira.core.policy import Completion
+from hira.policies.dialects.verdict import verdict
 
 ACCEPTING = [
     "Verdict: correct",

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.dialects import XML, Call
-from hira.policy import Completion, cut_at_stop
+from hira.core.policy import Completion, cut_at_stop
+from hira.policies.dialects import XML, Call
 from hira.tools import Observation, Tool
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.files import items_of
 from hira.evaluation.item import Item

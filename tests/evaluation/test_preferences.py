@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.errors import UsageError
+from hira.agents.rubrics.rubric import faults
+from hira.core.errors import UsageError
+from hira.core.policy import Request
 from hira.evaluation.preferences.figures import agreement, correlation, table
 from hira.evaluation.preferences.pairs import Pair, pairs_of, split
 from hira.evaluation.preferences.ways import GENERAL, WAYS, margins
 from hira.policies.offline import OfflinePolicy
-from hira.policy import Request
-from hira.rewards.rubric import faults
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from hira.answer import Answer
-from hira.errors import AccessDenied, EndpointError, UsageError
+from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Wanted, load
-from hira.evaluation.difference import compared
+from hira.evaluation.difference import compare_folders
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import match
 from hira.evaluation.mini import DOCS
 from hira.evaluation.record import Record, Score, Spent, read
 from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, Plan
 from hira.evaluation.summary import rows
-from hira.journal.pending import framed
-from hira.settings import Settings
+from hira.journal.pending import write_frame
+from hira.runtime.answer import Answer
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
 
@@ -121,7 +121,7 @@ async def test_a_journal_that_cannot_be_read_on_the_way_ends_the_evaluation_and_
     await finished_but_unrecorded(plan, folder)
 
     async def scored(item: Item, answer: Answer) -> Score:
-        (folder / f"{JOURNAL}-pending-1-00000000-0").write_bytes(framed([("something new", ("r1",))], 1))
+        (folder / f"{JOURNAL}-pending-1-00000000-0").write_bytes(write_frame([("something new", ("r1",))], 1))
         return await match(item, answer)
 
     evaluation = Evaluation(plan, folder, scored)
@@ -261,14 +261,14 @@ async def test_two_evaluations_are_compared_question_by_question(tmp_path: Path)
     for name, variant in (("a", {}), ("b", {"without": frozenset({"code"})})):
         plan = plan_of(tmp_path, [Cell("hira", changes=variant)], Wanted(categories=("table",)))
         await evaluated(plan, tmp_path / name)
-    found = compared(tmp_path / "a", tmp_path / "b")
+    found = compare_folders(tmp_path / "a", tmp_path / "b")
     (pair,) = found.pairs
     assert pair.questions == 10
     assert len(pair.flips) == round(abs(pair.difference.value) * 10)
     assert 0 < pair.p <= 1
     json.dumps(found.json())
     with pytest.raises(UsageError, match="holds no evaluation"):
-        compared(tmp_path / "a", tmp_path / "none")
+        compare_folders(tmp_path / "a", tmp_path / "none")
 
 
 def test_an_item_without_answers_is_one_that_cannot_be_known() -> None:
@@ -282,7 +282,7 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
         evaluation = Evaluation(plan, tmp_path / name, match)
         lines = [record(plan.cells[0].name, at, right).line for at in range(3)]
         (evaluation.folder / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = compared(tmp_path / "a", tmp_path / "b")
+    found = compare_folders(tmp_path / "a", tmp_path / "b")
     assert found.pairs[0].difference.value == 1
     assert found.pairs[0].effect is None
     json.dumps(found.json(), allow_nan=False)

@@ -14,8 +14,8 @@ from hira.evaluation.statistics import (
     majority,
     mcnemar,
     mean,
-    paired,
     pass_at,
+    permutation_p_value,
     wilson,
 )
 
@@ -69,10 +69,10 @@ def test_the_bootstrap_is_the_same_for_the_same_seed_and_holds_the_mean() -> Non
 
 
 def test_changes_of_sign_tell_a_shift_from_noise() -> None:
-    assert paired([0.1] * 12) < 0.01
-    assert paired([0.1, -0.1] * 6) > 0.5
-    assert paired([]) == 1.0
-    assert paired([0.0, 0.0]) == 1.0
+    assert permutation_p_value([0.1] * 12) < 0.01
+    assert permutation_p_value([0.1, -0.1] * 6) > 0.5
+    assert permutation_p_value([]) == 1.0
+    assert permutation_p_value([0.0, 0.0]) == 1.0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40))

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from hira.evidence import Citation, claims, drop_unknown, flag_claims, is_refusal, unmarked
+from hira.core.sources import Sources
+from hira.evidence import Citation, claims, drop_unknown, flag_claims, is_refusal, remove_marks
 from hira.evidence.claims import Claim
 from hira.evidence.references import references_start
-from hira.evidence.source import Sources
 
 
 def texts(answer: str) -> list[str]:
@@ -198,6 +198,6 @@ def test_claims_of_a_hostile_answer_take_work_in_proportion(unit: str) -> None:
 def test_a_megabyte_of_blanks_or_stops_is_read_in_one_pass(text: str) -> None:
     """Each of these ran for minutes where a pattern could begin at every character."""
     claims(text)
-    unmarked(text)
+    remove_marks(text)
     drop_unknown(text, Sources())
     references_start(text)

@@ -9,15 +9,15 @@ import pytest
 
 from hira import Hira
 from hira.agents.verifier import BATCH, ModelVerifier, cut_text
-from hira.budget import Budget
-from hira.errors import RateLimited, UsageError
+from hira.core.budget import Budget
+from hira.core.errors import RateLimited, UsageError
+from hira.core.policy import Request
 from hira.evidence import Judgement, Source, SourcedClaim
 from hira.journal import Journal
-from hira.policy import Request
-from hira.replay import replay
-from hira.settings import Settings
+from hira.runtime.replay import replay
+from hira.runtime.settings import Settings
+from hira.runtime.trace import read
 from hira.testing import Endpoint, ScriptedPolicy, team_of
-from hira.trace import read
 
 HALL = Source(
     "hall.md",

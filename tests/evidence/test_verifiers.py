@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from hira.events import AnswerChecked, Events, Notice
+from hira.agents.run_context import RunContext
+from hira.core.events import AnswerChecked, Events, Notice
+from hira.core.sources import join_question_and_answer
 from hira.evidence import (
     OUTPUT,
     Citation,
@@ -21,8 +23,6 @@ from hira.evidence import (
     verify,
     verify_answer,
 )
-from hira.evidence.source import told
-from hira.team import Team
 from hira.testing import ScriptedPolicy, team_of
 from hira.workflows import rollout
 
@@ -80,14 +80,17 @@ def test_one_citation_is_made_for_each_source_that_a_claim_cites() -> None:
 
 def test_a_tools_result_counts_together_with_its_call() -> None:
     call = 'orders({"sql": "SELECT sum(amount) FROM orders WHERE customer = \'Ada\'"})'
-    source = Source("tool:orders(…)", "orders", told(call, "15.0"), "tool")
+    source = Source("tool:orders(…)", "orders", join_question_and_answer(call, "15.0"), "tool")
     assert check("Ada's orders sum to 15.0", source).verdict == "supported"
     assert check("Ada's orders sum to 16.0", source).verdict != "supported"
     assert check("The orders of Bert sum to 15.0", source).verdict != "supported"
 
 
 def test_two_calls_of_a_tool_at_one_place_keep_their_results_apart() -> None:
-    sources = read(Source("t", "t", told("t({})", "red"), "tool"), Source("t", "t", told("t({})", "blue"), "tool"))
+    sources = read(
+        Source("t", "t", join_question_and_answer("t({})", "red"), "tool"),
+        Source("t", "t", join_question_and_answer("t({})", "blue"), "tool"),
+    )
     assert sources.read["s1"].evidence.split() == ["red", "blue"]
     assert sources.read["s1"].call.split() == ["t({})", "t({})"]
 
@@ -192,7 +195,7 @@ class Says:
     def __init__(self, answer: str) -> None:
         self.answer = answer
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         return self.answer
 
 

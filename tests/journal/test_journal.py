@@ -18,22 +18,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hira.agents.calls import use
-from hira.errors import Interrupted, RateLimited, UsageError
-from hira.events import Event, Events, Notice
+from hira.agents.trajectory import Rollout
+from hira.core.errors import Interrupted, RateLimited, UsageError
+from hira.core.events import Event, Events, Notice
+from hira.core.messages import ToolCall, assistant, user
+from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
 from hira.evidence import Source
 from hira.journal import Asked, Journal, Log, NoJournal, NotRecorded, StillGoing
-from hira.journal.calls import described
+from hira.journal.calls import dump_completion
 from hira.journal.digest import digest_of
-from hira.journal.pending import framed, frames
+from hira.journal.pending import frames, write_frame
 from hira.journal.store import VERSION
-from hira.journal.values import packed
-from hira.messages import ToolCall, assistant, user
-from hira.policy import Completion, Request, Sampling, Tokens, Usage
+from hira.journal.values import pack
+from hira.runtime.trace import read
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
-from hira.trace import read
-from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
 
@@ -97,7 +97,7 @@ def leftovers(journal: Journal) -> list[Path]:
 RECORDS_AND_DIES = """
 import asyncio, os, sys
 from pathlib import Path
-from hira.events import Notice
+from hira.core.events import Notice
 from hira.journal import Asked, Journal
 async def work():
     journal = Journal(Path(sys.argv[1]))
@@ -366,7 +366,7 @@ from pathlib import Path
 hira = Hira(settings=Settings(model="offline", docs=(Path(sys.argv[1]),), journal=Path(sys.argv[2])))
 run = hira.stream("How high is the tower?")
 import asyncio
-from hira.events import Notice
+from hira.core.events import Notice
 async def main():
     await run.work(lambda event: print(event.text) if isinstance(event, Notice) else None)
     print(run.answer.text)
@@ -385,7 +385,7 @@ asyncio.run(main())
 
 async def test_what_a_newer_hira_left_behind_is_not_misread(journal: Journal) -> None:
     beside = journal.path.with_name(f"{journal.path.name}-pending-1-00000000-0")
-    beside.write_bytes(framed([("something new", ("r1",))], 1))
+    beside.write_bytes(write_frame([("something new", ("r1",))], 1))
     with pytest.raises(UsageError, match="only a newer hira can take in"):
         journal.runs()
     assert beside.exists()
@@ -397,7 +397,7 @@ async def test_a_claim_that_an_earlier_hira_left_behind_is_taken_in(journal: Jou
     begun(journal)
     (entry,) = journal.runs()
     beside = journal.path.with_name(f"{journal.path.name}-pending-1-00000000-0")
-    beside.write_bytes(framed([("claim", (1, "elsewhere", 7.0, entry.id)), ("no events", (entry.id,))], 1))
+    beside.write_bytes(write_frame([("claim", (1, "elsewhere", 7.0, entry.id)), ("no events", (entry.id,))], 1))
     assert [one.heard for one in journal.runs()] == [7.0]
     assert not beside.exists()
 
@@ -413,7 +413,7 @@ async def test_a_journal_that_was_closed_takes_nothing_and_says_so(tmp_path: Pat
 WRITES_RUNS = """
 import asyncio, sys
 from pathlib import Path
-from hira.events import Notice
+from hira.core.events import Notice
 from hira.journal import Asked, Journal
 async def run(journal, name):
     log = journal.begin(name, settings={}, files=(), versions={})
@@ -485,7 +485,7 @@ def test_64_runs_of_several_processes_write_into_one_new_file_at_once(tmp_path: 
 @given(st.lists(st.tuples(st.text(st.characters()), st.lists(st.binary() | st.text() | st.none() | st.integers(0, 9)))))
 def test_statements_come_back_from_their_frame(statements: list[tuple[str, list[Any]]]) -> None:
     given = [(name, tuple(values)) for name, values in statements]
-    raw = framed(given, 1) + framed(given, 2)
+    raw = write_frame(given, 1) + write_frame(given, 2)
     assert list(frames(raw)) == [(1, given), (2, given)]
     assert list(frames(raw[:-1])) == [(1, given)]
 
@@ -580,9 +580,9 @@ async def test_a_file_of_an_older_form_is_brought_to_todays_and_its_runs_resume(
             "insert into runs values ('r1', 'q', 'hira', 'running', '', '', '{}', '[]', '{}', 1.0, null, 1, 'x')"
         )
         old.executescript(form.removeprefix(FORM_1))
-        call = ("r1", "policy", "planner", 1, digest_of("m", request), "m", packed({}), packed(described(COMPLETION)))
+        call = ("r1", "policy", "planner", 1, digest_of("m", request), "m", pack({}), pack(dump_completion(COMPLETION)))
         old.execute("insert into calls values (?, ?, ?, ?, ?, ?, ?, ?, 1.0, 0.5)", call)
-        old.execute("insert into events values ('r1', 1, ?)", (packed({"event": "Notice", "at": 0.0, "text": "x"}),))
+        old.execute("insert into events values ('r1', 1, ?)", (pack({"event": "Notice", "at": 0.0, "text": "x"}),))
     old.close()
 
     async def never() -> Completion:
@@ -792,7 +792,7 @@ def test_many_processes_write_into_one_file(tmp_path: Path) -> None:
     code = f"""
 import asyncio
 from pathlib import Path
-from hira.events import Notice
+from hira.core.events import Notice
 from hira.journal import Asked, Journal
 async def work(n):
     journal = Journal(Path({str(path)!r}))

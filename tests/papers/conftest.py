@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from hira.agents.trajectory import Rollout
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.pace import Timeout
 from hira.policies.retrying import retrying
 from hira.testing import Endpoint
 from hira.testing.team import team_of
-from hira.trajectory import Rollout
 from hira.workflows import Workflow, rollout
 
 AtAnEndpoint = Callable[..., Awaitable[Rollout]]

@@ -10,12 +10,12 @@ import pytest
 
 from hira.agents.expert import Account, Task
 from hira.agents.experts import EXPERTS
-from hira.budget import Budget
-from hira.errors import EndpointError, ToolError, UsageError
+from hira.agents.run_context import RunContext
+from hira.core.budget import Budget
+from hira.core.errors import EndpointError, ToolError, UsageError
+from hira.core.messages import Media
+from hira.core.policy import Request
 from hira.evidence import OUTPUT, Source
-from hira.messages import Media
-from hira.policy import Request
-from hira.team import Team
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
@@ -179,7 +179,7 @@ class Desk:
         self.tasks: list[Task] = []
         self.failing = failing
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         self.tasks.append(task)
         if task.id in self.failing:
             raise EndpointError("the desk is closed")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from hira.agents.expert import Account, Task
-from hira.budget import Budget
-from hira.errors import EndpointError, UsageError
-from hira.events import SubtaskDone, SubtaskIssued
+from hira.agents.run_context import RunContext
+from hira.core.budget import Budget
+from hira.core.errors import EndpointError, UsageError
+from hira.core.events import SubtaskDone, SubtaskIssued
 from hira.evidence import Source
-from hira.team import Team
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Tool, Toolbox
@@ -44,7 +44,7 @@ class Desk:
     def __init__(self) -> None:
         self.tasks: list[Task] = []
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         self.tasks.append(task)
         source = team.read(Source(f"page-{task.id}", "Page", f"{task.text} is answered by {task.id}00."))
         told = f"{task.text} is answered by {task.id}00 [{source.id}]."
@@ -61,7 +61,7 @@ def distil(request: Any) -> str:
     return json.dumps({"reasoning": "Looked it up.", "conclusion": work, "facts": [fact]})
 
 
-def run_of(planner: list[Any], dialect: str = "tags", **hira: Any) -> tuple[HiRA, Team, ScriptedPolicy]:
+def run_of(planner: list[Any], dialect: str = "tags", **hira: Any) -> tuple[HiRA, RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"planner": planner, "coordinator": distil})
     return HiRA(**{"experts": (Desk(),), "faithful": True, **hira}), team_of(policy, dialect=dialect), policy
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hira.agents.mams.state import Entry, Memory, Update, Written, ids, merge, missing, unsourced
-from hira.budget import Budget
-from hira.errors import EndpointError
-from hira.events import Notice
+from hira.agents.mams.state import Entry, Memory, Update, Written, find_unsourced, ids, merge, missing
+from hira.core.budget import Budget
+from hira.core.errors import EndpointError
+from hira.core.events import Notice
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request, Watch
 from hira.evidence import Source
-from hira.messages import ToolCall
-from hira.policy import Completion, Request, Watch
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Tool, Toolbox
@@ -417,4 +417,4 @@ def test_a_note_may_only_come_from_what_was_read_for_it() -> None:
     made_up = Update(keep=["m1", "m2"], memory=[Written(text="Water is wet.", sources=["s9"])])
     assert merge(KNOWN, made_up, ("s3",)).memory[-1].sources == ("s3",), "one source: it is that one"
     assert merge(KNOWN, made_up, ("s3", "s4")).memory[-1].sources == ()
-    assert unsourced(KNOWN, made_up, ("s3", "s4")) == ["Water is wet."]
+    assert find_unsourced(KNOWN, made_up, ("s3", "s4")) == ["Water is wet."]

@@ -15,28 +15,28 @@ import pytest
 
 from hira import Hira, Settings
 from hira.agents.mars.system2 import requesting
-from hira.budget import Budget, Limits
-from hira.dialects import DIALECTS, Call
-from hira.errors import EndpointError, ToolError, UsageError
-from hira.events import SubtaskDone, SubtaskIssued
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.budget import Budget, Limits
+from hira.core.errors import EndpointError, ToolError, UsageError
+from hira.core.events import SubtaskDone, SubtaskIssued
+from hira.core.policy import Completion, Request, Sampling, Watch
+from hira.core.tokens import count
 from hira.evidence import OUTPUT, Source
 from hira.journal import Journal
+from hira.policies.dialects import DIALECTS, Call
 from hira.policies.fitting import fitting
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Completion, Request, Sampling, Watch
-from hira.replay import replay
-from hira.team import Part, Team
+from hira.runtime.replay import replay
+from hira.runtime.trace import read
 from hira.testing import FakeWeb, ScriptedPolicy, calling
 from hira.testing.faults import FAULTS
 from hira.testing.team import team_of
-from hira.tokens import count
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.browse import browse_tool
 from hira.tools.documents import Index, search_documents
 from hira.tools.fetch import Fetcher, identification
 from hira.tools.search import open_backend, open_client, search_tool
-from hira.trace import read
 from hira.workflows import rollout
 from hira.workflows.bound import Sizes
 from hira.workflows.mars import MARS
@@ -107,7 +107,9 @@ def notes(request: Request) -> str:
     return f"The tower is 31 m high [{first[1]}]."
 
 
-def team(system2: list[Any], system1: Any = notes, *, box: Toolbox = BOX, **more: Any) -> tuple[Team, ScriptedPolicy]:
+def team(
+    system2: list[Any], system1: Any = notes, *, box: Toolbox = BOX, **more: Any
+) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"system2": system2, "system1": system1})
     return team_of(policy, tools=box, **{"dialect": "native", **more}), policy
 
@@ -227,8 +229,8 @@ async def test_all_bins_are_distilled_at_once() -> None:
 
     search, browse = library(found=6, words=lambda _: 500)
     gate = Gate()
-    cast = {"system2": Part(ScriptedPolicy([wanted("a"), ANSWER])), "system1": Part(gate)}
-    record = await rollout(MARS(window=2_000), QUESTION, Team(cast, tools=Toolbox(search=search, browse=browse)))
+    cast = {"system2": RoleConfig(ScriptedPolicy([wanted("a"), ANSWER])), "system1": RoleConfig(gate)}
+    record = await rollout(MARS(window=2_000), QUESTION, RunContext(cast, tools=Toolbox(search=search, browse=browse)))
     assert (record.error, gate.waiting) == ("", 6)
     assert record.findings[0].conclusion.split("\n\n") == [f"The tower is 31 m high [s{at}]." for at in range(1, 7)]
 
@@ -464,7 +466,7 @@ async def test_a_stop_from_outside_ends_in_an_answer_from_what_is_known() -> Non
         people.stop()
         return notes(request)
 
-    people.cast = {"*": Part(ScriptedPolicy({"system2": [wanted("height"), ANSWER], "system1": stop}))}
+    people.cast = {"*": RoleConfig(ScriptedPolicy({"system2": [wanted("height"), ANSWER], "system1": stop}))}
     record = await rollout(MARS(), QUESTION, people)
     assert (record.status, record.answer) == ("interrupted", "The tower is 31 m high [s1].")
 
@@ -483,8 +485,8 @@ def test_a_window_without_room_for_documents_is_refused() -> None:
 async def test_each_system_has_its_own_model_sampling_and_length() -> None:
     two, one = ScriptedPolicy([wanted("height"), ANSWER], model="large"), ScriptedPolicy(notes, model="small")
     slow, fast = Sampling(temperature=1.0, max_tokens=28_672), Sampling(temperature=0.2, max_tokens=8_192)
-    cast = {"system2": Part(two, slow), "system1": Part(one, fast)}
-    await rollout(MARS(), QUESTION, Team(cast, tools=BOX))
+    cast = {"system2": RoleConfig(two, slow), "system1": RoleConfig(one, fast)}
+    await rollout(MARS(), QUESTION, RunContext(cast, tools=BOX))
     assert {request.sampling for request in two.requests} == {slow}
     assert {request.sampling for request in one.requests} == {fast}
     assert MARS().roles == set(cast)
@@ -566,8 +568,8 @@ async def test_bins_are_counted_with_the_tokens_of_system_1s_model() -> None:
     by_characters, by_estimate = Counting(script), ScriptedPolicy(script)
     for policy in (by_characters, by_estimate):
         # policies are wrapped where they are opened
-        cast = {"*": Part(fitting(policy))}
-        await rollout(MARS(window=4_000), QUESTION, Team(cast, tools=Toolbox(search=search, browse=browse)))
+        cast = {"*": RoleConfig(fitting(policy))}
+        await rollout(MARS(window=4_000), QUESTION, RunContext(cast, tools=Toolbox(search=search, browse=browse)))
     short, long = ([one.messages[0].text for one in of(each, "system1")] for each in (by_characters, by_estimate))
     assert len(long) == 1
     assert len(short) == 3
@@ -586,7 +588,7 @@ class Reading(Counting):
 @pytest.mark.heavy(seconds=2)
 async def test_a_limit_holds_while_a_model_is_read_to_count_with() -> None:
     policy = Reading({"system2": [wanted("height"), ANSWER], "system1": notes})
-    people = Team({"*": Part(policy)}, budget=Budget(seconds=0.5), tools=BOX)
+    people = RunContext({"*": RoleConfig(policy)}, budget=Budget(seconds=0.5), tools=BOX)
     began = time.monotonic()
     record = await rollout(MARS(), QUESTION, people)
     assert time.monotonic() - began < 1.4
@@ -754,8 +756,8 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> 
     asks = OpenAIPolicy("tiny", llama_server, extra_body={"grammar": CALL})
     reads = OpenAIPolicy("tiny", llama_server)
     sampling = Sampling(temperature=0.9, max_tokens=120, seed=3)
-    cast = {"system2": Part(asks, sampling, DIALECTS["tags"]), "system1": Part(reads, sampling)}
-    people = Team(cast, tools=Toolbox(search=search_documents(index)))
+    cast = {"system2": RoleConfig(asks, sampling, DIALECTS["tags"]), "system1": RoleConfig(reads, sampling)}
+    people = RunContext(cast, tools=Toolbox(search=search_documents(index)))
     record = await rollout(MARS(max_turns=2), "What is the capital of Myanmar?", people)
     await asks.aclose()
     await reads.aclose()

@@ -7,15 +7,15 @@ import pytest
 
 from hira import Hira, Settings
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
-from hira.budget import Budget, Limits
-from hira.dialects import DIALECTS
-from hira.errors import EndpointError
-from hira.events import Notice
+from hira.agents.run_context import RoleConfig, RunContext, together
+from hira.core.budget import Budget, Limits
+from hira.core.errors import EndpointError
+from hira.core.events import Notice
+from hira.core.policy import Completion, Request, Sampling
 from hira.evidence import Source
+from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Completion, Request, Sampling
-from hira.team import Part, Team, together
 from hira.testing import ScriptedPolicy
 from hira.testing.faults import FAULTS
 from hira.testing.team import team_of
@@ -31,7 +31,7 @@ RIGHT, WRONG = "Verdict: correct", "Step 2 is wrong: 9 · 11 is not 100.\n\nVerd
 SOLVED, BETTER, BEST = (rf"By way {way}. \boxed{{{value}}}" for way, value in (("A", 99), ("B", 101), ("C", 100)))
 
 
-def team(solver: Any, verifier: Any, corrector: Any = (), **more: Any) -> tuple[Team, ScriptedPolicy]:
+def team(solver: Any, verifier: Any, corrector: Any = (), **more: Any) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"solver": solver, "verifier": verifier, "corrector": corrector})
     return team_of(policy, **more), policy
 
@@ -247,8 +247,8 @@ async def test_a_stop_from_outside_ends_it_with_the_latest_solution() -> None:
 async def test_each_role_has_its_own_model_and_sampling() -> None:
     """The paper evaluates its Verifier and Corrector with other Solvers (Table 3)."""
     solver, others = ScriptedPolicy([SOLVED], model="other"), ScriptedPolicy([RIGHT], model="trained")
-    cast = {"solver": Part(solver, Sampling(temperature=0.6)), "*": Part(others, Sampling(temperature=0.2))}
-    await rollout(MarsRL(), QUESTION, Team(cast))
+    cast = {"solver": RoleConfig(solver, Sampling(temperature=0.6)), "*": RoleConfig(others, Sampling(temperature=0.2))}
+    await rollout(MarsRL(), QUESTION, RunContext(cast))
     assert [request.sampling.temperature for request in (*solver.requests, *others.requests)] == [0.6, 0.2]
 
 
@@ -299,8 +299,8 @@ OFFLINE = [
 @pytest.mark.parametrize(("question", "solution", "answer"), OFFLINE)
 async def test_offline_finds_the_error_in_somebody_elses_solution(question: str, solution: str, answer: str) -> None:
     index = Index([ASEAN])
-    cast = {"solver": Part(ScriptedPolicy([solution])), "*": Part(OfflinePolicy())}
-    record = await rollout(MarsRL(), question, Team(cast, tools=Toolbox(search=search_documents(index))))
+    cast = {"solver": RoleConfig(ScriptedPolicy([solution])), "*": RoleConfig(OfflinePolicy())}
+    record = await rollout(MarsRL(), question, RunContext(cast, tools=Toolbox(search=search_documents(index))))
     index.close()
     assert answer in record.answer
     assert list(record.trajectories)[1:] == [
@@ -352,8 +352,8 @@ async def test_offline_reads_the_attached_files(tmp_path: Path) -> None:
 async def test_a_real_llama_cpp_server_goes_the_whole_way(llama_server: str) -> None:
     """Its model is tiny and random, so nothing is accepted."""
     policy = OpenAIPolicy("tiny", llama_server)
-    part = Part(policy, Sampling(temperature=0.9, max_tokens=40, seed=3))
-    record = await rollout(MarsRL(rounds=2, tries=1), QUESTION, Team({"*": part}))
+    part = RoleConfig(policy, Sampling(temperature=0.9, max_tokens=40, seed=3))
+    record = await rollout(MarsRL(rounds=2, tries=1), QUESTION, RunContext({"*": part}))
     await policy.aclose()
     assert record.error == ""
     assert record.answer

@@ -11,22 +11,22 @@ import pytest
 
 from hira import Hira, Settings
 from hira.agents.matpo.planner import browsing
-from hira.budget import Budget
-from hira.dialects import DIALECTS, Call
-from hira.errors import EndpointError, UsageError
-from hira.events import SubtaskAssigned, SubtaskDone, SubtaskIssued
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.budget import Budget
+from hira.core.errors import EndpointError, UsageError
+from hira.core.events import SubtaskAssigned, SubtaskDone, SubtaskIssued
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request
+from hira.core.tokens import count
 from hira.evidence import Source
-from hira.messages import ToolCall
+from hira.policies.dialects import DIALECTS, Call
 from hira.policies.offline import OfflinePolicy
-from hira.policy import Completion, Request
-from hira.team import Part, Team
 from hira.testing import FakeWeb, ScriptedPolicy, Served
 from hira.testing.team import team_of
-from hira.tokens import count
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.search import open_backend, search_tool
-from hira.trajectory import Rollout
 from hira.workflows.bound import Sizes
 from hira.workflows.matpo import MATPO
 from hira.workflows.workflow import rollout
@@ -73,7 +73,7 @@ def look(query: str, dialect: str = "xml") -> Completion:
     return calls(dialect, ("search", {"query": query}))
 
 
-def team(planner: list[Any], worker: Any, dialect: str = "xml", **fields: Any) -> tuple[Team, ScriptedPolicy]:
+def team(planner: list[Any], worker: Any, dialect: str = "xml", **fields: Any) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy({"planner": planner, "worker": worker})
     return team_of(policy, dialect=dialect, **{"tools": BOX, **fields}), policy
 
@@ -95,7 +95,7 @@ def of(policy: ScriptedPolicy, conversation: str) -> list[Request]:
     return [request for request in policy.requests if request.conversation == conversation]
 
 
-async def run(workflow: MATPO, people: Team) -> Rollout:
+async def run(workflow: MATPO, people: RunContext) -> Rollout:
     return await rollout(workflow, QUESTION, people)
 
 
@@ -496,8 +496,11 @@ def test_settings_with_which_nothing_can_be_done_are_refused(wrong: dict[str, An
 async def test_one_model_plays_both_roles_or_each_has_its_own() -> None:
     planner = ScriptedPolicy([hand("Height"), "Known.", ANSWER], model="large")
     worker = ScriptedPolicy(reader, model="small")
-    cast = {"planner": Part(planner, dialect=DIALECTS["xml"]), "worker": Part(worker, dialect=DIALECTS["xml"])}
-    record = await run(MATPO(), Team(cast, tools=BOX))
+    cast = {
+        "planner": RoleConfig(planner, dialect=DIALECTS["xml"]),
+        "worker": RoleConfig(worker, dialect=DIALECTS["xml"]),
+    }
+    record = await run(MATPO(), RunContext(cast, tools=BOX))
     assert MATPO().roles == set(cast)
     assert record.answer == "It is 31 m high [s1]."
     planner.assert_done()

@@ -10,7 +10,7 @@ import pytest
 
 from hira.agents.expert import Task
 from hira.agents.experts import DeepSearch, SimpleSearch
-from hira.errors import EndpointError
+from hira.core.errors import EndpointError
 from hira.evidence import Source
 from hira.policies import open_policy
 from hira.testing import Endpoint, ScriptedPolicy

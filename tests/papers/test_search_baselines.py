@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hira.dialects import DIALECTS
-from hira.errors import EndpointError, ToolError
+from hira.core.errors import EndpointError, ToolError
+from hira.core.policy import Completion, Request
 from hira.evidence import Source
-from hira.policy import Completion, Request
+from hira.policies.dialects import DIALECTS
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
@@ -337,7 +337,7 @@ async def test_at_the_limit_of_searches_the_answer_is_forced(
 
 
 def _call(dialect: Any, query: str) -> Any:
-    from hira.dialects import Call
+    from hira.policies.dialects import Call
     from hira.testing import calling
 
     return dialect.write(Call("search", {"query": query}), search) or calling("search", query=query)

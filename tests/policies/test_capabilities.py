@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from hira.errors import MediaRefused
-from hira.messages import Media, user
+from hira.core.errors import MediaRefused
+from hira.core.messages import Media, user
+from hira.core.policy import Request
 from hira.policies import open_policy
 from hira.policies.capabilities import capabilities
-from hira.policy import Request
 from hira.testing import Endpoint, calling
 
 COUNT = "one two three four five six seven eight nine"

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from hira.errors import EndpointError
-from hira.messages import user
+from hira.core.errors import EndpointError
+from hira.core.messages import user
+from hira.core.policy import Request
 from hira.policies.failures import failure
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Request
 
 VLLM = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
 

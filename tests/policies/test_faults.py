@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from hira.dialects import DIALECTS, Call
-from hira.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, Withheld
-from hira.events import Events, Notice
-from hira.messages import Message, ToolCall, assistant, user
+from hira.core.errors import AccessDenied, BadReply, ContextOverflow, EndpointError, RateLimited, Withheld
+from hira.core.events import Events, Notice
+from hira.core.messages import Message, ToolCall, assistant, user
+from hira.core.policy import Completion, Request, Sampling, Usage
+from hira.core.tokens import count
 from hira.policies import open_policy
+from hira.policies.dialects import DIALECTS, Call
 from hira.policies.failures import failure
 from hira.policies.fallback import Fallback, names_of, place_of
-from hira.policies.fitting import fitted, fitting
-from hira.policies.limited import FAILURES, PATIENCE_SECONDS, SHUT_SECONDS, Down, Gate, gate_at, limited
+from hira.policies.fitting import fitting, trim_messages
+from hira.policies.limited import FAILURES, PATIENCE_SECONDS, SHUT_SECONDS, Down, RateLimiter, gate_at, limit_policy
 from hira.policies.retrying import retrying
-from hira.policy import Completion, Request, Sampling, Usage
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.team import team_of
-from hira.tokens import count
 
 ASKED = Request((user("x"),), conversation="planner")
 
@@ -70,16 +70,16 @@ def refuse(error: EndpointError) -> Callable[[Server], str]:
     return act
 
 
-def gate_and_time() -> tuple[Gate, Time]:
+def gate_and_time() -> tuple[RateLimiter, Time]:
     time = Time()
-    return Gate(clock=time.clock, sleep=time.sleep), time
+    return RateLimiter(clock=time.clock, sleep=time.sleep), time
 
 
 def trouble() -> EndpointError:
     return EndpointError("status 500", status=500, retryable=True)
 
 
-async def refused(gate: Gate, calls: int) -> None:
+async def refused(gate: RateLimiter, calls: int) -> None:
     """So many calls, under way together, that are all told of a rate limit."""
     for _ in range(calls):
         await gate.enter("", patient=True)
@@ -94,7 +94,7 @@ async def refused(gate: Gate, calls: int) -> None:
 async def test_a_healthy_endpoint_is_asked_by_all_at_once() -> None:
     gate, time = gate_and_time()
     server = Server(lambda _: "good")
-    policy = limited(server, lambda: gate)
+    policy = limit_policy(server, lambda: gate)
     await asyncio.gather(*(policy.complete(ASKED) for _ in range(1000)))
     assert (server.most, gate.limit, gate.flying, time.slept) == (1000, math.inf, 0, [])
 
@@ -115,7 +115,7 @@ async def test_a_stray_refusal_among_many_replies_shrinks_it_only_now_and_then()
             raise RateLimited("slow", status=429, retryable=True)
         return "good"
 
-    policy = limited(Server(act), lambda: gate)
+    policy = limit_policy(Server(act), lambda: gate)
     for _ in range(20):
         await asyncio.gather(*(policy.complete(ASKED) for _ in range(50)), return_exceptions=True)
         time.now += 0.5
@@ -126,7 +126,7 @@ async def test_calls_beyond_the_limit_wait_their_turn_and_all_are_served() -> No
     gate, _ = gate_and_time()
     gate.limit = 7
     server = Server(lambda _: "good")
-    replies = await asyncio.gather(*(limited(server, lambda: gate).complete(ASKED) for _ in range(50)))
+    replies = await asyncio.gather(*(limit_policy(server, lambda: gate).complete(ASKED) for _ in range(50)))
     assert len(replies) == 50
     assert 7 <= server.most <= 20  # clean rounds widen it
 
@@ -140,7 +140,7 @@ async def test_an_endpoint_that_takes_few_serves_a_crowd_without_using_up_anyone
         return "good"
 
     server = Server(act)
-    policy = retrying(limited(server, lambda: gate), sleep=time.sleep)
+    policy = retrying(limit_policy(server, lambda: gate), sleep=time.sleep)
     replies = await asyncio.gather(*(policy.complete(ASKED) for _ in range(200)))
     assert [reply.text for reply in replies] == ["good"] * 200
     assert gate.limit < 200
@@ -149,7 +149,7 @@ async def test_an_endpoint_that_takes_few_serves_a_crowd_without_using_up_anyone
 async def test_the_limit_grows_by_rounds_that_use_it() -> None:
     gate, _ = gate_and_time()
     await refused(gate, 10)
-    policy = limited(Server(lambda _: "good"), lambda: gate)
+    policy = limit_policy(Server(lambda _: "good"), lambda: gate)
     assert gate.limit == 8
     await policy.complete(ASKED)
     assert gate.limit == 8, "what does not use the limit says nothing about it"
@@ -161,9 +161,9 @@ async def test_a_retry_after_holds_everyone_at_that_endpoint() -> None:
     gate, time = gate_and_time()
     refusing = Server(refuse(RateLimited("slow", status=429, retryable=True, retry_after=20)))
     with pytest.raises(RateLimited):
-        await limited(refusing, lambda: gate).complete(ASKED)
+        await limit_policy(refusing, lambda: gate).complete(ASKED)
     other = Server(lambda _: "good")
-    await limited(other, lambda: gate).complete(ASKED)
+    await limit_policy(other, lambda: gate).complete(ASKED)
     assert time.slept == [20]
 
 
@@ -171,9 +171,9 @@ async def test_a_pause_of_hours_fails_everyone_at_once_and_says_until_when() -> 
     gate, time = gate_and_time()
     refusing = Server(refuse(RateLimited("slow", status=429, retryable=True, retry_after=7200)))
     with pytest.raises(RateLimited):
-        await limited(refusing, lambda: gate).complete(ASKED)
+        await limit_policy(refusing, lambda: gate).complete(ASKED)
     with pytest.raises(RateLimited, match="wants no requests until"):
-        await retrying(limited(Server(lambda _: "good"), lambda: gate), sleep=time.sleep).complete(ASKED)
+        await retrying(limit_policy(Server(lambda _: "good"), lambda: gate), sleep=time.sleep).complete(ASKED)
     assert time.slept == []
     assert gate.flying == 0
 
@@ -188,7 +188,7 @@ async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
             await go.wait()
             return await super().complete(request, watch)
 
-    policy = limited(Slow(lambda _: "good"), lambda: gate)
+    policy = limit_policy(Slow(lambda _: "good"), lambda: gate)
     first, second, third = (asyncio.ensure_future(policy.complete(ASKED)) for _ in range(3))
     await asyncio.sleep(0)
     second.cancel()
@@ -200,8 +200,8 @@ async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
 # --- the breaker
 
 
-async def broken(gate: Gate) -> None:
-    policy = limited(Server(refuse(trouble())), lambda: gate)
+async def broken(gate: RateLimiter) -> None:
+    policy = limit_policy(Server(refuse(trouble())), lambda: gate)
     for _ in range(FAILURES):
         with pytest.raises(EndpointError, match="status 500"):
             await policy.complete(ASKED)
@@ -212,9 +212,9 @@ async def test_after_five_failures_in_a_row_an_endpoint_is_left_alone_for_half_a
     await broken(gate)
     server = Server(lambda _: "good")
     with pytest.raises(Down, match="failed 5 times in a row and is left alone for now: status 500"):
-        await limited(server, lambda: gate, patient=False).complete(ASKED)
+        await limit_policy(server, lambda: gate, patient=False).complete(ASKED)
     assert server.asked == 0
-    assert (await limited(server, lambda: gate).complete(ASKED)).text == "good"
+    assert (await limit_policy(server, lambda: gate).complete(ASKED)).text == "good"
     assert time.slept == [SHUT_SECONDS]
 
 
@@ -224,7 +224,7 @@ async def test_one_call_tries_whether_it_is_back_while_the_others_wait_for_it() 
     server = Server(lambda _: "good")
     trying: list[int] = []
     server.act = lambda one: (trying.append(one.flying), "good")[1]
-    policy = limited(server, lambda: gate)
+    policy = limit_policy(server, lambda: gate)
     await asyncio.gather(*(policy.complete(ASKED) for _ in range(20)))
     assert trying[0] == 1
     assert max(trying) > 1
@@ -236,7 +236,7 @@ async def test_an_endpoint_that_stays_down_is_waited_for_two_minutes_in_all() ->
     began = time.now
     await broken(gate)
     server = Server(refuse(trouble()))
-    policy = retrying(limited(server, lambda: gate), attempts=99, sleep=time.sleep)
+    policy = retrying(limit_policy(server, lambda: gate), attempts=99, sleep=time.sleep)
     with pytest.raises(Down):
         await policy.complete(ASKED)
     assert PATIENCE_SECONDS <= time.now - began <= PATIENCE_SECONDS + 2 * SHUT_SECONDS
@@ -254,9 +254,9 @@ async def test_a_trial_that_is_cancelled_leaves_the_next_one_to_try() -> None:
             await stuck.wait()
             return Completion("late")
 
-    trial = asyncio.ensure_future(limited(Stuck(lambda _: ""), lambda: gate).complete(ASKED))
+    trial = asyncio.ensure_future(limit_policy(Stuck(lambda _: ""), lambda: gate).complete(ASKED))
     await asyncio.sleep(0)
-    waiting = asyncio.ensure_future(limited(Server(lambda _: "good"), lambda: gate).complete(ASKED))
+    waiting = asyncio.ensure_future(limit_policy(Server(lambda _: "good"), lambda: gate).complete(ASKED))
     await asyncio.sleep(0)
     trial.cancel()
     assert (await waiting).text == "good"
@@ -267,12 +267,12 @@ async def test_what_is_the_requests_own_fault_opens_no_breaker() -> None:
     for error in (BadReply("what"), ContextOverflow("long", status=500), AccessDenied("no", status=401)):
         for _ in range(2 * FAILURES):
             with pytest.raises(type(error)):
-                await limited(Server(refuse(error)), lambda: gate).complete(ASKED)
+                await limit_policy(Server(refuse(error)), lambda: gate).complete(ASKED)
     schema = Request(ASKED.messages, schema={"type": "object"})
     for _ in range(2 * FAILURES):
         with pytest.raises(EndpointError):
-            await limited(Server(refuse(trouble())), lambda: gate).complete(schema)
-    assert (await limited(Server(lambda _: "good"), lambda: gate, patient=False).complete(ASKED)).text == "good"
+            await limit_policy(Server(refuse(trouble())), lambda: gate).complete(schema)
+    assert (await limit_policy(Server(lambda _: "good"), lambda: gate, patient=False).complete(ASKED)).text == "good"
 
 
 async def test_policies_at_one_endpoint_share_its_gate_and_others_have_their_own() -> None:
@@ -283,7 +283,7 @@ async def test_policies_at_one_endpoint_share_its_gate_and_others_have_their_own
     assert here is not there
 
 
-async def _gate_of_this_loop(base_url: str) -> Gate:
+async def _gate_of_this_loop(base_url: str) -> RateLimiter:
     return gate_at(base_url)
 
 
@@ -399,7 +399,7 @@ def conversation(dialect: str, results: int, words: int = 300) -> tuple[Message,
 @pytest.mark.parametrize("dialect", ["tags", "native"])
 def test_the_oldest_results_give_way_first_and_pairs_stay_paired(dialect: str) -> None:
     before = conversation(dialect, 5)
-    after = fitted(before, 1000)
+    after = trim_messages(before, 1000)
     assert sum(count(message.text) for message in after) <= 1000
     texts = [message.text for message in after]
     assert texts[0] == "The task stands here."
@@ -417,14 +417,14 @@ def test_results_inside_one_reasoning_chain_give_way_too() -> None:
     chain = Message(
         "assistant", "\n\n".join(f"thought {text}" for _, text in results), prompt="result", values={"results": results}
     )
-    (_, after) = fitted((user("task"), chain), 700)
+    (_, after) = trim_messages((user("task"), chain), 700)
     assert "result 0" not in after.text
     assert "result 3" in after.text
     assert after.text.count("thought") == 4
 
 
 def test_one_long_prompt_loses_its_middle_and_keeps_both_ends() -> None:
-    (after,) = fitted((user("Begin. " + "word " * 5000 + "Answer in JSON."),), 1000)
+    (after,) = trim_messages((user("Begin. " + "word " * 5000 + "Answer in JSON."),), 1000)
     assert count(after.text) <= 1050
     assert after.text.startswith("Begin.")
     assert after.text.endswith("Answer in JSON.")
@@ -432,7 +432,7 @@ def test_one_long_prompt_loses_its_middle_and_keeps_both_ends() -> None:
 
 def test_what_fits_is_left_as_it_is() -> None:
     before = conversation("native", 3)
-    assert fitted(before, 100_000) == before
+    assert trim_messages(before, 100_000) == before
 
 
 async def test_a_prompt_that_is_too_long_is_shortened_sent_again_and_remembered() -> None:

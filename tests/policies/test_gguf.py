@@ -13,12 +13,12 @@ import pytest
 from tiny_llama import make_model
 
 from hira import Hira
-from hira.errors import EndpointError, UsageError
-from hira.messages import system, user
+from hira.core.errors import EndpointError, UsageError
+from hira.core.messages import system, user
+from hira.core.policy import Request, Sampling
 from hira.policies import open_policy
 from hira.policies.llama.policy import LlamaPolicy
-from hira.policy import Request, Sampling
-from hira.settings import Settings
+from hira.runtime.settings import Settings
 
 for package in ("xllamacpp", "gguf", "numpy", "tokenizers"):
     pytest.importorskip(package)
@@ -92,9 +92,9 @@ async def test_a_server_that_crashed_is_an_error_once_and_started_anew(tiny):
 
 HOLDING = """
 import asyncio, sys, time
-from hira.messages import user
+from hira.core.messages import user
 from hira.policies.llama.policy import LlamaPolicy
-from hira.policy import Request, Sampling
+from hira.core.policy import Request, Sampling
 
 async def main():
     policy = LlamaPolicy(sys.argv[1])

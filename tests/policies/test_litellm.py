@@ -6,11 +6,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from hira.errors import AccessDenied, ContextOverflow, EndpointError, RateLimited, UsageError
-from hira.messages import user
+from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, RateLimited, UsageError
+from hira.core.messages import user
+from hira.core.policy import Delta, Request, Sampling
 from hira.policies import open_policy
 from hira.policies.litellm import LiteLLMPolicy, load
-from hira.policy import Delta, Request, Sampling
 from hira.testing import Endpoint, calling
 
 needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from hira.errors import ContextOverflow
-from hira.messages import assistant, system, user
+from hira.core.errors import ContextOverflow
+from hira.core.messages import assistant, system, user
+from hira.core.policy import Delta, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.probe import probe
-from hira.policy import Delta, Request, Sampling
 
 SAMPLING = Sampling(temperature=0.8, max_tokens=12, seed=1)
 ASKED = Request((system("be brief"), user("hello")), SAMPLING)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hira import Hira, Settings
+from hira.core.policy import Request
 from hira.policies.offline import ROLES
 from hira.policies.offline.arithmetic import find_expression
 from hira.policies.offline.request import Act, Asked, read_request, write_act
-from hira.policy import Request
 from hira.tools import Tool, tool
 
 ROOT = Path(__file__).parents[2]

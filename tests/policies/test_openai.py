@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hira.errors import (
+from hira.core.errors import (
     AccessDenied,
     BadReply,
     ContextOverflow,
@@ -15,13 +15,13 @@ from hira.errors import (
     TimedOut,
     UsageError,
 )
-from hira.messages import Media, Message, ToolCall, assistant, system, user
+from hira.core.messages import Media, Message, ToolCall, assistant, system, user
+from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.failures import no_connection
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.pace import Timeout
 from hira.policies.reply import EmptyReply
 from hira.policies.retrying import retrying
-from hira.policy import Completion, Delta, Request, Sampling, Usage
 from hira.testing import Endpoint, calling
 from hira.testing.faults import FAULTS
 

@@ -7,10 +7,10 @@ import openai
 import pytest
 
 from hira import Hira
-from hira.errors import AccessDenied, BadReply, EndpointError, UsageError
-from hira.messages import system, user
+from hira.core.errors import AccessDenied, BadReply, EndpointError, UsageError
+from hira.core.messages import system, user
+from hira.core.policy import Request, Sampling
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Request, Sampling
 from hira.testing import Endpoint
 from hira.testing.faults import error, refuses
 
@@ -126,9 +126,9 @@ async def test_reasoning_effort_is_left_out_where_it_is_refused():
 def test_a_plain_request_does_not_load_openai():
     program = """
 import asyncio, sys
-from hira.messages import user
+from hira.core.messages import user
 from hira.policies import open_policy
-from hira.policy import Request
+from hira.core.policy import Request
 from hira.testing import Endpoint
 
 async def main():

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hira import Hira, Settings
-from hira.errors import EndpointError
-from hira.events import Event, Notice
-from hira.messages import user
+from hira.core.errors import EndpointError
+from hira.core.events import Event, Notice
+from hira.core.messages import user
+from hira.core.policy import Delta, Request, Sampling
 from hira.policies import open_policy
 from hira.policies.fitting import fitting
 from hira.policies.retrying import retrying
-from hira.policy import Delta, Request, Sampling
 
 pytestmark = pytest.mark.heavy(seconds=60)
 NEEDS_SMOLLM2 = pytest.mark.skipif(

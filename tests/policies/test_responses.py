@@ -6,12 +6,12 @@ import openai
 import pytest
 
 from hira import Hira
-from hira.errors import BadReply, ContextOverflow, EndpointError, UsageError
-from hira.messages import Media, Message, ToolCall, assistant, system, user
+from hira.core.errors import BadReply, ContextOverflow, EndpointError, UsageError
+from hira.core.messages import Media, Message, ToolCall, assistant, system, user
+from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.reply import EmptyReply
-from hira.policy import Completion, Delta, Request, Sampling, Usage
-from hira.settings import Settings
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 from hira.testing.faults import Fault, error, refuses, streams
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hira.errors import BadReply, EndpointError, RateLimited, UsageError
-from hira.messages import user
+from hira.core.errors import BadReply, EndpointError, RateLimited, UsageError
+from hira.core.messages import user
+from hira.core.policy import Completion, Request, Usage
 from hira.policies.reply import EmptyReply
 from hira.policies.retrying import retrying
-from hira.policy import Completion, Request, Usage
 from hira.testing import ScriptedPolicy
 
 ASKED = Request((user("x"),), conversation="planner")

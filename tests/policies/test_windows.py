@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from hira.errors import EndpointError
-from hira.messages import user
+from hira.core.errors import EndpointError
+from hira.core.messages import user
+from hira.core.policy import Completion, Request, Sampling
+from hira.core.tokens import count
 from hira.policies import open_policy
-from hira.policy import Completion, Request, Sampling
 from hira.testing import Endpoint
-from hira.tokens import count
 
 SHORT = Request((user("Where is the court?"),), Sampling(max_tokens=4096))
 LONG = replace(SHORT, messages=(user(" ".join(f"word{at}" for at in range(4000))), user("Where is the court?")))

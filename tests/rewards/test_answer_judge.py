@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hira.rewards.answer_judge import JUDGES, Verdict
+from hira.evaluation.rewards.answer_judge import JUDGES, Verdict
 from hira.testing import ScriptedPolicy, team_of
 
 GOOD = {

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from hira.agents.loop import Loop
-from hira.errors import EndpointError
-from hira.messages import user
-from hira.rewards.accuracy import ByJudge, ByWords
-from hira.rewards.format import form, valid
-from hira.rewards.match import equal, exact, f1
-from hira.rewards.matpo import WithFormat
-from hira.rewards.reward import Score
-from hira.team import Part
+from hira.agents.run_context import RoleConfig
+from hira.agents.trajectory import Rollout, Trajectory, Turn
+from hira.core.errors import EndpointError
+from hira.core.messages import user
+from hira.evaluation.rewards.accuracy import ByJudge, ByWords
+from hira.evaluation.rewards.format import form, valid
+from hira.evaluation.rewards.match import equal, exact, f1
+from hira.evaluation.rewards.matpo import WithFormat
+from hira.evaluation.rewards.reward import Score
 from hira.testing import ScriptedPolicy, team_of
 from hira.tools import tool
-from hira.trajectory import Rollout, Trajectory, Turn
 
 
 def made(answer: str = "", **calls: tuple[int, int]) -> Rollout:
@@ -77,7 +77,7 @@ async def test_an_answer_is_held_against_every_reference(match: Any, answer: str
 
 async def test_a_judge_accepts_an_answer_that_is_one_of_the_references() -> None:
     policy = ScriptedPolicy(['{"verdict": "incorrect"}', '{"verdict": "correct", "reason": "the same height"}'])
-    score = await ByJudge(Part(policy))(made("forty-two"), ("43", "42"))
+    score = await ByJudge(RoleConfig(policy))(made("forty-two"), ("43", "42"))
     assert (score.value, score.why) == (1.0, "the same height")
 
 
@@ -86,13 +86,13 @@ async def test_a_judge_accepts_an_answer_that_is_one_of_the_references() -> None
     [([EndpointError("down")], "(down)"), (["maybe", "perhaps"], "(Your reply holds no JSON object.)")],
 )
 async def test_a_judge_that_fails_leaves_no_reward_and_says_why(replies: list[Any], why: str) -> None:
-    score = await ByJudge(Part(ScriptedPolicy(replies)))(made("42"), ("42",))
+    score = await ByJudge(RoleConfig(ScriptedPolicy(replies)))(made("42"), ("42",))
     assert score.value is None
     assert score.why == f"judge: the judge failed, so nothing is scored {why}"
 
 
 async def test_no_answer_is_wrong_without_asking_a_judge() -> None:
-    assert (await ByJudge(Part(ScriptedPolicy([])))(made(""), ("42",))).value == 0.0
+    assert (await ByJudge(RoleConfig(ScriptedPolicy([])))(made(""), ("42",))).value == 0.0
 
 
 async def test_the_loop_counts_calls_that_can_be_read_and_those_that_cannot() -> None:

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_rubric import RUBRIC, VALID
 
-from hira.dialects import NATIVE
-from hira.errors import EndpointError, UsageError
-from hira.policy import Completion, Request
-from hira.rewards.gated import Gated, gated
-from hira.rewards.hybrid import INVALID, Hybrid, Parts, Weights, preference, read_rubric, total
-from hira.rewards.report import ByRubric, Generated
-from hira.team import Part
+from hira.agents.run_context import RoleConfig
+from hira.agents.trajectory import Rollout
+from hira.core.errors import EndpointError, UsageError
+from hira.core.policy import Completion, Request
+from hira.evaluation.rewards.gated import Gated, limit_calls
+from hira.evaluation.rewards.hybrid import INVALID, Hybrid, Parts, Weights, preference, read_rubric, total
+from hira.evaluation.rewards.report import ByRubric, Generated
+from hira.policies.dialects import NATIVE
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
-from hira.trajectory import Rollout
 from hira.workflows.rubric import RubricWriting
 from hira.workflows.workflow import rollout
 
@@ -87,7 +87,7 @@ GOOD = json.dumps({"items": VALID})
 
 
 async def rewarded(reply: str, policy: ScriptedPolicy, **options: Any) -> Any:
-    return await Hybrid(Part(policy, dialect=NATIVE), **options)(await written(reply), REPORTS)
+    return await Hybrid(RoleConfig(policy, dialect=NATIVE), **options)(await written(reply), REPORTS)
 
 
 async def test_a_rubric_that_orders_as_people_did_earns_preference_and_quality() -> None:
@@ -150,7 +150,7 @@ async def test_the_rubric_is_that_of_the_reply_and_not_of_what_is_left_for_reade
 
 async def test_two_reports_are_needed() -> None:
     with pytest.raises(UsageError, match="two reports"):
-        await Hybrid(Part(judge(), dialect=NATIVE))(await written(GOOD), ("one",))
+        await Hybrid(RoleConfig(judge(), dialect=NATIVE))(await written(GOOD), ("one",))
 
 
 # --- reports
@@ -164,7 +164,7 @@ def reported(answer: str, query: str = "Which?") -> Rollout:
 
 async def test_all_rollouts_of_a_query_are_measured_by_one_rubric() -> None:
     generator, policy = ScriptedPolicy([GOOD]), judge()
-    reward = ByRubric(Part(policy, dialect=NATIVE), Generated(Part(generator, dialect=NATIVE)))
+    reward = ByRubric(RoleConfig(policy, dialect=NATIVE), Generated(RoleConfig(generator, dialect=NATIVE)))
     scores = await asyncio.gather(*(reward(reported(text), ()) for text in (*REPORTS, "")))
     assert len(generator.requests) == 1
     wanted = [(sum(w * v for w in RUBRIC.weights) + 3) / 18 for v in (8 / 9, 1 / 9)]
@@ -174,11 +174,13 @@ async def test_all_rollouts_of_a_query_are_measured_by_one_rubric() -> None:
 
 async def test_no_rubric_and_a_failed_judge_are_no_zero() -> None:
     policy = judge()
-    nothing = Generated(Part(ScriptedPolicy(["no", "no", GOOD]), dialect=NATIVE))
-    reward = ByRubric(Part(policy, dialect=NATIVE), nothing)
+    nothing = Generated(RoleConfig(ScriptedPolicy(["no", "no", GOOD]), dialect=NATIVE))
+    reward = ByRubric(RoleConfig(policy, dialect=NATIVE), nothing)
     assert (await reward(reported("a report"), ())).value is None
     assert (await reward(reported("a report"), ())).value is not None  # what failed is tried again
-    broken = ByRubric(Part(ScriptedPolicy(lambda _: "no"), dialect=NATIVE), Generated(Part(policy), {"Which?": RUBRIC}))
+    broken = ByRubric(
+        RoleConfig(ScriptedPolicy(lambda _: "no"), dialect=NATIVE), Generated(RoleConfig(policy), {"Which?": RUBRIC})
+    )
     failed = await broken(reported("a report"), ())
     assert failed.value is None
     assert "7 of 7 items" in failed.why
@@ -199,7 +201,7 @@ async def test_no_more_calls_than_the_gate_lets_in_are_under_way() -> None:
         async def aclose(self) -> None: ...
 
     counting = Counting()
-    part = gated(Part(counting, dialect=NATIVE), 3)  # type: ignore[arg-type]
+    part = limit_calls(RoleConfig(counting, dialect=NATIVE), 3)  # type: ignore[arg-type]
     reward = ByRubric(part, Generated(part, {"Which?": RUBRIC}))
     await asyncio.gather(*(reward(reported("a report"), ()) for _ in range(4)))
     assert counting.most == 3

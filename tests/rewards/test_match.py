@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.rewards.match import best, contains, equal, exact, f1, said, tokens, value
+from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1, tokens, value
 
 
 @pytest.mark.parametrize(
@@ -124,5 +124,5 @@ def test_a_number_beyond_all_bounds_is_none(answer: str) -> None:
 
 
 def test_the_final_answer_is_scored_without_citations() -> None:
-    assert said("I looked it up. \\boxed{Lund} [s1]") == "Lund"
-    assert said("It is 47 metres high. [s1, s2]") == "It is 47 metres high."
+    assert extract_answer("I looked it up. \\boxed{Lund} [s1]") == "Lund"
+    assert extract_answer("It is 47 metres high. [s1, s2]") == "It is 47 metres high."

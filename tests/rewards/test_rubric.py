@@ -9,11 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hira.errors import DialectError, EndpointError, OutOfBudget
-from hira.events import Notice
-from hira.policies.offline import OfflinePolicy
-from hira.policy import Request
-from hira.rewards.rubric import (
+from hira.agents.rubrics.rubric import (
     FEWEST,
     MOST,
     PREFIXES,
@@ -23,14 +19,17 @@ from hira.rewards.rubric import (
     Rubric,
     Scores,
     faults,
-    normalised,
+    normalise_score,
     value_of,
     weighted_mean,
 )
-from hira.rewards.rubric_judge import pairwise, pointwise, quality, rate, score
-from hira.rewards.rubric_writer import generate
+from hira.agents.rubrics.writer import generate
+from hira.core.errors import DialectError, EndpointError, OutOfBudget
+from hira.core.events import Notice
+from hira.core.policy import Request, role_of
+from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, quality, rate, score
+from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy
-from hira.testing.script import role_of
 from hira.testing.team import team_of
 
 QUERY = "Compare tidal and wind power for small islands"
@@ -152,19 +151,19 @@ def test_negative_weights_take_eq_2_out_of_its_range_and_the_normalisation_stays
 ) -> None:
     """Weights 5, 5, 4, -2, -1: 1.27 for a perfect report, -0.27 for the worst. With 1, -2 eq. 2 prefers the bad one."""
     assert isclose(weighted_mean(weights, values), mean)
-    assert isclose(normalised(weights, values), safe, abs_tol=1e-12)
+    assert isclose(normalise_score(weights, values), safe, abs_tol=1e-12)
 
 
 def test_eq_2_has_no_value_where_the_weights_add_up_to_0() -> None:
     with pytest.raises(ValueError, match="add up to 0"):
         weighted_mean([2, -1, -1], [1, 0, 0])
-    assert normalised([2, -1, -1], [1, 0, 0]) == 1.0
+    assert normalise_score([2, -1, -1], [1, 0, 0]) == 1.0
     with pytest.raises(ValueError, match="all weights are 0"):
-        normalised([0, 0], [1, 1])
+        normalise_score([0, 0], [1, 1])
 
 
 def test_weights_and_values_have_to_be_as_many() -> None:
-    for one in (weighted_mean, normalised):
+    for one in (weighted_mean, normalise_score):
         with pytest.raises(ValueError, match=r"shorter|longer"):
             one([1, 2], [1])
 
@@ -177,11 +176,11 @@ def test_the_normalisation_lies_between_0_and_1_and_orders_as_eq_2_does(items: l
     weights = [weight for weight, _, _ in items]
     assume(any(weights))
     one, other = ([pair[at] for pair in items] for at in (1, 2))
-    assert -1e-9 <= normalised(weights, one) <= 1 + 1e-9
+    assert -1e-9 <= normalise_score(weights, one) <= 1 + 1e-9
     if sum(weights) > 0:
         gap = weighted_mean(weights, one) - weighted_mean(weights, other)
         if abs(gap) > 1e-9:
-            assert (normalised(weights, one) > normalised(weights, other)) == (gap > 0)
+            assert (normalise_score(weights, one) > normalise_score(weights, other)) == (gap > 0)
 
 
 @given(WEIGHED, st.floats(0, 1))
@@ -191,7 +190,7 @@ def test_the_normalisation_grows_with_what_is_wanted_and_falls_with_faults(
     weights, values = [weight for weight, _, _ in items], [value for _, value, _ in items]
     assume(weights[0])
     assume(abs(more - values[0]) > 1e-6)
-    changed = normalised(weights, [more, *values[1:]]) - normalised(weights, values)
+    changed = normalise_score(weights, [more, *values[1:]]) - normalise_score(weights, values)
     assert (changed > 0) == ((more > values[0]) == (weights[0] > 0))
 
 

@@ -11,11 +11,11 @@ from functools import partial
 import httpx
 import uvicorn
 
-from hira.policy import Completion, Policy, Request, Usage, Watch
-from hira.serve.app import application
-from hira.serve.connections import Connection
-from hira.serve.door import LOCAL
-from hira.settings import Settings
+from hira.core.policy import Completion, Policy, Request, Usage, Watch
+from hira.runtime.settings import Settings
+from hira.server.app import application
+from hira.server.connections import Connection
+from hira.server.door import LOCAL
 
 # httpx gives up after five seconds, which a machine that does much else may take
 get, post = (partial(asked, timeout=60.0) for asked in (httpx.get, httpx.post))

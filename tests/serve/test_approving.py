@@ -10,7 +10,7 @@ import pytest
 from browser import Browser, browser, missing
 from serving import Served, get, post, served
 
-from hira.settings import KeySettings, Settings
+from hira.runtime.settings import KeySettings, Settings
 
 QUESTION = "Where did the builder of the tower of Alta study?"
 

@@ -14,10 +14,10 @@ import pytest
 from serving import Served, Slow, get, post, served
 from starlette.requests import Request
 
-from hira.serve.connections import Connection
-from hira.serve.door import body_of
-from hira.serve.keys import Refused
-from hira.settings import Settings
+from hira.runtime.settings import Settings
+from hira.server.connections import Connection
+from hira.server.door import body_of
+from hira.server.keys import Refused
 
 QUESTION = {"role": "user", "content": "How high is the tower of Alta?"}
 ASKED = {"model": "direct", "messages": [QUESTION]}

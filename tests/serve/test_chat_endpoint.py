@@ -14,7 +14,7 @@ import pytest
 from serving import Served, get, post, served
 
 from hira.journal import Journal
-from hira.settings import KeySettings, Settings
+from hira.runtime.settings import KeySettings, Settings
 from hira.testing import Endpoint
 from hira.workflows import WORKFLOWS
 

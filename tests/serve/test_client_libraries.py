@@ -15,7 +15,7 @@ import pytest
 from clients import CLIENTS
 from serving import Slow, served
 
-from hira.settings import KeySettings, Settings
+from hira.runtime.settings import KeySettings, Settings
 from hira.workflows import WORKFLOWS
 
 pytestmark = pytest.mark.heavy(seconds=1)

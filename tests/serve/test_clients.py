@@ -13,14 +13,14 @@ import httpx
 import pytest
 from serving import Slow
 
-from hira.api import Run
-from hira.crew import Crew
-from hira.errors import EndpointError
+from hira.agents.run_context import RunContext
+from hira.core.errors import EndpointError
+from hira.core.policy import Completion, Request, Usage, Watch
 from hira.journal import Journal
-from hira.policy import Completion, Request, Usage, Watch
-from hira.serve.app import application
-from hira.settings import KeySettings, Settings
-from hira.team import Team
+from hira.runtime.run import Run
+from hira.runtime.session import Session
+from hira.runtime.settings import KeySettings, Settings
+from hira.server.app import application
 
 ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
 WHERE = "http://10.1.2.3:9000/v1"
@@ -205,11 +205,11 @@ async def test_a_run_that_ends_while_it_waits_for_a_place_can_be_gone_on_with(tm
 
 
 async def test_a_run_that_is_cancelled_before_its_question_is_asked_is_interrupted(tmp_path: Path) -> None:
-    class Slowly(Crew):
+    class Slowly(Session):
         """Takes its time to open what a run needs."""
 
         @asynccontextmanager
-        async def team(self, *given: Any, **more: Any) -> AsyncIterator[Team]:
+        async def team(self, *given: Any, **more: Any) -> AsyncIterator[RunContext]:
             await asyncio.sleep(30)
             async with super().team(*given, **more) as made:
                 yield made

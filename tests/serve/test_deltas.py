@@ -9,12 +9,12 @@ import httpx
 import pytest
 from serving import Slow
 
-from hira.events import Event, TurnEnded, TurnText
-from hira.policy import Completion, Delta, Request, Usage, Watch
-from hira.serve.app import application
-from hira.serve.deltas import Deltas, Hidden
-from hira.serve.outside import Outside
-from hira.settings import Settings
+from hira.core.events import Event, TurnEnded, TurnText
+from hira.core.policy import Completion, Delta, Request, Usage, Watch
+from hira.runtime.settings import Settings
+from hira.server.app import application
+from hira.server.deltas import Deltas, Hidden
+from hira.server.outside import Outside
 
 SECRET = "sk-of-the-server"
 

@@ -10,11 +10,11 @@ import httpx
 import pytest
 from serving import Slow
 
-from hira.errors import EndpointError
-from hira.policy import Completion, Request, Watch
-from hira.serve.app import application
-from hira.serve.endpoints import unready
-from hira.settings import KeySettings, RoleSettings, Settings
+from hira.core.errors import EndpointError
+from hira.core.policy import Completion, Request, Watch
+from hira.runtime.settings import KeySettings, RoleSettings, Settings
+from hira.server.app import application
+from hira.server.endpoints import unready
 
 ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hira.policy import Request
+from hira.core.policy import Request
 from hira.testing import Endpoint
 
 pytestmark = pytest.mark.heavy

@@ -10,8 +10,8 @@ from browser import Browser, browser, missing
 from pages import ASK, go, until
 from serving import served
 
-from hira.policy import Request
-from hira.settings import Settings
+from hira.core.policy import Request
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(bool(missing()), reason=missing())]

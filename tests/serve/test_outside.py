@@ -13,13 +13,13 @@ import httpx
 import pytest
 from serving import Slow
 
-from hira.errors import EndpointError
+from hira.core.errors import EndpointError
+from hira.core.policy import Completion, Request, Watch
 from hira.journal import Journal
-from hira.policy import Completion, Request, Watch
-from hira.serve.app import application
-from hira.serve.keys import tag_of
-from hira.serve.outside import Outside, without_folders
-from hira.settings import KeySettings, Settings
+from hira.runtime.settings import KeySettings, Settings
+from hira.server.app import application
+from hira.server.keys import tag_of
+from hira.server.outside import Outside, without_folders
 
 QUESTION = "How high is the tower of Alta?"
 
@@ -95,7 +95,7 @@ async def test_what_fails_is_told_without_paths_and_a_fault_stands_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, failure: Exception, says: str
 ) -> None:
     body = {"model": "direct", "messages": [{"role": "user", "content": QUESTION}]}
-    with caplog.at_level(logging.ERROR, "hira.serve"):
+    with caplog.at_level(logging.ERROR, "hira.server"):
         async with application(settings_of(tmp_path), policies={"*": Broken(failure)}) as app, client_of(app) as client:
             reply = await client.post("/v1/chat/completions", json=body)
             (run,) = (await client.get("/api/runs")).json()["runs"]

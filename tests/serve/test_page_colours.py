@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.serve import page
+from hira.server import page
 
 Colour = tuple[float, float, float]
 

@@ -8,9 +8,9 @@ from browser import Browser, browser, missing
 from pages import ASK, go, until
 from serving import served
 
+from hira.core.policy import Completion, Request, Watch
 from hira.journal import Journal
-from hira.policy import Completion, Request, Watch
-from hira.settings import Settings
+from hira.runtime.settings import Settings
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(bool(missing()), reason=missing())]
 QUESTION = "How high is the tower of Alta?"

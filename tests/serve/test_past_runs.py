@@ -13,12 +13,12 @@ import httpx
 import pytest
 
 from hira import Hira, tool
-from hira.errors import UsageError
-from hira.events import Event, Notice
+from hira.core.errors import UsageError
+from hira.core.events import Event, Notice
 from hira.journal import Journal
-from hira.serve.app import application
-from hira.serve.watching import LISTED
-from hira.settings import Settings
+from hira.runtime.settings import Settings
+from hira.server.app import application
+from hira.server.watching import LISTED
 
 QUESTION = "Where did the builder of the tower of Alta study?"
 

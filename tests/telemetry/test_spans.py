@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
+from hira.agents.trajectory import Rollout
 from hira.cli import main
-from hira.crew import logged
-from hira.errors import EndpointError, UsageError
-from hira.events import Events
+from hira.core.errors import EndpointError, UsageError
+from hira.core.events import Events
 from hira.evidence import Source
 from hira.journal import Journal
-from hira.settings import load
-from hira.telemetry.spans import spans_of
+from hira.runtime.session import logged
+from hira.runtime.settings import load
+from hira.runtime.telemetry.spans import spans_of
+from hira.runtime.trace import Reading, read
 from hira.testing import Endpoint, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
-from hira.trace import Reading, read
-from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
@@ -143,7 +143,7 @@ def test_every_attribute_of_the_conventions_is_one_that_they_know(reading: Readi
 
 
 def test_a_run_that_is_sent_twice_has_the_same_ids(reading: Reading) -> None:
-    from hira.telemetry.export import export
+    from hira.runtime.telemetry.export import export
 
     exporters = [memory.InMemorySpanExporter() for _ in range(2)]
     for exporter in exporters:
@@ -221,7 +221,7 @@ def test_the_collector_of_the_environment_is_taken_and_a_projects_file_may_name_
 
 
 def test_an_export_that_fails_raises(reading: Reading) -> None:
-    from hira.telemetry.export import export, sender
+    from hira.runtime.telemetry.export import export, sender
 
     refusing = Collector(400)
     with pytest.raises(EndpointError, match="did not take"):

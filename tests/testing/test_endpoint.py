@@ -7,9 +7,9 @@ import urllib.request
 
 import pytest
 
-from hira.messages import user
+from hira.core.messages import user
+from hira.core.policy import Request
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Request
 from hira.testing import Endpoint, ScriptError, calling
 
 

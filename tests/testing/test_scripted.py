@@ -2,9 +2,9 @@
 
 import pytest
 
-from hira.errors import RateLimited
-from hira.messages import assistant, user
-from hira.policy import Completion, Delta, Policy, Request
+from hira.core.errors import RateLimited
+from hira.core.messages import assistant, user
+from hira.core.policy import Completion, Delta, Policy, Request
 from hira.testing import ScriptedPolicy, ScriptError, calling
 
 

@@ -1,10 +1,10 @@
 import pytest
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 from hira.testing.web import FakeWeb, Served
 from hira.tools.browse import LINKS, browse_tool
 from hira.tools.fetch import Fetcher
-from hira.tools.seen import allowed, on, spelled, urls
+from hira.tools.seen import canonicalise_url, is_allowed, on, urls
 
 KAMA = """<title>The Kama</title><h1>The Kama</h1><p>The river Kama is 1,805 kilometres long and joins the Volga below
 Kazan. See <a href="/volga">the Volga</a> and <a href="perm?lang=en#opera">Perm</a>.</p>"""
@@ -36,7 +36,7 @@ class Reader:
 
     def __init__(self, web: FakeWeb, *question: str, **options) -> None:
         self.web = web
-        self.seen = {spelled(web.url + path) for path in question}
+        self.seen = {canonicalise_url(web.url + path) for path in question}
         self.tool = browse_tool(Fetcher(allow=[web.host], seconds=5, **options), seen=self.seen)
 
     async def open(self, path: str, intent: str = ""):
@@ -183,7 +183,7 @@ async def test_a_link_to_a_private_address_is_shown_but_not_opened():
 
 
 async def test_blocked_hosts_are_not_opened_even_if_they_were_seen():
-    tool = browse_tool(Fetcher(), seen={spelled("https://data.leaky.example/x")}, blocked=("leaky.example",))
+    tool = browse_tool(Fetcher(), seen={canonicalise_url("https://data.leaky.example/x")}, blocked=("leaky.example",))
     with pytest.raises(ToolError, match="closed in this run"):
         await tool.call({"url": "https://data.leaky.example/x"})
 
@@ -198,7 +198,7 @@ async def test_blocked_hosts_are_not_opened_even_if_they_were_seen():
     ],
 )
 def test_spellings_of_one_url_are_one(one, other):
-    assert spelled(one) == spelled(other)
+    assert canonicalise_url(one) == canonicalise_url(other)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_spellings_of_one_url_are_one(one, other):
     ],
 )
 def test_whatever_carries_something_more_is_another_url(other):
-    assert not allowed(other, {spelled("https://a.example/x")})
+    assert not is_allowed(other, {canonicalise_url("https://a.example/x")})
 
 
 async def test_the_case_of_escapes_says_nothing_to_the_server():
@@ -258,7 +258,7 @@ async def test_a_page_that_leads_to_a_blocked_host_is_not_shown():
             return ["127.0.0.1"]
 
         fetcher = Fetcher(allow=[web.host, away.removeprefix("http://")], resolve=here)
-        tool = browse_tool(fetcher, seen={spelled(f"{web.url}/away")}, blocked=("leaky.localhost",))
+        tool = browse_tool(fetcher, seen={canonicalise_url(f"{web.url}/away")}, blocked=("leaky.localhost",))
         with pytest.raises(ToolError, match="leads to a host that is closed in this run"):
             await tool.call({"url": f"{web.url}/away"})
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_documents import pdf
 
-from hira.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError
 from hira.evidence import Sources
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
 from hira.tools.documents.passages import MOST, cut, words_in

@@ -23,7 +23,7 @@ from made_documents import (
     zipped,
 )
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.charset import decode
@@ -506,7 +506,7 @@ def test_a_truncated_pdf_gives_its_text_or_says_that_it_is_damaged(tmp_path):
 def test_without_pypdf_a_pdf_says_what_to_install(tmp_path):
     pdf(tmp_path / "a.pdf", ["x"])
     program = (
-        "import sys; sys.modules['pypdf'] = None\nfrom pathlib import Path\nfrom hira.errors import ToolError\n"
+        "import sys; sys.modules['pypdf'] = None\nfrom pathlib import Path\nfrom hira.core.errors import ToolError\n"
         "from hira.tools.documents.parse import parse_file\n"
         "try: parse_file(Path(sys.argv[1]))\nexcept ToolError as error: print(error)"
     )

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpcore
 import pytest
 
-from hira.errors import ToolError
-from hira.tools.addresses import Refused, checked, public
+from hira.core.errors import ToolError
+from hira.tools.addresses import Refused, check_url, public
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.once import Once
 
@@ -525,7 +525,7 @@ def test_a_page_that_begins_with_comments_takes_time_in_proportion() -> None:
 
 
 def test_a_checked_url_is_written_in_one_way():
-    assert checked(" HTTP://Pub.Example.COM.:80/A?b#c ").url == "http://pub.example.com/A?b"
+    assert check_url(" HTTP://Pub.Example.COM.:80/A?b#c ").url == "http://pub.example.com/A?b"
 
 
 async def test_fetchers_that_share_open_a_page_once_and_try_again_what_did_not_come(web: Web) -> None:

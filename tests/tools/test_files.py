@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from made_documents import docx, paragraph, pdf, rows, xlsx
 
-from hira.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError
 from hira.tools.files import files_tool
 from hira.tools.media import how_to_see
 

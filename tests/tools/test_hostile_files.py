@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
+from hira.core.sanitize import LONGEST_TITLE
 from hira.tools.documents import Index, read_file
 from hira.tools.documents.reader import FileReader, ReadingLimits
-from hira.untrusted import LONGEST_TITLE
 from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, xlsx, zipped
 
 

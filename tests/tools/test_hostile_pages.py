@@ -5,19 +5,19 @@ from typing import Any
 import mcp_types
 import pytest
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
+from hira.core.sanitize import LONGEST_TITLE, clean
+from hira.core.tool import Observation, Passage, Tool
 from hira.evidence import Source
-from hira.tools.addresses import LONGEST, checked
+from hira.tools.addresses import LONGEST, check_url
 from hira.tools.browse import read
 from hira.tools.fetch import Fetched
-from hira.tools.mcp.result import observed
+from hira.tools.mcp.result import make_observation
 from hira.tools.mcp.session import reason
 from hira.tools.mcp.tools import MOST, safe
 from hira.tools.pages import extract
 from hira.tools.search.service import Found, Service
-from hira.tools.seen import allowed, spelled
-from hira.tools.tool import Observation, Passage, Tool
-from hira.untrusted import LONGEST_TITLE, clean
+from hira.tools.seen import canonicalise_url, is_allowed
 
 TEXT = "<p>" + "A long and readable sentence about the harbour of Alta. " * 20 + "</p>"
 MUCH = "a title " * 125_000
@@ -55,7 +55,7 @@ def test_a_base_that_is_no_address_leaves_the_page_readable(base: str) -> None:
     assert page.state == "ok"
     assert "harbour of Alta" in page.text
     for link in page.links:
-        spelled(link.url)
+        canonicalise_url(link.url)
 
 
 def test_links_are_read_as_browsers_read_them() -> None:
@@ -67,21 +67,21 @@ def test_links_are_read_as_browsers_read_them() -> None:
         "https://example.org/x/y",
         "https://example.org/in/caf\ufffd",
     ]
-    assert allowed("https://example.org/in/a b/c d.pdf", {spelled(page.links[0].url)})
+    assert is_allowed("https://example.org/in/a b/c d.pdf", {canonicalise_url(page.links[0].url)})
 
 
 def test_a_blank_in_a_path_is_escaped_and_one_in_a_host_refused() -> None:
-    assert checked("https://example.org/a b?q=c d").url == "https://example.org/a%20b?q=c%20d"
+    assert check_url("https://example.org/a b?q=c d").url == "https://example.org/a%20b?q=c%20d"
     for url in ("https://exa mple.org/a", "https ://example.org/", "https://example.org /a"):
         with pytest.raises(ToolError):
-            checked(url)
+            check_url(url)
 
 
 @pytest.mark.parametrize("url", ["https://example.org/\ud800", "https://\udfff.example/", "https://a.example/?\udc80"])
 def test_half_a_character_in_a_url_raises_nothing_but_what_the_model_is_told(url: str) -> None:
-    assert spelled(url) == spelled(url.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    assert canonicalise_url(url) == canonicalise_url(url.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     try:
-        assert checked(url).url.isprintable()
+        assert check_url(url).url.isprintable()
     except ToolError as error:
         error.what.encode()
 
@@ -104,7 +104,7 @@ def test_a_long_error_of_a_server_is_cut_before_it_is_cleaned(monkeypatch: pytes
     monkeypatch.setattr("hira.tools.mcp.session.clean", counting)
     result = mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text="<" * 10**6)], is_error=True)
     with pytest.raises(ToolError) as raised:
-        observed("server", "tool", {}, result)
+        make_observation("server", "tool", {}, result)
     assert len(raised.value.what) <= 1_000
     assert len(reason(ValueError("word " * 10**6))) <= 200
     assert max(told) <= 4_000

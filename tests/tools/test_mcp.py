@@ -16,14 +16,14 @@ from later import needs
 from hira import Hira, Settings
 from hira.agents.calls import use
 from hira.agents.loop import Loop
-from hira.errors import HiraError, ToolError, UsageError
-from hira.settings import load
+from hira.core.errors import HiraError, ToolError, UsageError
+from hira.core.tool import locate_call
+from hira.runtime.settings import load
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Tool
 from hira.tools.mcp import Server, mcp_tools
-from hira.tools.mcp.tools import named, safe
-from hira.tools.tool import located
+from hira.tools.mcp.tools import make_name, safe
 
 pytestmark = needs("mcp")
 
@@ -440,15 +440,15 @@ def test_keys_of_servers_are_secrets_that_no_tool_is_given():
 
 
 def test_the_same_call_has_the_same_short_location():
-    assert located("mcp:files/read", {"b": 1, "a": "ü"}) == 'mcp:files/read({"a": "ü", "b": 1})'
-    long, other = (located("mcp:files/read", {"text": "x" * 500 + end}) for end in "yz")
+    assert locate_call("mcp:files/read", {"b": 1, "a": "ü"}) == 'mcp:files/read({"a": "ü", "b": 1})'
+    long, other = (locate_call("mcp:files/read", {"text": "x" * 500 + end}) for end in "yz")
     assert len(long) < 220
-    assert long != other == located("mcp:files/read", {"text": "x" * 500 + "z"})
+    assert long != other == locate_call("mcp:files/read", {"text": "x" * 500 + "z"})
 
 
 def test_names_fit_every_endpoint_and_dialect():
-    assert named("My-Files", "Read.File/now") == "my_files_read_file_now"
-    assert len(named("files", "x" * 100)) == 64
+    assert make_name("My-Files", "Read.File/now") == "my_files_read_file_now"
+    assert len(make_name("files", "x" * 100)) == 64
 
 
 @pytest.mark.parametrize("dialect", ["tags", "native"])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from made_documents import pdf
 
-from hira.errors import ToolError
-from hira.messages import user
+from hira.core.errors import ToolError
+from hira.core.messages import user
 from hira.tools.media import media_reader
 from hira.tools.media.pictures import LONGEST_SIDE
 

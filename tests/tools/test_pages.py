@@ -368,7 +368,7 @@ def test_trafilatura_reads_the_text_where_the_user_wants_it() -> None:
 def test_an_extractor_that_is_not_installed_is_told_before_any_work() -> None:
     code = (
         "import importlib.util, hira.tools.pages.other as other\nother.find_spec = lambda name: None\n"
-        "from hira.errors import UsageError\ntry:\n    other.check_extractor('trafilatura')\n"
+        "from hira.core.errors import UsageError\ntry:\n    other.check_extractor('trafilatura')\n"
         "except UsageError as error:\n    print(error.fix)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from hira.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError
 from hira.tools.addresses import Refused
 from hira.tools.fetch import Fetcher
 from hira.tools.proxies import of_environment, read_proxy

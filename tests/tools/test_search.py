@@ -5,8 +5,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from hira.errors import ToolError, UsageError
-from hira.events import Notice
+from hira.core.errors import ToolError, UsageError
+from hira.core.events import Notice
 from hira.testing.web import FakeWeb, Served
 from hira.tools.fetch import identification
 from hira.tools.search import (
@@ -24,8 +24,8 @@ from hira.tools.search import (
     search_tool,
 )
 from hira.tools.search.line import DAY, retry_after
-from hira.tools.search.tool import merged
-from hira.tools.seen import spelled
+from hira.tools.search.tool import merge_hits
+from hira.tools.seen import canonicalise_url
 
 PAGES = {
     "/kama": "<title>The Kama</title><p>The river Kama is 1,805 kilometres long and joins the Volga.</p>",
@@ -60,7 +60,7 @@ async def test_a_search_shows_its_hits_as_sources_and_lets_them_be_opened(client
         first, *_ = (await search.call({"query": "length of the river Kama"})).passages
         assert (first.source.location, first.source.title, first.source.kind) == (f"{web.url}/kama", "The Kama", "hit")
         assert first.text == first.source.text == "The river Kama is 1,805 kilometres long and joins the Volga."
-        assert spelled(f"{web.url}/kama") in seen
+        assert canonicalise_url(f"{web.url}/kama") in seen
         assert "contact: ann@example.org" in web.visits[0].headers["user-agent"]
 
 
@@ -473,7 +473,7 @@ def test_one_place_is_one_hit_with_the_longer_snippet():
         Hit("B", "https://b.example/", "b", 2),
         Hit("A!", "http://www.a.example/x/", "longer text", 3),
     ]
-    assert [(hit.title, hit.url, hit.snippet) for hit in merged(hits)] == [
+    assert [(hit.title, hit.url, hit.snippet) for hit in merge_hits(hits)] == [
         ("A", "https://a.example/x", "longer text"),
         ("B", "https://b.example/", "b"),
     ]
@@ -489,7 +489,7 @@ async def test_hits_on_blocked_hosts_are_left_out_and_cannot_be_opened():
     )
     (passage,) = (await search.call({"query": "x"})).passages
     assert passage.source.title == "A"
-    assert seen == {spelled("https://a.example/")}
+    assert seen == {canonicalise_url("https://a.example/")}
 
 
 async def test_hits_can_be_kept_to_some_hosts():
@@ -550,5 +550,5 @@ async def test_scholarly_works_have_a_tool_of_their_own_and_what_it_finds_may_be
     scholar = scholar_tool([Fixed("openalex", [hit])], seen=seen)
     passages = (await scholar.call({"query": "sand"})).passages
     assert (scholar.name, [one.source.location for one in passages]) == ("scholar", ["https://papers.example/sand"])
-    assert spelled("https://papers.example/sand") in seen
+    assert canonicalise_url("https://papers.example/sand") in seen
     assert {"openalex", "arxiv", "serper_scholar"} <= SCHOLARLY <= set(BACKENDS)

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from hira.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError
 from hira.testing.web import FakeWeb
 from hira.tools.search import open_backend, open_client
 

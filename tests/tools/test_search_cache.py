@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 from hira.tools.once import Once
 from hira.tools.search import Cache, Cached, Hit, Shared
 

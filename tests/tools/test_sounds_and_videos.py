@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from hira.errors import ToolError
-from hira.messages import Media
+from hira.core.errors import ToolError
+from hira.core.messages import Media
 from hira.tools.media import TooLarge, can_be_sent, media_reader
 from hira.tools.media.sounds import RATE
 
@@ -125,7 +125,7 @@ def test_without_a_library_the_program_ffmpeg_is_asked_and_else_it_is_said_what_
         "import sys\nfrom pathlib import Path\nsys.modules['av'] = None\n"
         "import importlib.util\nfind = importlib.util.find_spec\n"
         "import hira.tools.media.decoding as decoding\ndecoding.find_spec = lambda name: None\n"
-        "from hira.tools.media import media_reader, can_be_sent\nfrom hira.errors import ToolError\n"
+        "from hira.tools.media import media_reader, can_be_sent\nfrom hira.core.errors import ToolError\n"
         "read = media_reader([Path(sys.argv[1])])\n"
         "for name in ('a.flac', 'a.mp3', 'a.mp4#second=1'):\n"
         "    try:\n        media = read(name)\n        print(can_be_sent(name), media.format, len(media.url) > 2000)\n"

@@ -6,12 +6,12 @@ import pytest
 from pydantic import BeforeValidator, Field
 
 from hira.agents.calls import use
-from hira.errors import ToolError, UsageError
+from hira.core.errors import ToolError, UsageError
+from hira.core.tokens import count
+from hira.core.tool import SHOWN
 from hira.evidence import Source
 from hira.testing.team import team_of
-from hira.tokens import count
 from hira.tools import Observation, Passage, Tool, tool
-from hira.tools.tool import SHOWN
 
 
 def counting(described: str = "how many", most: int = 9, default: Any = 3) -> Tool:

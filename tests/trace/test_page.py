@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from browser import Browser, browser, missing
 
-from hira.crew import logged
-from hira.events import Events
+from hira.agents.trajectory import Rollout
+from hira.core.events import Events
 from hira.evidence import Source
 from hira.journal import Journal
+from hira.runtime.session import logged
+from hira.runtime.trace import Reading, read
+from hira.runtime.trace.page import data, embed_json, page, parts
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
-from hira.trace import Reading, read
-from hira.trace.page import data, embedded, page, parts
-from hira.trajectory import Rollout
 from hira.workflows import HiRA, rollout
 
 pytestmark = pytest.mark.heavy(seconds=1)
@@ -69,7 +69,7 @@ def test_a_reading_is_the_run_as_it_was(reading: Reading) -> None:
 
 
 def test_the_data_of_a_page_can_form_no_tag(reading: Reading) -> None:
-    text = embedded(data(reading))
+    text = embed_json(data(reading))
     assert "<" not in text
     assert ">" not in text
     assert json.loads(text)["sources"][0]["title"].endswith(HOSTILE)
@@ -77,7 +77,7 @@ def test_the_data_of_a_page_can_form_no_tag(reading: Reading) -> None:
 
 
 def test_a_page_names_nothing_to_load(reading: Reading) -> None:
-    made = page(reading).replace(embedded(data(reading)), "")
+    made = page(reading).replace(embed_json(data(reading)), "")
     assert not re.search(r"https?://|@import|url\(|\bfetch\(|XMLHttpRequest|WebSocket|\bimport\(", made)
     assert "default-src &#x27;none&#x27;" in made
 
@@ -161,7 +161,7 @@ def test_a_run_of_two_thousand_calls_opens_at_once(chromium: Browser, reading: R
     turn = {**planner["steps"][0], "added": [{**planner["steps"][0]["added"][0], "text": "A long prompt. " * 300}]}
     planner["steps"] = [{**turn, "at": float(at), "took": 1.0} for at in range(2000)]
     path = tmp_path / "many.html"
-    path.write_text(page(reading).replace(embedded(data(reading)), embedded(many)), encoding="utf-8")
+    path.write_text(page(reading).replace(embed_json(data(reading)), embed_json(many)), encoding="utf-8")
     chromium.open(path)
     assert chromium.run("return document.querySelectorAll('*').length") < 1500
     chromium.run("document.querySelector('#planner > summary').click()")

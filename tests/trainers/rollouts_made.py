@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from hira.policy import Completion, Request, Tokens
+from hira.agents.trajectory import Rollout, Trajectory, Turn
+from hira.core.policy import Completion, Request, Tokens
 from hira.trainers.group import Attempt, Group, Status
 from hira.trainers.rows import Row
-from hira.trajectory import Rollout, Trajectory, Turn
 
 
 def turn(

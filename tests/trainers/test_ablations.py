@@ -68,13 +68,13 @@ async def test_the_policy_of_the_ablations_speaks_tokens_that_make_one_row_a_con
     import keepers  # type: ignore[import-not-found]
     import matpo as program
 
-    from hira.casting import crew
-    from hira.settings import Settings
+    from hira.runtime.factory import open_session
+    from hira.runtime.settings import Settings
     from hira.trainers.rollouts import Rollouts, teams_of
 
     world, novice = keepers.made(0), keepers.Novice()
     world.write(tmp_path)
-    team = await crew(
+    team = await open_session(
         Settings(model="offline", docs=(tmp_path,), workflow="matpo", sandbox="off"),
         policies={"*": novice},
         workflow=program.FULL,

@@ -9,14 +9,15 @@ import pytest
 
 from hira.agents.marsrl.steps import Problem as Posed
 from hira.agents.marsrl.steps import Review, Solution
-from hira.errors import EndpointError, HiraError, UsageError
-from hira.events import Events, Reader
-from hira.policy import Completion, Request, Tokens, Watch
-from hira.rewards.accuracy import ByWords
-from hira.rewards.match import exact
-from hira.rewards.reward import Score
-from hira.rewards.verdict import of_solution, of_verdict
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.errors import EndpointError, HiraError, UsageError
+from hira.core.events import Events, Reader
+from hira.core.policy import Completion, Request, Tokens, Watch
+from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.match import exact
+from hira.evaluation.rewards.reward import Score
+from hira.evaluation.rewards.verdict import of_solution, of_verdict
 from hira.testing import team_of
 from hira.trainers.agentic import Agentic, Made
 from hira.trainers.credit import marsrl
@@ -25,7 +26,6 @@ from hira.trainers.parts import Input, Output, by_part
 from hira.trainers.rollouts import Deadlines, Played, Problem, Rollouts
 from hira.trainers.rows import Cut, Row
 from hira.trainers.sampling import Strategy, picks
-from hira.trajectory import Rollout
 from hira.workflows.marsrl import MarsRL
 
 Say = Callable[[str, int], str | Exception]
@@ -60,7 +60,7 @@ def agentic(say: Say, *, size: int = 4, questions: int = 1, **settings: Any) -> 
     policy = Letters(say)
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
         yield team_of(policy, events=Events(reader), rollout=Rollout(run, problem.question, "marsrl"))
 
     problems = [Problem(f"p{at}", "2 + 2?", ("4",)) for at in range(3)]

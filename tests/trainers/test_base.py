@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from later import later, needs
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 
 torch = later("torch")
 Lora, adapted = later("hira.trainers.base:Lora"), later("hira.trainers.base:adapted")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.mini import DOCS
 from hira.testing import Endpoint
 from hira.trainers.assembling import Plan, planned

@@ -11,10 +11,10 @@ from tiny_llama import make_model
 
 from hira.cli.shell import Shell
 from hira.cli.training import main
-from hira.messages import user
+from hira.core.messages import user
+from hira.core.policy import Policy, Request, Sampling
 from hira.policies import open_policy
 from hira.policies.llama.policy import LlamaPolicy
-from hira.policy import Policy, Request, Sampling
 
 pytestmark = [needs("torch", "peft", "trl", "gguf"), pytest.mark.filterwarnings("default")]
 

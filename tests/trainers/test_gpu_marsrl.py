@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hira.messages import user
-from hira.policy import Completion, Request, Watch
+from hira.core.messages import user
+from hira.core.policy import Completion, Request, Watch
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "training"
 RUN: dict[str, Any] = {

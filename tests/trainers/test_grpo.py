@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from later import later, needs
 
-from hira.errors import HiraError
+from hira.core.errors import HiraError
 from hira.trainers.credit import Credit, grpo, mars, matpo
 from hira.trainers.group import Credited, Group
 

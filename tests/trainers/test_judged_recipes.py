@@ -11,10 +11,10 @@ from later import later, needs
 from test_grpo import SHARED, apart, by_hand, trained
 from tiny_hf import tiny_model, tiny_tokenizer
 
-from hira.errors import UsageError
-from hira.policy import Request
-from hira.rewards.hybrid import Hybrid, Weights
-from hira.rewards.report import ByRubric
+from hira.core.errors import UsageError
+from hira.core.policy import Request
+from hira.evaluation.rewards.hybrid import Hybrid, Weights
+from hira.evaluation.rewards.report import ByRubric
 from hira.testing import Endpoint
 from hira.trainers import records
 from hira.trainers.assembling import planned, reward_of

@@ -15,21 +15,21 @@ pytest.importorskip("trl")
 
 from tiny import model, tokenizer  # noqa: E402
 
-from hira.dialects import DIALECTS  # noqa: E402
-from hira.events import Events, Reader  # noqa: E402
-from hira.messages import user  # noqa: E402
+from hira.agents.run_context import RoleConfig, RunContext  # noqa: E402
+from hira.agents.trajectory import Rollout  # noqa: E402
+from hira.core.events import Events, Reader  # noqa: E402
+from hira.core.messages import user  # noqa: E402
+from hira.core.policy import Sampling  # noqa: E402
+from hira.evaluation.rewards.reward import Score  # noqa: E402
+from hira.policies.dialects import DIALECTS  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Sampling  # noqa: E402
-from hira.rewards.reward import Score  # noqa: E402
-from hira.team import Part, Team  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.live import LivePolicy  # noqa: E402
 from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
 from hira.trainers.update import Collected, Updates  # noqa: E402
-from hira.trajectory import Rollout  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 ADAPTERS = {"planner": "one", "*": "two"}
@@ -42,7 +42,7 @@ class Pair:
 
     name: str = "pair"
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         said = await team.conversation("planner").reply(user(question))
         return f"{said} {await team.conversation('worker', '1').reply(user(said or question))}"
 
@@ -66,11 +66,11 @@ def learned(
     words.chat_template = "{% for message in messages %}{{ message.content }} {% endfor %}"
     engine = BatchingEngine(made, Template(words), seed=0)
     live = LivePolicy("tiny", words, engine, ADAPTERS)
-    part = Part(live, Sampling(max_tokens=6), DIALECTS["tags"])
+    part = RoleConfig(live, Sampling(max_tokens=6), DIALECTS["tags"])
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
-        yield Team({"*": part}, Rollout(run, problem.question, "pair"), Events(reader))
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
+        yield RunContext({"*": part}, Rollout(run, problem.question, "pair"), Events(reader))
 
     with asyncio.Runner() as runner:
         rollouts = Rollouts(opened, Pair(), problems, fives, questions=4, attempts=8)

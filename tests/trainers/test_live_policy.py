@@ -12,15 +12,16 @@ from later import Later, later, needs
 from tiny_hf import FORGETFUL, byte_pairs, tiny_model, tiny_tokenizer, with_adapters
 from told_engine import Speaking, ToldEngine
 
-from hira.casting import crew
-from hira.chosen import made_workflow
-from hira.dialects import DIALECTS
-from hira.messages import user
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout, Trajectory, Turn
+from hira.core.messages import user
+from hira.core.policy import Request, Sampling
+from hira.evaluation.rewards.accuracy import ByWords
+from hira.policies.dialects import DIALECTS
 from hira.policies.local.template import Template
-from hira.policy import Request, Sampling
-from hira.rewards.accuracy import ByWords
-from hira.settings import Settings
-from hira.team import Part, Team
+from hira.runtime.factory import open_session
+from hira.runtime.registry import made_workflow
+from hira.runtime.settings import Settings
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.files import files_tool
@@ -29,7 +30,6 @@ from hira.trainers.live import LivePolicy
 from hira.trainers.recording import Recording
 from hira.trainers.rollouts import Problem, Rollouts, teams_of
 from hira.trainers.rows import rows_of
-from hira.trajectory import Rollout, Trajectory, Turn
 from hira.workflows import WORKFLOWS, HiRA, rollout
 
 torch = later("torch")
@@ -58,8 +58,8 @@ async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
 
 async def ran(name: str, dialect: str, live: LivePolicy, tools: Toolbox, *, chain: bool = False) -> Rollout:
     """A run of the workflow in which `offline` decides what the weights say."""
-    part = Part(Speaking(live), dialect=DIALECTS[dialect], continuation="chain" if chain else "turns")
-    team = Team({"*": part}, tools=tools, files=(ASEAN / "myanmar.md",))
+    part = RoleConfig(Speaking(live), dialect=DIALECTS[dialect], continuation="chain" if chain else "turns")
+    team = RunContext({"*": part}, tools=tools, files=(ASEAN / "myanmar.md",))
     return await rollout(made_workflow(Settings(workflow=name)), QUESTION, team)
 
 
@@ -120,7 +120,7 @@ async def test_a_rollout_in_training_gives_every_conversation_the_prompts_of_a_u
     shutil.copytree(ASEAN, docs)
     settings = Settings(model="offline", docs=(docs,), workflow=name, journal=Path("off"))
     live = LivePolicy("tiny", BYTE_PAIRS, ToldEngine(BYTE_PAIRS))
-    whole = await crew(settings, policies={"*": Speaking(live)}, workflow=made_workflow(settings))
+    whole = await open_session(settings, policies={"*": Speaking(live)}, workflow=made_workflow(settings))
     problem = Problem("1", QUESTION, ("Naypyidaw",), (docs / "myanmar.md",))
     try:
         async with whole.team("u", QUESTION, problem.files, ()) as team:
@@ -163,7 +163,7 @@ async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time
 
     tokenizer = tiny_tokenizer(FORGETFUL, window=1_000_000)
     live = LivePolicy("tiny", tokenizer, ToldEngine(tokenizer))
-    team = Team({"*": Part(Thinking(live), dialect=DIALECTS["tags"])}, tools=tools)
+    team = RunContext({"*": RoleConfig(Thinking(live), dialect=DIALECTS["tags"])}, tools=tools)
     record = await rollout(HiRA(), QUESTION, team)
     assert record.status == "answered"
     assert all(turn.completion.reasoning == "hm" for turn in turns(record))
@@ -177,10 +177,10 @@ async def test_many_rollouts_at_once_are_sampled_with_the_weights_that_are_told(
     model = with_adapters(tiny_model(tokenizer, window=8192), "planner", "worker")
     engine = BatchingEngine(model, Template(tokenizer), seed=5)
     live = LivePolicy("tiny", tokenizer, engine, {"planner": "planner", "*": "worker"})
-    part = Part(live, Sampling(1.0, top_p=1.0, max_tokens=20), DIALECTS["tags"])
+    part = RoleConfig(live, Sampling(1.0, top_p=1.0, max_tokens=20), DIALECTS["tags"])
 
     async def one(at: int) -> Rollout:
-        return await rollout(HiRA(max_subtasks=1), f"Question {at % 2}?", Team({"*": part}, tools=tools))
+        return await rollout(HiRA(max_subtasks=1), f"Question {at % 2}?", RunContext({"*": part}, tools=tools))
 
     records = await asyncio.gather(*map(one, range(8)))
     rows = [row for record in records for row in rows_of(record).rows]

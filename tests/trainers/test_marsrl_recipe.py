@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from later import later, needs
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers import records
 from hira.trainers.assembling import Plan, credit_of, planned
 from hira.trainers.configuration import load

@@ -17,15 +17,16 @@ import tiny  # noqa: E402
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers  # noqa: E402
 from transformers import PreTrainedTokenizerFast  # noqa: E402
 
-from hira.dialects import DIALECTS  # noqa: E402
-from hira.errors import HiraError  # noqa: E402
-from hira.events import Events, Reader  # noqa: E402
+from hira.agents.run_context import RoleConfig, RunContext  # noqa: E402
+from hira.agents.trajectory import Rollout  # noqa: E402
+from hira.core.errors import HiraError  # noqa: E402
+from hira.core.events import Events, Reader  # noqa: E402
+from hira.core.policy import Sampling  # noqa: E402
+from hira.evaluation.rewards.accuracy import ByWords  # noqa: E402
+from hira.evaluation.rewards.match import exact  # noqa: E402
+from hira.policies.dialects import DIALECTS  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Sampling  # noqa: E402
-from hira.rewards.accuracy import ByWords  # noqa: E402
-from hira.rewards.match import exact  # noqa: E402
-from hira.team import Part, Team  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.agentic import Agentic  # noqa: E402
 from hira.trainers.credit import Credit, marsrl  # noqa: E402
@@ -37,7 +38,6 @@ from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
 from hira.trainers.schedule import Limits  # noqa: E402
 from hira.trainers.segments import Segmented  # noqa: E402
 from hira.trainers.update import Collected, Updates  # noqa: E402
-from hira.trajectory import Rollout  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 torch.set_num_threads(1)
@@ -92,11 +92,11 @@ def learned(
     words, gate = tokenizer(), Gate()
     engine = BatchingEngine(made, Template(words), seed=0)
     behind = Segmented(engine, gate, pipeline.segment) if pipeline else engine
-    part = Part(LivePolicy("tiny", words, behind, ADAPTERS), Sampling(max_tokens=5), DIALECTS["tags"])
+    part = RoleConfig(LivePolicy("tiny", words, behind, ADAPTERS), Sampling(max_tokens=5), DIALECTS["tags"])
 
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
-        yield Team({"*": part}, Rollout(run, problem.question, "marsrl"), Events(reader))
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
+        yield RunContext({"*": part}, Rollout(run, problem.question, "marsrl"), Events(reader))
 
     with asyncio.Runner() as runner:
         own = Rollouts(opened, None, PROBLEMS, ByWords(exact), questions=4, attempts=8)  # type: ignore[arg-type]

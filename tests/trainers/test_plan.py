@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.plan import DEVICES, GIB, USABLE, Shape, Work, at_once, layer_bytes, saved_bytes, sheet, times
 
 QWEN_7B = {

@@ -11,26 +11,26 @@ from typing import Any
 import pytest
 
 from hira.agents.loop import Loop
-from hira.casting import crew
-from hira.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, OutOfBudget, UsageError
-from hira.events import Events, Reader
-from hira.messages import user
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, OutOfBudget, UsageError
+from hira.core.events import Events, Reader
+from hira.core.messages import user
+from hira.core.policy import Completion, Request, Tokens, Watch
+from hira.evaluation.rewards.accuracy import ByJudge, ByWords
+from hira.evaluation.rewards.matpo import WithFormat
+from hira.evaluation.rewards.reward import Score
 from hira.policies.offline import OfflinePolicy
 from hira.policies.refused import tools_refused
 from hira.policies.retrying import retrying
-from hira.policy import Completion, Request, Tokens, Watch
-from hira.rewards.accuracy import ByJudge, ByWords
-from hira.rewards.matpo import WithFormat
-from hira.rewards.reward import Score
-from hira.settings import Settings
-from hira.team import Part, Team
+from hira.runtime.factory import open_session
+from hira.runtime.settings import Settings
 from hira.testing import team_of
 from hira.tools import Toolbox, tool
 from hira.trainers import records
 from hira.trainers.recording import Recording
 from hira.trainers.rollouts import Deadlines, Problem, Rollouts, chosen, status_of, teams_of
 from hira.trainers.seeding import seed_of
-from hira.trajectory import Rollout
 
 Say = Callable[[Request], str | BaseException]
 
@@ -66,7 +66,7 @@ class Asking:
 
     name: str = "asking"
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         planner = team.conversation("planner")
         planner.say(user(question))
         tools = [team.tools.search] if team.tools.search else []
@@ -77,7 +77,7 @@ class Asking:
 
 def teams(policy: Any, **given: Any) -> Any:
     @asynccontextmanager
-    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[Team]:
+    async def opened(run: str, problem: Problem, reader: Reader) -> AsyncIterator[RunContext]:
         made = team_of(policy, events=Events(reader), rollout=Rollout(run, problem.question, "asking"), **given)
         yield made
 
@@ -189,7 +189,7 @@ async def test_a_failure_has_the_status_of_whose_fault_it_was(failure: HiraError
 
 async def test_a_failure_that_the_workflow_made_something_of_is_still_the_infrastructures() -> None:
     class Forgiving(Asking):
-        async def run(self, question: str, team: Team) -> str:
+        async def run(self, question: str, team: RunContext) -> str:
             try:
                 return await super().run(question, team)
             except EndpointError:
@@ -212,7 +212,7 @@ async def test_a_model_that_takes_no_tool_calls_is_asked_in_tags_and_its_rollout
     def say(request: Request) -> str | BaseException:
         return tools_refused("the template has no place for tools", where="model") if request.tools else "yes"
 
-    opened = await crew(settings, policies={"*": (policy := Letters(say))})
+    opened = await open_session(settings, policies={"*": (policy := Letters(say))})
     made = await Rollouts(teams_of(opened), opened.workflow, PROBLEMS, right, questions=1, attempts=2).collect(0)
     await opened.aclose()
     assert {bool(request.tools) for request in policy.requests} == {True, False}
@@ -233,7 +233,7 @@ async def test_a_team_that_cannot_be_opened_is_the_infrastructures_fault() -> No
 
 async def test_a_fault_of_the_workflow_in_one_rollout_is_data() -> None:
     class Faulty(Asking):
-        async def run(self, question: str, team: Team) -> str:
+        async def run(self, question: str, team: RunContext) -> str:
             raise KeyError("oops")
 
     made = rollouts(Letters(lambda _: "yes"), trust=1.0)
@@ -343,7 +343,7 @@ async def test_a_judge_that_is_down_is_told_with_what_is_wrong_with_it() -> None
         await asyncio.Event().wait()
 
     for sleep, why in ((soon, "nothing is scored"), (never, "no reward within 0.2 seconds")):
-        judge = ByJudge(Part(retrying(Letters(refused), sleep=sleep)))
+        judge = ByJudge(RoleConfig(retrying(Letters(refused), sleep=sleep)))
         with pytest.raises(HiraError, match="6 of 6 rollouts were left without a reward") as caught:
             await rollouts(Letters(lambda _: "yes"), reward=judge, deadlines=Deadlines(reward=0.2)).collect(0)
         assert why in caught.value.where
@@ -472,7 +472,7 @@ async def test_runs_are_those_of_a_user_with_documents_and_tools(tmp_path: Path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "volga.txt").write_text("The Volga is 3530 kilometres long.\n", encoding="utf-8")
     settings = Settings(docs=(tmp_path / "docs",), workflow="matpo", dialect="xml")
-    opened = await crew(settings, policies={"*": OfflinePolicy()})
+    opened = await open_session(settings, policies={"*": OfflinePolicy()})
     asked = [Problem("volga", "How long is the Volga?", ("3530",))]
     made = Rollouts(teams_of(opened), opened.workflow, asked, WithFormat(ByWords()), questions=1, attempts=2)
     collected = await made.collect(0)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.testing.virtual import Stuck, VirtualEngine, virtually
 from hira.trainers.gate import Gate
 from hira.trainers.schedule import Limits, Released, Schedule

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from hira.core.policy import Sampling
 from hira.policies.local.engine import Sampled, Seen
-from hira.policy import Sampling
 from hira.trainers.gate import Gate
 from hira.trainers.segments import Segmented
 

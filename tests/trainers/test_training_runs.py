@@ -17,7 +17,7 @@ pytest.importorskip("trl")
 
 from tiny import groups, model, trainer  # noqa: E402
 
-from hira.errors import HiraError, UsageError  # noqa: E402
+from hira.core.errors import HiraError, UsageError  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.checkpoints import last_checkpoint  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402

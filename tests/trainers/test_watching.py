@@ -9,8 +9,8 @@ import httpx
 import pytest
 from test_rollouts import Letters, rollouts
 
-from hira.errors import ToolDown, ToolError
-from hira.policy import Request
+from hira.core.errors import ToolDown, ToolError
+from hira.core.policy import Request
 from hira.tools import Observation, Tool, Toolbox, tool
 from hira.tools.search.hit import Backend, Hit
 from hira.tools.search.service import Service

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from hira import Hira
-from hira.answer import Answer
-from hira.casting import crew
-from hira.dialects import DIALECTS
-from hira.errors import UsageError
-from hira.events import Notice
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.errors import UsageError
+from hira.core.events import Notice
+from hira.core.policy import Completion, Policy, Request, Watch
+from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
-from hira.policy import Completion, Policy, Request, Watch
-from hira.settings import Settings
-from hira.team import Team
+from hira.runtime.answer import Answer
+from hira.runtime.factory import open_session
+from hira.runtime.settings import Settings
 from hira.testing.team import team_of
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import open_python, refusal
-from hira.trajectory import Rollout
 from hira.workflows import rollout
 from hira.workflows.baselines import (
     CodeAct,
@@ -195,7 +195,7 @@ async def _asked(
     settings: Settings, workflow: Any, question: str, run: str, policy: Policy, *, resumed: bool = False
 ) -> Rollout:
     files = files_for(workflow)
-    made = await crew(settings, policies={"*": policy}, workflow=workflow)
+    made = await open_session(settings, policies={"*": policy}, workflow=workflow)
     assert made.journal is not None
     log = made.journal.resume(run) if resumed else made.begun(run, files)
     try:
@@ -225,7 +225,7 @@ async def test_a_run_that_its_budget_ends_says_so(workflow: Any, limit: dict[str
 async def test_a_run_that_is_stopped_answers_from_what_is_known() -> None:
     heard: list[Any] = []
     for workflow in (SearchO1(), WebThinker(), PlanAndSolve(), ReAct()):
-        made = await crew(settings(), workflow=workflow)
+        made = await open_session(settings(), workflow=workflow)
         async with made.team("r", "q", (), (heard.append,)) as team:
             _stop_after(team, 2)
             record = await rollout(workflow, "Who was the last keeper of Skerry Point?", team)
@@ -234,9 +234,9 @@ async def test_a_run_that_is_stopped_answers_from_what_is_known() -> None:
     assert any(isinstance(event, Notice) for event in heard)
 
 
-def _stop_after(team: Team, calls: int) -> None:
-    from hira.errors import Interrupted
-    from hira.events import Event, TurnEnded
+def _stop_after(team: RunContext, calls: int) -> None:
+    from hira.core.errors import Interrupted
+    from hira.core.events import Event, TurnEnded
 
     ended = 0
 

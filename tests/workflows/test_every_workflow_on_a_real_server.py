@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.dialects import DIALECTS
-from hira.errors import OutOfBudget
+from hira.core.errors import OutOfBudget
+from hira.core.policy import Completion, Request, Watch
+from hira.policies.dialects import DIALECTS
 from hira.policies.offline.request import read_request
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Completion, Request, Watch
 from hira.tools import Observation, Tool
 from hira.tools.python import refusal
 from hira.workflows import MATPO, WORKFLOWS

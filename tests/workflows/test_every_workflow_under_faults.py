@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hira import Hira, Settings
-from hira.errors import (
+from hira.core.errors import (
     AccessDenied,
     BadReply,
     ContextOverflow,
@@ -18,8 +18,8 @@ from hira.errors import (
     ToolsRefused,
     Withheld,
 )
+from hira.core.policy import Completion, Request, Watch
 from hira.policies.offline import OfflinePolicy
-from hira.policy import Completion, Request, Watch
 from hira.workflows import WORKFLOWS
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"

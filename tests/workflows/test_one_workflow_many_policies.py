@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hira.dialects import DIALECTS
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.policy import Sampling
 from hira.policies import open_policy
+from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Sampling
-from hira.team import Part, Team
 from hira.testing import Endpoint
 from hira.testing.team import team_of
 from hira.tools import Toolbox
@@ -67,8 +67,8 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_
     others = OpenAIPolicy("tiny", llama_server, continuation=carry)
     sampling = Sampling(temperature=0.9, max_tokens=120, seed=3)
     dialect = DIALECTS["tags"]
-    cast = {"*": Part(others, sampling, dialect), "planner": Part(planner, sampling, dialect, continuation)}
-    record = await rollout(WORKFLOW, QUESTION, Team(cast, tools=tools))
+    cast = {"*": RoleConfig(others, sampling, dialect), "planner": RoleConfig(planner, sampling, dialect, continuation)}
+    record = await rollout(WORKFLOW, QUESTION, RunContext(cast, tools=tools))
     await planner.aclose()
     await others.aclose()
     assert record.error == ""

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from hira import Hira, Settings
-from hira.dialects import DIALECTS
-from hira.errors import EndpointError, UsageError
-from hira.evidence import Source, cited
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.errors import EndpointError, UsageError
+from hira.core.policy import Completion, Request, Sampling, Watch
+from hira.evidence import Source, find_cited
+from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
-from hira.policy import Completion, Request, Sampling, Watch
-from hira.team import Part, Team
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Tool, Toolbox
@@ -193,7 +193,7 @@ async def test_a_page_of_which_an_extract_was_seen_can_be_opened() -> None:
 async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report() -> None:
     policy = ScriptedPolicy({"report": [query("one"), query("two"), "# Report\n\nPage 0 word 1. [s1]"]})
     record = await rollout(ReActReport(max_turns=3), TOPIC, team_of(policy, tools=Toolbox(search=pages(text_of(0, 5)))))
-    assert cited(record.answer) == ["s1"]
+    assert find_cited(record.answer) == ["s1"]
     assert record.answer.startswith("# Report")
     assert len(record.trajectories) == 1
     assert "all 3 turns are used. Write the whole report now" in policy.requests[-1].messages[-1].text
@@ -212,9 +212,9 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_
     searcher, others = OpenAIPolicy("tiny", llama_server, **grammar), OpenAIPolicy("tiny", llama_server)
     short, long = (Sampling(temperature=0.9, max_tokens=most, seed=3) for most in (40, 200))
     dialect = DIALECTS["tags"]
-    cast = {"*": Part(others, short, dialect), "search": Part(searcher, long, dialect)}
+    cast = {"*": RoleConfig(others, short, dialect), "search": RoleConfig(searcher, long, dialect)}
     words = Toolbox(search=pages("The tide rises twice a day."))
-    record = await rollout(MaMs(max_turns=1), TOPIC, Team(cast, tools=words))
+    record = await rollout(MaMs(max_turns=1), TOPIC, RunContext(cast, tools=words))
     await searcher.aclose()
     await others.aclose()
     assert record.error == ""
@@ -249,7 +249,7 @@ async def test_whatever_models_say_the_run_ends_within_its_bound_and_cites_only_
             workflow, TOPIC, team_of(ScriptedPolicy({"*": say}), tools=Toolbox(search=pages(*texts)))
         )
         assert record.status in {"answered", "unverified", "insufficient_evidence", "failed"}, seed
-        assert set(cited(record.answer)) <= set(record.sources.read), seed
+        assert set(find_cited(record.answer)) <= set(record.sources.read), seed
         for role, usage in workflow.bound(Sizes()).items():
             made = sum(len(one.turns) for one in record.trajectories.values() if one.role == role)
             assert made <= usage.calls, (seed, role, made)

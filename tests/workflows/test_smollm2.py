@@ -8,9 +8,9 @@ import pytest
 
 from hira import Hira
 from hira.agents.loop import UNREADABLE_IN_A_ROW
-from hira.dialects import DIALECTS
-from hira.dialects.text_calls import find_calls
-from hira.settings import Settings
+from hira.policies.dialects import DIALECTS
+from hira.policies.dialects.text_calls import find_calls
+from hira.runtime.settings import Settings
 from hira.tools import tool
 
 pytestmark = [

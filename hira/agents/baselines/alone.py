@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from hira.agents.expert import attached
+from hira.agents.expert import format_files
 from hira.agents.loop import Loop, Perform
-from hira.errors import EndpointError, UsageError
-from hira.messages import Filled, user
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import EndpointError, UsageError
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.tools import Tool
-from hira.trajectory import Finding, Subtask
-from hira.untrusted import said
 
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
@@ -24,14 +24,14 @@ QUOTED = 200
 WHERE_TO_SEARCH = "give documents (--docs) or a search backend (--search)"
 
 
-def needed(tool: Tool | None, what: str, fix: str = WHERE_TO_SEARCH) -> Tool:
+def require_tool(tool: Tool | None, what: str, fix: str = WHERE_TO_SEARCH) -> Tool:
     """The tool. Raises `UsageError`, before any work, where this run does not have it."""
     if tool is None:
         raise UsageError(f"this workflow needs {what}, and this run has none", fix=fix)
     return tool
 
 
-def begun(team: Team, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> Loop:
+def begin_loop(team: RunContext, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> Loop:
     """The role, told its task. The prompt takes what it has slots for of `today`, `tools`, `limit`, `task`, `files`
     and `known`, which is empty: nobody worked before it."""
     loop = Loop(team.conversation(REASONER), tools, limit=limit, final=True, task=question)
@@ -39,15 +39,15 @@ def begun(team: Team, prompt: Prompt, tools: Sequence[Tool], question: str, *, l
         "today": team.rollout.today,
         "tools": loop.conversation.part.dialect.instructions(tools),
         "limit": limit,
-        "task": said(question),
-        "files": attached(team.files),
+        "task": sanitize(question),
+        "files": format_files(team.files),
         "known": Filled(""),
     }
     loop.conversation.say(user(prompt.fill(**{name: value for name, value in values.items() if name in prompt.slots})))
     return loop
 
 
-async def answered(loop: Loop, question: str, perform: Perform | None = None) -> str:
+async def run_to_answer(loop: Loop, question: str, perform: Perform | None = None) -> str:
     """The answer of a role that was told its task. If its endpoint fails, what it had read is left as a finding."""
     try:
         step = await loop.run(perform)
@@ -59,7 +59,7 @@ async def answered(loop: Loop, question: str, perform: Perform | None = None) ->
     return step.answer
 
 
-def keep_read(team: Team, question: str) -> None:
+def keep_read(team: RunContext, question: str) -> None:
     """Where nobody has found anything, enter the beginnings of what was read last, quoted so that it can be checked."""
     if any(finding.ok for finding in team.rollout.findings):
         return

@@ -3,13 +3,13 @@ a search brought against the reasoning so far before any of it is inserted (Sear
 
 from hira.agents.loop import Loop, check_spoken
 from hira.agents.retrieval import look_up
-from hira.dialects import Call
-from hira.dialects.answer import spoken
-from hira.errors import EndpointError, Stop
-from hira.messages import Filled, assistant, user
-from hira.prompts import Prompt
-from hira.tokens import clip
-from hira.untrusted import said
+from hira.core.errors import EndpointError, Stop
+from hira.core.messages import Filled, assistant, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip
+from hira.policies.dialects import Call
+from hira.policies.dialects.answer import strip_thought
 
 SEARCH_O1 = Prompt(__file__, "search_o1")
 CONDENSE = Prompt(__file__, "search_o1_condense")
@@ -20,7 +20,7 @@ EARLIER = 4_000
 """Tokens of the reasoning so far that the reader is shown; beyond, the middle is cut."""
 
 
-async def searched(loop: Loop, call: Call, question: str) -> str:
+async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     """What a search brings, condensed for the reasoning so far. If nobody can condense it, it is passed on as it is."""
     conversation = loop.conversation
     query = str(call.arguments["query"])
@@ -33,7 +33,11 @@ async def searched(loop: Loop, call: Call, question: str) -> str:
     reasoning = clip(loop.account, EARLIER, middle=True)
     reader = conversation.team.conversation(READER, str(loop.used))
     reader.say(
-        user(CONDENSE.fill(task=said(question), reasoning=said(reasoning), query=said(query), documents=documents))
+        user(
+            CONDENSE.fill(
+                task=sanitize(question), reasoning=sanitize(reasoning), query=sanitize(query), documents=documents
+            )
+        )
     )
     try:
         completion = await reader.turn()
@@ -43,4 +47,4 @@ async def searched(loop: Loop, call: Call, question: str) -> str:
             conversation.team.note(f"what was found is passed on as it stands, because the reader failed: {error.what}")
         return documents
     reader.say(assistant(completion.text))
-    return said(spoken(completion))
+    return sanitize(strip_thought(completion))

@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hira.agents.approved import approved, as_issued
-from hira.agents.calls import framed
+from hira.agents.approved import as_issued, ask_approval
+from hira.agents.calls import frame_source
 from hira.agents.coordinator import Coordinator
 from hira.agents.loop import Loop, check_spoken
-from hira.dialects import Call
-from hira.dialects.answer import document, spoken
-from hira.errors import BadReply, Stop, ToolError
-from hira.events import SubtaskIssued
-from hira.evidence import cited
-from hira.messages import Filled, assistant, user
-from hira.prompts import Prompt
-from hira.relevance import BM25
-from hira.team import Conversation, Team
-from hira.tokens import clip
+from hira.agents.run_context import Conversation, RunContext
+from hira.agents.trajectory import Subtask
+from hira.core.bm25 import BM25
+from hira.core.errors import BadReply, Stop, ToolError
+from hira.core.events import SubtaskIssued
+from hira.core.messages import Filled, assistant, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip
+from hira.evidence import find_cited
+from hira.policies.dialects import Call
+from hira.policies.dialects.answer import document, strip_thought
 from hira.tools import Observation, Tool
-from hira.trajectory import Subtask
-from hira.untrusted import said
 
 WEBTHINKER = Prompt(__file__, "webthinker")
 REPORTS = Prompt(__file__, "webthinker_report")
@@ -65,24 +65,24 @@ CHECK = _tool("check_article", "see the outline of what is written by now", ())
 REWRITE = _tool("edit_article", "have the report changed as the instruction says", ("instruction",))
 
 
-async def explored(coordinator: Coordinator, loop: Loop, call: Call) -> str:
+async def send_explorer(coordinator: Coordinator, loop: Loop, call: Call) -> str:
     """What the explorer found out. One that failed may be sent out again with the same words."""
     query, intent = str(call.arguments["query"]), str(call.arguments.get("intent") or "")
-    task = EXPLORE.fill(query=said(query), intent=said(intent)) if intent.strip() else query
+    task = EXPLORE.fill(query=sanitize(query), intent=sanitize(intent)) if intent.strip() else query
     subtask = Subtask(str(loop.used), str(task))
     coordinator.team.events(SubtaskIssued(subtask.id, subtask.text))
     dispatch = partial(coordinator.delegate, memory=coordinator.team.rollout.memory)
-    (finding,) = await approved([subtask], coordinator.team, dispatch)
+    (finding,) = await ask_approval([subtask], coordinator.team, dispatch)
     if not finding.ok:
         loop.forget(call)
-    return as_issued(subtask.text, finding, Filled(said(finding.conclusion)))
+    return as_issued(subtask.text, finding, Filled(sanitize(finding.conclusion)))
 
 
 @dataclass(slots=True)
 class Article:
     """The draft of a report. It is the run's answer from its first section on, so that no ending loses it."""
 
-    team: Team
+    team: RunContext
     question: str
     text: str = ""
 
@@ -97,13 +97,13 @@ class Article:
     @property
     def outline(self) -> Filled:
         """The headings of the draft."""
-        return said("\n".join(line for line in self.text.splitlines() if line.startswith("#")))
+        return sanitize("\n".join(line for line in self.text.splitlines() if line.startswith("#")))
 
     async def _write(self, title: str, task: str, under: str) -> str:
         prompt = SECTION.fill(
-            question=said(self.question),
-            title=said(title),
-            task=said(task),
+            question=sanitize(self.question),
+            title=sanitize(title),
+            task=sanitize(task),
             outline=self.outline,
             documents=self._documents(f"{title} {task}"),
         )
@@ -117,13 +117,13 @@ class Article:
     async def _edit(self, instruction: str, under: str) -> str:
         if not self.text:
             return NO_DRAFT.fill()
-        prompt = EDIT.fill(instruction=said(instruction), article=said(self.text))
+        prompt = EDIT.fill(instruction=sanitize(instruction), article=sanitize(self.text))
         edited = await self._reply(self.team.conversation(WRITER, under), prompt, whole=True)
         if not edited:
             return UNWRITTEN.fill(outline=self.outline)
-        before = cited(self.text)
+        before = find_cited(self.text)
         self._take(edited)
-        gone = [one for one in before if one not in cited(self.text)]
+        gone = [one for one in before if one not in find_cited(self.text)]
         return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
 
     async def _reply(self, conversation: Conversation, prompt: Filled, *, whole: bool = False) -> str:
@@ -135,7 +135,7 @@ class Article:
         except (BadReply, Stop):
             return ""
         conversation.say(assistant(completion.text))
-        return "" if whole and completion.finish == "length" else document(spoken(completion))
+        return "" if whole and completion.finish == "length" else document(strip_thought(completion))
 
     def _take(self, text: str) -> None:
         self.text = self.team.rollout.answer = text.strip()
@@ -144,5 +144,5 @@ class Article:
         """What was read that has most to do with the section, as passages with their ids."""
         sources = list(self.team.rollout.sources.read.values())
         best = BM25([f"{source.title} {source.evidence}" for source in sources]).best(about, DOCUMENTS)
-        shown = [framed(one, clip(one.evidence, LONGEST, middle=True)) for one in (sources[at] for at in best)]
+        shown = [frame_source(one, clip(one.evidence, LONGEST, middle=True)) for one in (sources[at] for at in best)]
         return Filled("\n\n".join(shown))

@@ -3,8 +3,8 @@
 from contextlib import nullcontext
 
 from hira.agents.expert import Account, Task, reason
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.core.prompts import Prompt
 
 CODE = Prompt(__file__, "code")
 
@@ -19,7 +19,7 @@ class Code:
     needs = frozenset({"python"})
     loops = True
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         toolbox, conversation = team.tools, team.conversation(self.name, task.id)
         async with toolbox.python(task.id) if toolbox.python else nullcontext() as python:
             tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]

@@ -1,8 +1,8 @@
 """Deep search (HiRA's use of WebThinker): searches and opens pages inside its own reasoning."""
 
 from hira.agents.expert import Account, Task, reason
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.core.prompts import Prompt
 
 DEEP_SEARCH = Prompt(__file__, "deep_search")
 
@@ -15,7 +15,7 @@ class DeepSearch:
     needs = frozenset({"search"})
     loops = True
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         toolbox = team.tools
         own = toolbox.extra_for(self.name)
         tools = [tool for tool in (toolbox.search, toolbox.browse, toolbox.files, *own) if tool]

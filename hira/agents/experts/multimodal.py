@@ -6,11 +6,11 @@ from pathlib import PurePath
 from typing import Any
 
 from hira.agents.expert import Account, Task, reason
-from hira.errors import MediaRefused, ToolError
-from hira.evidence import Source, told
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.core.errors import MediaRefused, ToolError
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.evidence import Source, join_question_and_answer
 from hira.tools import Observation, Passage, Tool
 from hira.tools.media import TooLarge, kind_of
 from hira.tools.media.decoding import decodes
@@ -38,13 +38,13 @@ class Multimodal:
     needs = frozenset({"media"})
     loops = True
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         conversation = team.conversation(self.name, task.id)
         sight = [look(team, task.id)] if team.tools.media else []
         return await reason(conversation, task, MULTIMODAL, [*sight, *team.tools.extra_for(self.name)])
 
 
-def look(team: Team, subtask: str) -> Tool:
+def look(team: RunContext, subtask: str) -> Tool:
     """The tool that has the role `look` answer one question about one picture, sound or video."""
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
@@ -54,7 +54,7 @@ def look(team: Team, subtask: str) -> Tool:
         except MediaRefused as refused:
             team.note(f"{team.part(SEES).policy.model}: {refused.what}; {refused.fix}")
             raise ToolError(f"{refused.what}, so this cannot be told; go on without it") from None
-        source = Source(path, PurePath(path).name, told(question, answer), kind="media")
+        source = Source(path, PurePath(path).name, join_question_and_answer(question, answer), kind="media")
         return Observation(passages=(Passage(source, answer),))
 
     parameters = {
@@ -65,7 +65,7 @@ def look(team: Team, subtask: str) -> Tool:
     return Tool("look", SIGHT.fill(things="\n".join(_named(team.tools.visible))), parameters, run, speaks=SEES)
 
 
-async def _seen(team: Team, subtask: str, path: str, question: str) -> str:
+async def _seen(team: RunContext, subtask: str, path: str, question: str) -> str:
     """What the model that sees says of it; of a video that it does not take, what it says of moments of it."""
     read = team.tools.media
     assert read is not None  # noqa: S101 - `needs` says so

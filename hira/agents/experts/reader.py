@@ -2,8 +2,8 @@
 Python nor a search. Where one of these is there, the experts for it are given files and tools as well."""
 
 from hira.agents.expert import Account, Task, reason
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.core.prompts import Prompt
 
 READER = Prompt(__file__, "reader")
 
@@ -16,7 +16,7 @@ class Reader:
     needs = frozenset({"given"})
     loops = True
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         toolbox = team.tools
         tools = [tool for tool in (toolbox.files, *toolbox.extra_for(self.name)) if tool]
         return await reason(team.conversation(self.name, task.id), task, READER, tools)

@@ -6,12 +6,12 @@ from hira.agents.expert import Account, Task
 from hira.agents.loop import check_spoken
 from hira.agents.record import Reply, record
 from hira.agents.retrieval import look_up
-from hira.dialects.answer import spoken
-from hira.errors import DialectError, EndpointError, Stop
-from hira.messages import Filled, assistant, user
-from hira.prompts import Prompt
-from hira.team import Team, together
-from hira.untrusted import said
+from hira.agents.run_context import RunContext, together
+from hira.core.errors import DialectError, EndpointError, Stop
+from hira.core.messages import Filled, assistant, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.policies.dialects.answer import strip_thought
 
 PLAN = Prompt(__file__, "simple_search_plan")
 ANSWER = Prompt(__file__, "simple_search_answer")
@@ -31,12 +31,12 @@ class SimpleSearch:
     cost = 1
     needs = frozenset({"search"})
 
-    async def work(self, task: Task, team: Team) -> Account:
+    async def work(self, task: Task, team: RunContext) -> Account:
         queries = await self._plan(team, task)
         conversation = team.conversation(self.name, task.id)
         seen = await together([look_up(conversation, query) for query in queries])
         documents = Filled("\n\n".join(dict.fromkeys(one.text for group in seen for one in group)))
-        conversation.say(user(ANSWER.fill(documents=documents, task=said(task.text), known=task.known)))
+        conversation.say(user(ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)))
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"
         try:
             completion = await conversation.turn()
@@ -44,16 +44,16 @@ class SimpleSearch:
         except (EndpointError, Stop) as error:
             return Account(searched, documents, error.what)
         conversation.say(assistant(completion.text))
-        told = spoken(completion)
+        told = strip_thought(completion)
         return Account(f"{searched}\n\n{told}", told)
 
-    async def _plan(self, team: Team, task: Task) -> list[str]:
+    async def _plan(self, team: RunContext, task: Task) -> list[str]:
         """At most three queries; the task itself where it is short or no plan can be read. The answer is written in
         another conversation, since a small model repeats the plan that it sees."""
         if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
             return [task.text]
         conversation = team.conversation(self.name, task.id)
-        message = user(PLAN.fill(most=QUERIES, task=said(task.text), files=task.attached, known=task.known))
+        message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
         try:
             plan = await record(conversation, message, Plan)
         except DialectError:

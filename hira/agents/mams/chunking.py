@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hira.agents.calls import framed
+from hira.agents.calls import frame_source
+from hira.core.messages import Filled
+from hira.core.sanitize import clean
+from hira.core.tokens import count, fits
 from hira.evidence import Source
-from hira.messages import Filled
-from hira.tokens import count, fits
-from hira.untrusted import clean
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(r"#{1,6}\s+\S")
@@ -38,7 +38,7 @@ def size(source: Source, text: str) -> int:
     return count(_shown(source, clean(text))) + _SEAM
 
 
-def chunked(read: Iterable[Read], limit: int) -> list[Chunk]:
+def split_into_chunks(read: Iterable[Read], limit: int) -> list[Chunk]:
     """The texts in order as chunks of at most about `limit` tokens. Short texts share a chunk, long ones are split."""
     chunks: list[Chunk] = []
     for source, text in read:
@@ -57,7 +57,7 @@ def chunked(read: Iterable[Read], limit: int) -> list[Chunk]:
 
 def _shown(source: Source, text: str) -> Filled:
     """A text in the frame of its source, or as it is where a tool named none."""
-    return framed(source, text) if source.id else Filled(clean(text))
+    return frame_source(source, text) if source.id else Filled(clean(text))
 
 
 def split(text: str, limit: int) -> list[str]:

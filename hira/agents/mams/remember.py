@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from hira.agents.mams.chunking import Chunk
 from hira.agents.mams.shown import memory, plan
-from hira.agents.mams.state import Memory, Merged, State, Update, merge, unsourced
+from hira.agents.mams.state import Memory, Merged, State, Update, find_unsourced, merge
 from hira.agents.record import record
-from hira.errors import DialectError, EndpointError
-from hira.events import Notice
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.team import Conversation
-from hira.untrusted import said
+from hira.agents.run_context import Conversation
+from hira.core.errors import DialectError, EndpointError
+from hira.core.events import Notice
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 
 STATE = Prompt(__file__, "mams_state")
 LOST = Prompt(__file__, "mams_lost")
@@ -28,7 +28,7 @@ async def remember(conversation: Conversation, question: str, chunk: Chunk, stat
     """
     tell = conversation.team.events
     message = user(
-        STATE.fill(question=said(question), memory=memory(state.memory), plan=plan(state.plan), chunk=chunk.text)
+        STATE.fill(question=sanitize(question), memory=memory(state.memory), plan=plan(state.plan), chunk=chunk.text)
     )
     updates: list[Update] = []
 
@@ -62,13 +62,13 @@ def _complaint(old: Memory, update: Update, chunk: Chunk) -> str:
     """What the update gets wrong, empty if nothing: entries that it loses, statements of no source."""
     texts = {entry.id: entry.text for entry in old}
     lines = [
-        LOST_PART.fill(id=name, missing=said(", ".join(words)), text=said(texts[name]))
+        LOST_PART.fill(id=name, missing=sanitize(", ".join(words)), text=sanitize(texts[name]))
         if words
-        else LOST_ONE.fill(id=name, text=said(texts[name]))
+        else LOST_ONE.fill(id=name, text=sanitize(texts[name]))
         for name, words in merge(old, update, chunk.sources).lost.items()
     ]
-    parts = [str(LOST.fill(lost=said("\n".join(lines))))] if lines else []
-    if bare := unsourced(old, update, chunk.sources):
+    parts = [str(LOST.fill(lost=sanitize("\n".join(lines))))] if lines else []
+    if bare := find_unsourced(old, update, chunk.sources):
         notes = "\n".join(f"- {text}" for text in bare)
-        parts.append(str(UNSOURCED.fill(sources=", ".join(chunk.sources), notes=said(notes))))
+        parts.append(str(UNSOURCED.fill(sources=", ".join(chunk.sources), notes=sanitize(notes))))
     return "\n".join(parts)

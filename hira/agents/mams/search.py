@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hira.agents.calls import Seen, use_all
-from hira.agents.expert import attached
+from hira.agents.expert import format_files
 from hira.agents.loop import Loop
 from hira.agents.mams.chunking import Key, Read, size
-from hira.agents.mams.shown import done, memory, plan, report
+from hira.agents.mams.shown import format_calls, memory, plan, report
 from hira.agents.mams.state import Plan, State
-from hira.dialects import Call
-from hira.dialects.section import section, without
+from hira.agents.run_context import Conversation, RunContext
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip
 from hira.evidence import Source
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.team import Conversation, Team
-from hira.tokens import clip
+from hira.policies.dialects import Call
+from hira.policies.dialects.section import section, without
 from hira.tools import Tool
-from hira.untrusted import said
 
 SEARCH = Prompt(__file__, "mams_search")
 BEGIN = Prompt(__file__, "mams_begin")
@@ -45,7 +45,7 @@ class Observed:
 
 
 async def decide(
-    team: Team, question: str, state: State, tools: Sequence[Tool], *, turn: int, left: int, several: int
+    team: RunContext, question: str, state: State, tools: Sequence[Tool], *, turn: int, left: int, several: int
 ) -> Decision:
     """One turn of the Search agent, in a conversation of its own: it sees the state and no turn before it.
 
@@ -55,12 +55,12 @@ async def decide(
     loop = Loop(conversation, tools, limit=several, several=several)
     prompt = SEARCH.fill(
         today=team.rollout.today,
-        question=said(question),
-        files=attached(team.files),
+        question=sanitize(question),
+        files=format_files(team.files),
         memory=memory(state.memory),
         sources=_sources(team, state),
         plan=plan(state.plan),
-        done=done(state.plan),
+        done=format_calls(state.plan),
         report=report(state.report),
         call=conversation.part.dialect.instructions(tools),
         several=several,
@@ -78,7 +78,7 @@ async def decide(
     return Decision(planned, step.calls, without(step.answer, "plan"), conversation)
 
 
-async def act(team: Team, decision: Decision, tools: Sequence[Tool], *, window: int) -> Observed:
+async def act(team: RunContext, decision: Decision, tools: Sequence[Tool], *, window: int) -> Observed:
     """Make the calls side by side. Of a single text more than the `window` in tokens is cut."""
     named = {tool.name: tool for tool in tools}
     calls = decision.calls
@@ -121,7 +121,7 @@ def _spelled(arguments: Mapping[str, object]) -> str:
     return " ".join(" ".join(map(str, arguments.values())).split())
 
 
-def _sources(team: Team, state: State) -> str:
+def _sources(team: RunContext, state: State) -> str:
     """The sources of the notes, a line each, so that a page of which an extract was seen can be opened."""
     cited = dict.fromkeys(source for entry in state.memory for source in entry.sources)
     read = [team.rollout.sources.read[one] for one in cited if one in team.rollout.sources]

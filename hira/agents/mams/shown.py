@@ -1,9 +1,9 @@
 """The parts of the state as the three agents are shown them."""
 
 from hira.agents.mams.state import Memory, Plan
-from hira.messages import Filled
-from hira.prompts import Prompt
-from hira.untrusted import said
+from hira.core.messages import Filled
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 
 NOTHING = Prompt(__file__, "mams_nothing")
 
@@ -16,7 +16,7 @@ def plan(written: Plan) -> Filled:
     return _or_nothing(written.text)
 
 
-def done(written: Plan) -> str:
+def format_calls(written: Plan) -> str:
     """The calls that were made; what tools said of them is data."""
     return "\n".join(written.done) or NOTHING.fill()
 
@@ -26,4 +26,4 @@ def report(written: str) -> Filled:
 
 
 def _or_nothing(text: str) -> Filled:
-    return said(text) if text.strip() else NOTHING.fill()
+    return sanitize(text) if text.strip() else NOTHING.fill()

@@ -12,9 +12,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from hira.evidence import cited, unmarked
-from hira.memory import tokens
-from hira.relevance import words
+from hira.core.bm25 import words
+from hira.core.memory import tokens
+from hira.evidence import find_cited, remove_marks
 
 _FIGURE = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,]\d+)*|[%‰€$£¥°]")
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
@@ -120,7 +120,7 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
     at: dict[int, Entry] = {}
     for name, number in carried.items():
         if number is not None:
-            first = at.get(number) or replace(old[name], text=unmarked(update.memory[number].text).strip())
+            first = at.get(number) or replace(old[name], text=remove_marks(update.memory[number].text).strip())
             at[number] = replace(first, sources=_union(first.sources, old[name].sources))
     found: list[Entry] = []
     for entry in memory:
@@ -139,12 +139,12 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
     return Merged(tuple(found), lost)
 
 
-def unsourced(memory: Memory, update: Update, readable: Collection[str]) -> list[str]:
+def find_unsourced(memory: Memory, update: Update, readable: Collection[str]) -> list[str]:
     """What an update newly states and ascribes to none of the several sources that it may come from."""
     found: list[str] = []
     for written in update.memory if len(readable) > 1 else ():
         held = " ".join(entry.text for entry in memory if entry.id in ids(written.merges))
-        if missing(unmarked(written.text), held) and not _named(written, readable):
+        if missing(remove_marks(written.text), held) and not _named(written, readable):
             found.append(written.text)
     return found
 
@@ -161,7 +161,7 @@ def ids(named: Sequence[str]) -> set[str]:
 
 def _carrier(entry: Entry, update: Update, kept: Collection[str]) -> int | None:
     """The place of the written entry that holds this one: one that says so, or any if this one is not kept."""
-    holding = [at for at, written in enumerate(update.memory) if not missing(entry.text, unmarked(written.text))]
+    holding = [at for at, written in enumerate(update.memory) if not missing(entry.text, remove_marks(written.text))]
     claiming = [at for at in holding if entry.id in ids(update.memory[at].merges)]
     return next(iter(claiming or ([] if entry.id in kept else holding)), None)
 
@@ -169,14 +169,14 @@ def _carrier(entry: Entry, update: Update, kept: Collection[str]) -> int | None:
 def _closest(entry: Entry, update: Update) -> list[str]:
     """What is missing of a lost entry where most of it stands: in the entry that claims it, if one does."""
     claiming = [written for written in update.memory if entry.id in ids(written.merges)]
-    lacking = [missing(entry.text, unmarked(written.text)) for written in claiming]
+    lacking = [missing(entry.text, remove_marks(written.text)) for written in claiming]
     return min(lacking, key=len, default=[])
 
 
 def _added(memory: list[Entry], written: Written, readable: Collection[str], claimed: Sequence[str]) -> list[Entry]:
     """With a new entry at the end; one whose very words stand in another of its source adds nothing, and one that is
     the same as another adds its source. `claimed` are the sources of the entries that it should have held."""
-    text = unmarked(written.text).strip()
+    text = remove_marks(written.text).strip()
     if not tokens(text):
         return memory
     named = _named(written, {*readable, *claimed})
@@ -196,7 +196,7 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 def _named(written: Written, among: Collection[str]) -> tuple[str, ...]:
     """The sources that a written entry names, of those that it may."""
-    named = [one.strip().strip("[]") for one in written.sources] + cited(written.text)
+    named = [one.strip().strip("[]") for one in written.sources] + find_cited(written.text)
     return tuple(dict.fromkeys(one for one in named if one in among))
 
 

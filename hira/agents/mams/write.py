@@ -3,17 +3,17 @@
 from hira.agents.mams.chunking import Chunk
 from hira.agents.mams.shown import memory, report
 from hira.agents.mams.state import Memory
-from hira.dialects.answer import only_thought, spoken
-from hira.dialects.section import section
-from hira.errors import EndpointError
-from hira.events import Notice
+from hira.agents.run_context import Conversation
+from hira.core.errors import EndpointError
+from hira.core.events import Notice
+from hira.core.messages import Filled, assistant, user
+from hira.core.policy import Completion
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.evidence import drop_unknown
 from hira.evidence.references import language, without_references
-from hira.messages import Filled, assistant, user
-from hira.policy import Completion
-from hira.prompts import Prompt
-from hira.team import Conversation
-from hira.untrusted import said
+from hira.policies.dialects.answer import only_thought, strip_thought
+from hira.policies.dialects.section import section
 
 REPORT = Prompt(__file__, "mams_report")
 AGAIN = Prompt(__file__, "mams_report_again")
@@ -27,7 +27,7 @@ async def write(conversation: Conversation, question: str, chunk: Chunk, known: 
     hold no whole report, which is told."""
     tell = conversation.team.events
     prompt = REPORT.fill(
-        question=said(question),
+        question=sanitize(question),
         language=language(question),
         memory=memory(known),
         report=report(before),
@@ -52,7 +52,7 @@ async def write(conversation: Conversation, question: str, chunk: Chunk, known: 
 
 def _read(completion: Completion, before: str) -> tuple[str, Filled | None]:
     """The report in a reply, and what is wrong with it, if anything is."""
-    text = "" if only_thought(completion) else spoken(completion)
+    text = "" if only_thought(completion) else strip_thought(completion)
     marked = section(text, "report")
     written = text if marked is None else marked
     if completion.finish == "length":

@@ -7,18 +7,18 @@ from typing import Any
 
 from hira.agents.calls import PASSAGE
 from hira.agents.packing import beginning, pack
+from hira.agents.run_context import RunContext
+from hira.core.messages import Filled
+from hira.core.policy import counting
+from hira.core.tokens import Counter, counter
 from hira.journal import Asked
 from hira.journal.digest import digest_of_tool
-from hira.messages import Filled
-from hira.policy import counting
-from hira.team import Team
-from hira.tokens import Counter, counter
 
 PACKING = "packing"
 Bins = list[list[Filled]]
 
 
-async def binned(documents: Sequence[Filled], frame: str, window: int, team: Team, *, under: str) -> Bins:
+async def pack_bins(documents: Sequence[Filled], frame: str, window: int, team: RunContext, *, under: str) -> Bins:
     """The documents in bins, each of which fills a window of so many tokens together with the `frame` of a prompt.
 
     A model in this process counts by its own tokenizer, any other is counted by its name. What came of it is recorded
@@ -40,7 +40,7 @@ async def binned(documents: Sequence[Filled], frame: str, window: int, team: Tea
     return await log.call(asked, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents))
 
 
-def shortened(document: Filled, limit: int, counted: Counter) -> Filled:
+def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
     """The beginning of a document in its frame, of at most `limit` tokens in all as far as the frame allows it."""
     text = str(document.values["text"])
     aim = limit - counted(_framed(document, ""))
@@ -52,7 +52,7 @@ def shortened(document: Filled, limit: int, counted: Counter) -> Filled:
 
 
 def _packed(documents: Sequence[Filled], frame: str, window: int, counted: Counter) -> Bins:
-    return pack(documents, max(1, window - counted(frame)), shortened, counted)
+    return pack(documents, max(1, window - counted(frame)), shorten_document, counted)
 
 
 def _framed(document: Filled, text: str) -> Filled:

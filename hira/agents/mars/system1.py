@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 
 from hira.agents.loop import check_spoken
-from hira.agents.mars.bins import binned
+from hira.agents.mars.bins import pack_bins
 from hira.agents.mars.system2 import Request
 from hira.agents.packing import beginning
 from hira.agents.retrieval import Retrieved
-from hira.dialects.answer import spoken
-from hira.errors import EndpointError, Stop
-from hira.events import Notice, SubtaskDone
-from hira.evidence import Sources, cited, drop_unknown, inert
-from hira.messages import Filled, assistant, user
-from hira.prompts import Prompt
-from hira.team import Team, together
-from hira.tokens import clip
-from hira.trajectory import Finding, Subtask
-from hira.untrusted import said
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import EndpointError, Stop
+from hira.core.events import Notice, SubtaskDone
+from hira.core.messages import Filled, assistant, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip
+from hira.evidence import Sources, drop_unknown, find_cited, inert
+from hira.policies.dialects.answer import strip_thought
 
 SYSTEM1 = Prompt(__file__, "mars_system1")
 DISTILLED = Prompt(__file__, "mars_distilled")
@@ -28,7 +28,14 @@ BEGINNINGS = 1_000
 
 
 async def distil(
-    question: str, request: Request, found: Retrieved, team: Team, *, turn: int, window: int, reply: int | None = None
+    question: str,
+    request: Request,
+    found: Retrieved,
+    team: RunContext,
+    *,
+    turn: int,
+    window: int,
+    reply: int | None = None,
 ) -> Filled:
     """What serves the purpose in all that was found, as System 2 is given it (eq. 2 and 3).
 
@@ -37,7 +44,7 @@ async def distil(
     frame = _prompt(question, request, (), window)
     notes: Sequence[str]
     try:
-        bins = await binned(found.documents, frame, window, team, under=str(turn))
+        bins = await pack_bins(found.documents, frame, window, team, under=str(turn))
     except Stop as stop:  # before they were counted
         notes = [_beginnings(found.documents, stop.what)] if found.documents else []
     else:
@@ -45,23 +52,23 @@ async def distil(
         names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
         notes = await together([_read(*one, team, reply) for one in zip(names, prompts, bins, strict=True)])
     text = "\n\n".join([*notes, *found.notes])
-    finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(cited(text)))
+    finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(find_cited(text)))
     team.rollout.findings.append(finding)
     team.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
-    return DISTILLED.fill(notes=said(text), sources=_sources(text, team.rollout.sources))
+    return DISTILLED.fill(notes=sanitize(text), sources=_sources(text, team.rollout.sources))
 
 
 def _prompt(question: str, request: Request, documents: Sequence[Filled], window: int) -> Filled:
     """What System 1 is asked about one bin. What stands beside the documents takes half of the window at most."""
     return SYSTEM1.fill(
         documents=Filled("\n\n".join(documents)),
-        question=said(clip(question, window // 4)),
-        queries=said(clip("\n".join(f"- {query}" for query in request.queries), window // 8)),
-        purpose=said(clip(request.purpose, window // 8)),
+        question=sanitize(clip(question, window // 4)),
+        queries=sanitize(clip("\n".join(f"- {query}" for query in request.queries), window // 8)),
+        purpose=sanitize(clip(request.purpose, window // 8)),
     )
 
 
-async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: Team, reply: int | None) -> str:
+async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: RunContext, reply: int | None) -> str:
     """What System 1 writes of one bin (d_j). It cites nothing that does not stand there.
 
     Where it cannot, System 2 is told why, and how the documents begin.
@@ -77,7 +84,7 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: T
     conversation.say(assistant(completion.text))
     read = team.rollout.sources.read
     own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
-    text, _ = drop_unknown(spoken(completion), own)
+    text, _ = drop_unknown(strip_thought(completion), own)
     return text or _beginnings(documents, EMPTY.fill())
 
 
@@ -89,6 +96,6 @@ def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
 
 def _sources(text: str, sources: Sources) -> Filled:
     """Which sources the notes rest on, as a paragraph of a prompt; empty if there are none."""
-    named = [sources.read[one] for one in cited(text) if one in sources]
+    named = [sources.read[one] for one in find_cited(text) if one in sources]
     lines = [f"- [{one.id}] {' '.join(inert(f'{one.title}: {one.location}').split())}" for one in named]
     return SOURCES.fill(sources="\n".join(lines)) if lines else Filled("")

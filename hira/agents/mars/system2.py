@@ -5,18 +5,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from hira.agents.expert import attached
+from hira.agents.expert import format_files
 from hira.agents.loop import Loop, Step
 from hira.agents.packing import beginning
-from hira.dialects import Call
-from hira.dialects.answer import boxed, final, tagged
-from hira.errors import ToolError, UsageError
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import ToolError, UsageError
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.policies.dialects import Call
+from hira.policies.dialects.answer import final, find_boxed, find_tagged
 from hira.tools import Observation, Tool, tool
-from hira.trajectory import Finding, Subtask
-from hira.untrusted import said
 
 SYSTEM2 = Prompt(__file__, "mars_system2")
 GO_ON = Prompt(__file__, "mars_go_on")
@@ -34,7 +34,7 @@ class Request:
 
 
 @asynccontextmanager
-async def tools_of(team: Team, most: int) -> AsyncIterator[list[Tool]]:
+async def tools_of(team: RunContext, most: int) -> AsyncIterator[list[Tool]]:
     """The tools of System 2: the searches, each with up to `most` queries and a purpose, then those whose results go
     straight back. Python keeps its variables for the whole run. Raises `UsageError` if there is no tool at all."""
     box = team.tools
@@ -69,7 +69,7 @@ def requesting(search: Tool, most: int) -> Tool:
     return replace(made, description=REQUEST.fill(where=search.description.partition(".")[0], most=most))
 
 
-def begin(question: str, team: Team, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
+def begin(question: str, team: RunContext, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
     """The loop of System 2, told the question: the context c₀."""
     conversation = team.conversation("system2", reply=reply)
     loop = Loop(conversation, tools, limit=turns, final=True, task=question)
@@ -77,8 +77,8 @@ def begin(question: str, team: Team, tools: list[Tool], turns: int, reply: int |
         today=team.rollout.today,
         tools=conversation.part.dialect.instructions(tools),
         limit=turns,
-        question=said(question),
-        files=attached(team.files),
+        question=sanitize(question),
+        files=format_files(team.files),
     )
     conversation.say(user(prompt))
     return loop
@@ -91,7 +91,7 @@ async def think(loop: Loop) -> Step:
     lines 13 to 17). What follows it is taken as the answer with or without tags.
     """
     step = await loop.think()
-    if step.calls or step.forced or boxed(step.text) or tagged(step.text):
+    if step.calls or step.forced or find_boxed(step.text) or find_tagged(step.text):
         return step
     loop.used += 1
     loop.conversation.say(user(GO_ON.fill()))
@@ -100,16 +100,16 @@ async def think(loop: Loop) -> Step:
 
 def answer(step: Step) -> str:
     """What System 2 closes with, by its tags (appendix C.3), where there are any."""
-    return final(tagged(step.text) or step.text)
+    return final(find_tagged(step.text) or step.text)
 
 
-def requested(call: Call, loop: Loop) -> Request:
+def parse_request(call: Call, loop: Loop) -> Request:
     """What a call of a search asks for. Raises `ToolError`, for the model, where it cannot be read."""
     asked = next(one for one in loop.tools if one.name == call.name).check(call.arguments)
     return Request(tuple(dict.fromkeys(asked["queries"])), asked["purpose"])
 
 
-async def performed(call: Call, loop: Loop) -> str:
+async def perform_call(call: Call, loop: Loop) -> str:
     """What a call brings that goes straight back, as Python's output does. What it read is a finding of the run."""
     team = loop.conversation.team
     before = set(team.rollout.sources.read)

@@ -7,18 +7,18 @@ refined: the same role with the same prompt, told apart by the names of their co
 from dataclasses import dataclass
 
 from hira.agents.calls import Seen, use
+from hira.agents.conversation import Conversation
 from hira.agents.loop import check_spoken
 from hira.agents.retrieval import look_up
-from hira.conversation import Conversation
-from hira.dialects.answer import final, spoken
-from hira.dialects.verdict import verdict
-from hira.messages import Filled, assistant, user
-from hira.policy import Completion
-from hira.prompts import Prompt
-from hira.team import Team, together
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Trajectory
+from hira.core.messages import Filled, assistant, user
+from hira.core.policy import Completion
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.policies.dialects.answer import final, strip_thought
+from hira.policies.dialects.verdict import verdict
 from hira.tools.search.tool import LONGEST
-from hira.trajectory import Trajectory
-from hira.untrusted import said
 
 SOLVER = Prompt(__file__, "marsrl_solver")
 VERIFIER = Prompt(__file__, "marsrl_verifier")
@@ -58,7 +58,7 @@ class Review:
     report: str
 
 
-async def pose(question: str, team: Team, *, search: bool = True, reply: int | None = None) -> Problem:
+async def pose(question: str, team: RunContext, *, search: bool = True, reply: int | None = None) -> Problem:
     """The problem with the attached files and, if `search` is wanted and there is something to search, what one search
     for the question brings. No role reasons with tools."""
     # nobody speaks in this conversation, so it is in no record
@@ -74,31 +74,33 @@ async def pose(question: str, team: Team, *, search: bool = True, reply: int | N
     return Problem(question, documents, reply)
 
 
-async def solve(problem: Problem, team: Team, step: int = 1) -> Solution:
+async def solve(problem: Problem, team: RunContext, step: int = 1) -> Solution:
     """The Solver's solution."""
     conversation = team.conversation("solver", f"{step}", reply=problem.reply)
-    prompt = SOLVER.fill(question=said(problem.question), documents=problem.documents)
+    prompt = SOLVER.fill(question=sanitize(problem.question), documents=problem.documents)
     return _solution(await _said(conversation, prompt), conversation, refined=False)
 
 
-async def verify(problem: Problem, solution: Solution, team: Team, step: int) -> Review:
+async def verify(problem: Problem, solution: Solution, team: RunContext, step: int) -> Review:
     """Verifier1's review of the Solver's solution, Verifier2's of a refined one."""
     name = f"{step}/verifier{2 if solution.refined else 1}"
     conversation = team.conversation("verifier", name, reply=problem.reply)
-    prompt = VERIFIER.fill(question=said(problem.question), documents=problem.documents, solution=said(solution.text))
+    prompt = VERIFIER.fill(
+        question=sanitize(problem.question), documents=problem.documents, solution=sanitize(solution.text)
+    )
     completion = await _said(conversation, prompt)
-    return Review(verdict(completion), spoken(completion))
+    return Review(verdict(completion), strip_thought(completion))
 
 
-async def correct(problem: Problem, solution: Solution, review: Review, team: Team, step: int) -> Solution:
+async def correct(problem: Problem, solution: Solution, review: Review, team: RunContext, step: int) -> Solution:
     """Corrector1's refinement of the Solver's solution, Corrector2's of a refined one, by the whole report."""
     name = f"{step}/corrector{2 if solution.refined else 1}"
     conversation = team.conversation("corrector", name, reply=problem.reply)
     prompt = CORRECTOR.fill(
-        question=said(problem.question),
+        question=sanitize(problem.question),
         documents=problem.documents,
-        solution=said(solution.text),
-        report=said(review.report),
+        solution=sanitize(solution.text),
+        report=sanitize(review.report),
     )
     return _solution(await _said(conversation, prompt), conversation, refined=True)
 
@@ -113,4 +115,4 @@ async def _said(conversation: Conversation, prompt: Filled) -> Completion:
 def _solution(completion: Completion, conversation: Conversation, *, refined: bool) -> Solution:
     """What was said. Raises `BadReply` if it was nothing but thought."""
     check_spoken(completion, conversation)
-    return Solution(spoken(completion), refined, completion.finish != "length")
+    return Solution(strip_thought(completion), refined, completion.finish != "length")

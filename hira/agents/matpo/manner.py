@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hira.agents.loop import CONCLUDE, Loop, Step
-from hira.dialects.headed import under
-from hira.dialects.tool_messages import with_tool_messages
-from hira.errors import EndpointError
-from hira.events import Notice
-from hira.messages import Filled
-from hira.prompts import Prompt
-from hira.team import Conversation
+from hira.agents.run_context import Conversation
+from hira.core.errors import EndpointError
+from hira.core.events import Notice
+from hira.core.messages import Filled
+from hira.core.prompts import Prompt
+from hira.policies.dialects.headed import under
+from hira.policies.dialects.tool_messages import with_tool_messages
 from hira.tools import Tool
 
 WHY = Prompt(__file__, "matpo_why")
@@ -19,7 +19,7 @@ Speaker = Literal["user", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class LoopConfig:
     """`summary` closes every conversation with one more turn, which sums it up. `results` says whose messages results
     are. `window` are the tokens of a conversation, of which `reply` are kept free for its last turn."""
 

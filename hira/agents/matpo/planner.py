@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hira.agents.expert import attached
+from hira.agents.expert import format_files
 from hira.agents.loop import Loop, Step
-from hira.agents.matpo.manner import Manner
-from hira.dialects.answer import boxed, final, tagged
-from hira.dialects.headed import under
-from hira.errors import ToolError
-from hira.events import SubtaskIssued
-from hira.messages import Filled, system, user
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.matpo.manner import LoopConfig
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import ToolError
+from hira.core.events import SubtaskIssued
+from hira.core.messages import Filled, system, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.policies.dialects.answer import final, find_boxed, find_tagged
+from hira.policies.dialects.headed import under
 from hira.tools import Observation, Tool
-from hira.trajectory import Finding, Subtask
-from hira.untrusted import said
 
 PLANNER = Prompt(__file__, "matpo_planner")
 ONE = Prompt(__file__, "matpo_one")
@@ -35,12 +35,12 @@ def browsing() -> Tool:
     return Tool("search_and_browse", BROWSING.fill(), parameters, _by_a_worker, pure=True, server="browsing_agent")
 
 
-def begin(question: str, team: Team, manner: Manner, *, limit: int, parallel: int) -> Loop:
+def begin(question: str, team: RunContext, manner: LoopConfig, *, limit: int, parallel: int) -> Loop:
     """The planner's conversation, told the question."""
     tools = [browsing()]
 
     def asking(why: Filled) -> Filled:
-        return SUMMARY.fill(question=said(question), why=why)
+        return SUMMARY.fill(question=sanitize(question), why=why)
 
     conversation = team.conversation("planner")
     loop = manner.loop(conversation, tools, asking, limit=limit, several=parallel, final=True)
@@ -50,7 +50,7 @@ def begin(question: str, team: Team, manner: Manner, *, limit: int, parallel: in
         several=ONE.fill() if parallel == 1 else SEVERAL.fill(several=parallel),
         limit=limit,
     )
-    asked = QUESTION.fill(question=said(question), files=attached(team.files))
+    asked = QUESTION.fill(question=sanitize(question), files=format_files(team.files))
     conversation.say(system(prompt), user(asked))
     return loop
 
@@ -66,11 +66,11 @@ def handed_out(loop: Loop, step: Step) -> list[Subtask]:
 
 def report(finding: Finding) -> Filled:
     """What the planner reads of a worker: its report, and nothing that it read."""
-    text = said(finding.reasoning or finding.conclusion)
+    text = sanitize(finding.reasoning or finding.conclusion)
     return Filled(text, "matpo_report", {"conclusion": finding.conclusion})
 
 
 def answer(step: Step) -> str:
     """The answer in the planner's last turn: boxed, else its conclusion, else all of it."""
-    marked = boxed(step.text) or tagged(step.text)
+    marked = find_boxed(step.text) or find_tagged(step.text)
     return final(step.text if marked else under(step.text, "Conclusion") or step.text)

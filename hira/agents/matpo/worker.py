@@ -4,21 +4,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from hira.agents.coordinator import BROKE_OFF, COULD_NOT
-from hira.agents.expert import attached
+from hira.agents.expert import format_files
 from hira.agents.loop import UNREADABLE, Loop
-from hira.agents.matpo.manner import Manner
+from hira.agents.matpo.manner import LoopConfig
 from hira.agents.planner import NO_TASK
-from hira.dialects.answer import final
-from hira.dialects.headed import under
-from hira.errors import EndpointError, UsageError
-from hira.events import SubtaskAssigned, SubtaskDone
-from hira.evidence import cited
-from hira.messages import Filled, system, user
-from hira.prompts import Prompt
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.errors import EndpointError, UsageError
+from hira.core.events import SubtaskAssigned, SubtaskDone
+from hira.core.messages import Filled, system, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.evidence import find_cited
+from hira.policies.dialects.answer import final
+from hira.policies.dialects.headed import under
 from hira.tools import Tool
-from hira.trajectory import Finding, Subtask
-from hira.untrusted import said
 
 WORKER = Prompt(__file__, "matpo_worker")
 RECAP = Prompt(__file__, "matpo_recap")
@@ -30,7 +30,7 @@ SERVER = "search_and_scrape_webpage"
 """Whom a call of the worker's tools names (MATPO, appendix A)."""
 
 
-def tools_of(team: Team, blocked: Collection[str] = ()) -> list[Tool]:
+def tools_of(team: RunContext, blocked: Collection[str] = ()) -> list[Tool]:
     """What a worker can use in this run, with nothing from a `blocked` host. Raises `UsageError` if that is nothing."""
     box = team.tools
     web = [replace(tool, server=SERVER, blocked=blocked) for tool in (box.search, box.browse) if tool]
@@ -44,7 +44,7 @@ def tools_of(team: Team, blocked: Collection[str] = ()) -> list[Tool]:
 
 
 async def work(
-    subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], calls: int
+    subtask: Subtask, main: str, team: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
 ) -> Finding:
     """Do a subtask of the `main` question, which the worker is told of unless it is empty (user-query recap).
 
@@ -62,16 +62,18 @@ async def work(
     else:
         text = step.text
         conclusion = under(text, "Conclusion") or final(text) or NOTHING.fill()
-        ok = bool(cited(text)) if team.stopped else bool(text)
+        ok = bool(find_cited(text)) if team.stopped else bool(text)
         finding = Finding(subtask, "worker", text, conclusion, ok=ok)
     team.events(SubtaskDone(subtask.id, "worker", finding.conclusion, finding.ok))
     return finding
 
 
-def _begun(subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Sequence[Tool], calls: int) -> Loop:
+def _begun(
+    subtask: Subtask, main: str, team: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
+) -> Loop:
     def asking(why: Filled) -> Filled:
-        recap = MAIN_TASK.fill(question=said(main)) if main else Filled("")
-        return SUMMARY.fill(task=said(subtask.text), recap=recap, why=why)
+        recap = MAIN_TASK.fill(question=sanitize(main)) if main else Filled("")
+        return SUMMARY.fill(task=sanitize(subtask.text), recap=recap, why=why)
 
     conversation = team.conversation("worker", subtask.id)
     loop = manner.loop(conversation, tools, asking, limit=calls)
@@ -79,12 +81,12 @@ def _begun(subtask: Subtask, main: str, team: Team, manner: Manner, *, tools: Se
         today=team.rollout.today,
         tools=conversation.part.dialect.instructions(tools),
         limit=calls,
-        recap=RECAP.fill(question=said(main)) if main else Filled(""),
+        recap=RECAP.fill(question=sanitize(main)) if main else Filled(""),
     )
-    conversation.say(system(prompt), user(SUBTASK.fill(task=said(subtask.text), files=attached(team.files))))
+    conversation.say(system(prompt), user(SUBTASK.fill(task=sanitize(subtask.text), files=format_files(team.files))))
     return loop
 
 
 def _broken_off(subtask: Subtask, so_far: str, error: EndpointError) -> Finding:
-    told = BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=said(so_far)) if so_far else None
+    told = BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=sanitize(so_far)) if so_far else None
     return Finding(subtask, "worker", "", told or COULD_NOT.fill(expert="the worker", why=error.what), ok=False)

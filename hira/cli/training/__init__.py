@@ -9,7 +9,7 @@ import hira
 from hira.cli import BUG, INTERRUPTED, OK, code_of
 from hira.cli.shell import Shell, of_this_process
 from hira.cli.training.parser import parser
-from hira.errors import HiraError
+from hira.core.errors import HiraError
 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:

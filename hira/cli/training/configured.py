@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers import assembling
 from hira.trainers.configuration import Configuration, load
 

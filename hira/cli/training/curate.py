@@ -8,16 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
 from hira.cli import OK, PARTIAL
 from hira.cli.parser import flags
 from hira.cli.shell import Shell
-from hira.errors import DialectError, EndpointError, UsageError
+from hira.core.errors import DialectError, EndpointError, UsageError
 from hira.evaluation.data import Wanted, load
 from hira.evaluation.item import Item
 from hira.evaluation.scorers import judging, scorer_of
-from hira.settings import Settings
-from hira.settings import load as load_settings
-from hira.team import Team
+from hira.runtime.settings import Settings
+from hira.runtime.settings import load as load_settings
 from hira.trainers.curation import funnel
 from hira.trainers.curation.challenge import Challenge
 from hira.trainers.curation.decision import Stage
@@ -27,7 +28,6 @@ from hira.trainers.curation.making import MADE, made
 from hira.trainers.curation.pipeline import CURATED, Curating, Curation
 from hira.trainers.curation.rewriting import rewritten
 from hira.trainers.curation.synthesis import question_of
-from hira.trajectory import Rollout
 
 LOCAL = frozenset({"duplicates"})
 """Stages that ask nobody."""
@@ -80,7 +80,7 @@ async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings
     plan = {"graph": args.data, "many": args.from_graph, "hops": args.hops, "seed": args.seed}
     named = {f"{args.seed}-{at}": chain for at, chain in enumerate(chains, 1)}
 
-    async def write(name: str, team: Team) -> Item | None:
+    async def write(name: str, team: RunContext) -> Item | None:
         return await question_of(team.conversation("writer"), name, named[name])
 
     return await _made(args, shell, settings, folder, plan, list(named), write)
@@ -91,7 +91,7 @@ async def _rewrite(
 ) -> int:
     by = {item.id: item for item in items}
 
-    async def rewrite(name: str, team: Team) -> Item | None:
+    async def rewrite(name: str, team: RunContext) -> Item | None:
         item = by[name]
         try:
             query = await rewritten(team.conversation("writer"), item.question)
@@ -110,13 +110,13 @@ async def _made(
     folder: Path,
     plan: Mapping[str, Any],
     names: Sequence[str],
-    make: Callable[[str, Team], Awaitable[Item | None]],
+    make: Callable[[str, RunContext], Awaitable[Item | None]],
 ) -> int:
     lost = 0
     async with judging(settings, args.judge or args.model) as team:
 
         async def one(name: str) -> Item | None:
-            return await make(name, Team(team.cast, Rollout("", name, "curation"), budget=team.budget))
+            return await make(name, RunContext(team.cast, Rollout("", name, "curation"), budget=team.budget))
 
         async with aclosing(made(folder, plan, names, one, args.concurrency)) as found:
             async for _, item in found:

@@ -11,7 +11,7 @@ import hira.cli
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.shell import Shell
 from hira.cli.training.demo_view import View
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.installed import check_installed
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hira.cli import BUG, OK
 from hira.cli.shell import Shell
 from hira.cli.training.configured import configured
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.trainers import assembling
 from hira.trainers.doctor import examined, worst
 from hira.trainers.doctor.seen import Finding, Seen, as_json, read

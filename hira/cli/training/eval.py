@@ -6,8 +6,8 @@ from pathlib import Path
 
 import hira.cli
 from hira.cli.shell import Shell
-from hira.errors import UsageError
-from hira.settings import PROFILE, load
+from hira.core.errors import UsageError
+from hira.runtime.settings import PROFILE, load
 
 
 def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name

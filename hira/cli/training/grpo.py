@@ -9,7 +9,7 @@ from typing import Any
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.cli.training.configured import going
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.trainers import assembling, profile
 from hira.trainers.checkpoints import last_checkpoint
 from hira.trainers.configurations import path_of

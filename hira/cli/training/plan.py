@@ -8,8 +8,8 @@ from pathlib import Path
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.cli.training.configured import configured
-from hira.errors import UsageError
-from hira.settings import did_you_mean
+from hira.core.errors import UsageError
+from hira.runtime.settings import did_you_mean
 from hira.trainers import assembling
 from hira.trainers.configuration import Configuration
 from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Times, Work, at_once, sheet, times

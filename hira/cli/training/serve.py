@@ -6,7 +6,7 @@ import shutil
 
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.serving import command, spelled
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.cli.training.chart import spark
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.core.sanitize import clean
 from hira.trainers import records
-from hira.untrusted import clean
 
 USUAL = ("reward", "reward/accuracy", "dead_groups", "entropy", "kl", "grad_norm", "rollout_seconds", "update_seconds")
 OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")

@@ -9,11 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from hira.core.page_policy import digest
 from hira.evaluation.cells import Cell
 from hira.evaluation.page.plots import Point, bars, lines, scatter
 from hira.evaluation.record import Record
 from hira.evaluation.summary import Row
-from hira.page_policy import digest
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _LIMIT = re.compile(r"(\d+) subtasks(?:, (.+))?")

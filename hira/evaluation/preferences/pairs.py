@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.files import rows_of
 
 NEEDED = ("query", "accepted", "rejected")

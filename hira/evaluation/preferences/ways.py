@@ -5,18 +5,18 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
-from hira.errors import DialectError
+from hira.agents.rubrics.rubric import Item, Rubric
+from hira.agents.rubrics.writer import generate
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Rollout
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import DialectError
 from hira.evaluation.preferences.pairs import Pair
-from hira.pipeline import flowing
-from hira.rewards.rubric import Item, Rubric
-from hira.rewards.rubric_judge import pairwise, pointwise, score
-from hira.rewards.rubric_writer import generate
-from hira.team import Team, together
-from hira.trajectory import Rollout
+from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
 
-Way = Callable[[Team, Pair], Awaitable[float | None]]
+Way = Callable[[RunContext, Pair], Awaitable[float | None]]
 """The margin of the accepted report over the rejected one; None if it cannot be had."""
-Generator = Callable[[Team, str], Awaitable[Rubric | None]]
+Generator = Callable[[RunContext, str], Awaitable[Rubric | None]]
 SIGNS = frozenset({"pairwise"})
 """Ways whose margins are signs and no differences of scores."""
 
@@ -37,7 +37,7 @@ GENERAL = Rubric(
 """Rubrics for any report, in our words, along what DeepResearch Bench rates."""
 
 
-async def written(team: Team, query: str) -> Rubric | None:
+async def write_rubric(team: RunContext, query: str) -> Rubric | None:
     """The rubric that the role `rubric` writes for the query."""
     try:
         return await generate(team.conversation("rubric"), query)
@@ -45,13 +45,13 @@ async def written(team: Team, query: str) -> Rubric | None:
         return None
 
 
-async def general(team: Team, query: str) -> Rubric | None:
+async def general(team: RunContext, query: str) -> Rubric | None:
     del team, query
     return GENERAL
 
 
 def by_rubric(generator: Generator) -> Way:
-    async def margin(team: Team, pair: Pair) -> float | None:
+    async def margin(team: RunContext, pair: Pair) -> float | None:
         rubric = await generator(team, pair.query)
         if rubric is None:
             return None
@@ -64,7 +64,7 @@ def by_rubric(generator: Generator) -> Way:
     return margin
 
 
-async def by_points(team: Team, pair: Pair) -> float | None:
+async def by_points(team: RunContext, pair: Pair) -> float | None:
     """Each report has a rating of its own, from 1 to 10, on the line from 0 to 1."""
     conversations = [team.conversation("judge", name) for name in "ab"]
     reports = (pair.accepted, pair.rejected)
@@ -74,7 +74,7 @@ async def by_points(team: Team, pair: Pair) -> float | None:
     return None if accepted is None or rejected is None else (accepted - rejected) / 9
 
 
-async def by_pair(team: Team, pair: Pair) -> float | None:
+async def by_pair(team: RunContext, pair: Pair) -> float | None:
     """Both are shown, in both orders: 1 or -1 where the verdicts agree, 0 where the order decided."""
     first, second = [team.conversation("judge", name) for name in "ab"]
     told: list[Literal["first", "second"] | None] = await together(
@@ -92,19 +92,19 @@ WAYS: dict[str, Way] = {
     "general": by_rubric(general),
     "pointwise": by_points,
     "pairwise": by_pair,
-    "rubric": by_rubric(written),
+    "rubric": by_rubric(write_rubric),
 }
 
 
 async def margins(
-    way: Way, pairs: Sequence[Pair], team: Team, concurrency: int = 8
+    way: Way, pairs: Sequence[Pair], team: RunContext, concurrency: int = 8
 ) -> AsyncGenerator[tuple[str, float | None], None]:
     """The margin of each pair by its id, as they come; each pair has a team of its own."""
 
     async def one(pair: Pair) -> tuple[str, float | None]:
-        own = Team(team.cast, Rollout("", pair.query, "preferences"), budget=team.budget, events=team.events)
+        own = RunContext(team.cast, Rollout("", pair.query, "preferences"), budget=team.budget, events=team.events)
         return pair.id, await way(own, pair)
 
-    async with aclosing(flowing(pairs, concurrency, one)) as found:
+    async with aclosing(map_concurrently(pairs, concurrency, one)) as found:
         async for each in found:
             yield each

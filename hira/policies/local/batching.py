@@ -16,7 +16,8 @@ from typing import Any
 
 import torch
 
-from hira.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError, UsageError
+from hira.core.policy import Sampling
 from hira.policies.local.decoding import Batch
 from hira.policies.local.engine import Sampled, Seen
 from hira.policies.local.rows import Asked, Pieces
@@ -24,7 +25,6 @@ from hira.policies.local.seeds import Seeds
 from hira.policies.local.speaking import adapters_in, at_rest, on_device, speaking
 from hira.policies.local.template import Template
 from hira.policies.local.window import capacity, check_supported, window_of
-from hira.policy import Sampling
 
 GATHERED_SECONDS = 0.003
 READS, READS_ON_A_CPU = 16_384, 2_048

@@ -51,7 +51,7 @@ def empty() -> Cache:
     return Cache(layer_class_to_replicate=GrowingLayer)
 
 
-def merged(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
+def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
     """One cache of some rows of several. Each part is a cache, the rows to take, and how many of its columns, counted
     from the newest, hold anything for them."""
     width = max(columns for _, _, columns in parts)

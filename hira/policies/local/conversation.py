@@ -11,9 +11,9 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hira.messages import Message
+from hira.core.messages import Message
+from hira.core.policy import Request
 from hira.policies.local.template import Template
-from hira.policy import Request
 
 KEPT = 8192
 

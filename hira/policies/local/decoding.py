@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from hira.policies.local.cache import empty, merged
+from hira.policies.local.cache import empty, merge_caches
 from hira.policies.local.choosing import Choosing, choose
 from hira.policies.local.rows import Asked
 
@@ -127,7 +127,7 @@ class Batch:
             self._cache, self.width = None, 0
             return
         self.width = max(row.held for row in self.rows)
-        self._cache = merged(
+        self._cache = merge_caches(
             [
                 (cache, torch.tensor(places, device=self.device), max(row.held for row in rows))
                 for cache, places, rows in whole

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from hira.policy import Sampling
+from hira.core.policy import Sampling
 
 Seen = Callable[[int], None]
 

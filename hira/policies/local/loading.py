@@ -11,11 +11,11 @@ from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
+from hira.core.policy import Completion, Policy, Request, Watch
 from hira.policies.local.policy import SECONDS, LocalPolicy
 from hira.policies.local.renamed import untold
 from hira.policies.local.template import Template
-from hira.policy import Completion, Policy, Request, Watch
 
 _INSTALL = "pip install 'hira[train]'"
 _WHERE = "name a folder with config.json, tokenizer and weights, or a model of the Hub that can be reached"

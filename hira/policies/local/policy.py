@@ -4,14 +4,14 @@ import asyncio
 from dataclasses import replace
 from functools import lru_cache
 
-from hira.dialects.written import calls_in, thought_in
-from hira.errors import ContextOverflow, TimedOut
-from hira.messages import ToolCall
+from hira.core.errors import ContextOverflow, TimedOut
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request, Tokens, Usage, Watch
+from hira.policies.dialects.written import calls_in, thought_in
 from hira.policies.local.conversation import Conversations, Prompt
 from hira.policies.local.engine import Engine, Sampled
 from hira.policies.local.streaming import Streamed
 from hira.policies.local.template import Template, opens_thought
-from hira.policy import Completion, Request, Tokens, Usage, Watch
 
 LONGEST_REPLY = 8192
 SECONDS = 900.0

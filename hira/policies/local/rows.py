@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hira.errors import EndpointError
+from hira.core.errors import EndpointError
 from hira.policies.local.engine import Sampled, Seen
 
 _TAIL = 64

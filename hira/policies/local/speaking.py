@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 
 
 def on_device(model: Any) -> AbstractContextManager[Any]:

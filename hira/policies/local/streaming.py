@@ -1,8 +1,8 @@
 """A reply as it is sampled, told piece by piece: thought, then text, without calls, stop strings and end tokens."""
 
-from hira.dialects.written import BARE_CALL, LIST_OF_CALLS, OPEN_CALL, thought_in
+from hira.core.policy import Completion, Delta, Request, Watch
+from hira.policies.dialects.written import BARE_CALL, LIST_OF_CALLS, OPEN_CALL, thought_in
 from hira.policies.local.template import Template
-from hira.policy import Completion, Delta, Request, Watch
 
 _EVERY = 4
 _THOUGHT = "<thinking>"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hira.dialects.decoded import decoded
-from hira.errors import HiraError, UsageError
-from hira.messages import Message, ToolCall, assistant, system, user
+from hira.core.errors import HiraError, UsageError
+from hira.core.messages import Message, ToolCall, assistant, system, user
+from hira.core.policy import Request
+from hira.policies.dialects.decoded import decode_json
 from hira.policies.local.template_check import check_template
 from hira.policies.refused import media_refused, tools_refused
-from hira.policy import Request
 
 _PROBE_TOOL = {
     "type": "function",
@@ -188,6 +188,6 @@ def _plain(message: Message) -> dict[str, Any]:
 
 def _arguments(call: ToolCall) -> Any:
     try:
-        return decoded(call.arguments or "{}")
+        return decode_json(call.arguments or "{}")
     except ValueError:
         return call.arguments

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hira
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 
 CPU_SECONDS = 5
 WALL_SECONDS = 60.0

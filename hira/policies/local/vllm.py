@@ -17,12 +17,12 @@ from typing import Any
 
 import httpx
 
-from hira.errors import BadReply, EndpointError, UsageError
+from hira.core.errors import BadReply, EndpointError, UsageError
+from hira.core.policy import Sampling
 from hira.policies.failures import failure, gist, no_connection
 from hira.policies.local.engine import Sampled, Seen
 from hira.policies.local.seeds import Seeds
 from hira.policies.transport import transport_for
-from hira.policy import Sampling
 
 SECONDS = 900.0
 _UNNAMED_WINDOW = 1_000_000

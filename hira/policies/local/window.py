@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 
 _UNSET = 1_000_000
 _SHARE = 0.5

@@ -8,10 +8,10 @@ model. It is a demo and a test double.
 import asyncio
 from collections.abc import Callable, Mapping
 
-from hira import tokens
+from hira.core import tokens
+from hira.core.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
 from hira.policies.offline import judging, roles, solving
 from hira.policies.offline.request import Act, Asked, read_request, write_act
-from hira.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
 
 ROLES: Mapping[str, Callable[[Asked], Act]] = {
     **dict.fromkeys(("simple_search_answer", "search_o1_condense", "mars_system1"), roles.answer),

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from hira.core.bm25 import BM25, words
 from hira.policies.offline.sentences import Passage, Sentence, read_sentences
-from hira.relevance import BM25, words
 
 NOTHING = "The documents do not hold the answer to this question"
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from hira.relevance import words
+from hira.core.bm25 import words
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _PHRASES = (

@@ -2,10 +2,10 @@
 
 import re
 
+from hira.core.bm25 import words
 from hira.policies.offline.answering import holds
 from hira.policies.offline.request import Act, Asked
 from hira.policies.offline.roles import PART, record
-from hira.relevance import words
 
 _PREFIXES = {"Key": "关键标准：", "Important": "重要标准：", "Optional": "可选标准：", "Error": "错误标准："}
 _COMMON = frozenset(words("report says deals criterion key important asked"))

@@ -6,10 +6,10 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hira.dialects import Call
-from hira.messages import Filled, Message, ToolCall
-from hira.policy import Request
-from hira.untrusted import clean
+from hira.core.messages import Filled, Message, ToolCall
+from hira.core.policy import Request
+from hira.core.sanitize import clean
+from hira.policies.dialects import Call
 
 NOTICES = frozenset(
     "result repeated unreadable empty cut record_again mams_begin conclude matpo_planner_summary matpo_worker_summary"

@@ -5,15 +5,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hira.dialects.answer import final
-from hira.evidence import CITED, cited
+from hira.core.bm25 import BM25, words
+from hira.core.sanitize import clean
+from hira.evidence import CITED, find_cited
+from hira.policies.dialects.answer import final
 from hira.policies.offline.answering import NOTHING, cite, find_answer, holds, rank, refuse
 from hira.policies.offline.arithmetic import find_expression
 from hira.policies.offline.request import Act, Asked, Program, advance, spell
 from hira.policies.offline.sentences import Passage, Sentence, find_passages, make_query, split_questions
 from hira.policies.offline.solving import FURTHER, MEDIA, REPORTING, box, conclude, find_statements
-from hira.relevance import BM25, words
-from hira.untrusted import clean
 
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
@@ -96,7 +96,7 @@ def distil(asked: Asked) -> Act:
     work = str(asked.values.get("work", "")).strip()
     conclusion = clean(final(work.rpartition("\n\n")[2])) or NOTHING
     read = {one.id: one for one in find_passages(work)}
-    used = [read[one] for one in cited(conclusion) if one in read]
+    used = [read[one] for one in find_cited(conclusion) if one in read]
     near = refuse(asked.question, list(read.values())).partition("\n")[2] if NOTHING in conclusion else ""
     facts = [{"text": one.text, "sources": [one.id]} for one in find_statements(near or conclusion)]
     resources = [{"description": one.title, "path": one.location} for one in used]

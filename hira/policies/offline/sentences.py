@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hira.core.bm25 import words
+from hira.core.tool import LEFT_OUT
 from hira.evidence import OUTPUT
-from hira.relevance import words
-from hira.tools.tool import LEFT_OUT
 
 _HEADER = re.compile(r"^\[(s\d+)\] (.*) \(([^()\n]*)\)$", re.MULTILINE)
 _FENCE = re.compile(r"^\s*(?:```|~~~).*?(?:^\s*(?:```|~~~)\s*$|\Z)", re.MULTILINE | re.DOTALL)

@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hira.evidence import CITED, cited
+from hira.core.bm25 import words
+from hira.evidence import CITED, find_cited
 from hira.policies.offline.answering import NOTHING, cite, find_answer, find_bridge, rank, refuse
 from hira.policies.offline.arithmetic import find_expression
 from hira.policies.offline.request import Act, Asked, Program, advance
 from hira.policies.offline.sentences import Passage, find_passages, make_query, split_questions
-from hira.relevance import words
 
 FURTHER = "Explore documents for it: looking it up found nothing."
 MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
@@ -130,5 +130,5 @@ def conclude(brought: str) -> str:
 def find_statements(brought: str) -> list[Passage]:
     """What a report states with the id of a source."""
     lines = (re.sub(r"^(?:Conclusion|Result): ", "", match[0]) for match in _CITING.finditer(brought))
-    found = [Passage(cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
+    found = [Passage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
     return [one for one in found if words(one.text)]

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 
 MEMBER = 64 * 1024 * 1024
 TOTAL = 256 * 1024 * 1024
@@ -123,7 +123,7 @@ def refuse_doctype(data: bytes, what: str) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path) -> Iterator[Archive]:
     """The archive. `ToolError` says what else it is: protected by a password, in the old format, damaged."""
     with path.open("rb") as file:
         if file.read(8) == _OLE:

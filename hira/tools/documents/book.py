@@ -3,10 +3,10 @@
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from hira.errors import ToolError
-from hira.tools.documents.archive import Archive, opened
+from hira.core.errors import ToolError
+from hira.tools.documents.archive import Archive, open_archive
 from hira.tools.documents.charset import decode
-from hira.tools.documents.document import Document, Part, titled
+from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.web import page_of
 
 _CONTAINER = "META-INF/container.xml"
@@ -16,7 +16,7 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 
 def read_epub(path: Path) -> Document:
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         if _CONTAINER not in archive.names:
             raise ToolError(f"{path.name} is no book: it names no content")
         rootfile = next(archive.xml(_CONTAINER).iter("{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"), None)
@@ -28,7 +28,7 @@ def read_epub(path: Path) -> Document:
             if text:
                 number = len(parts) + 1
                 parts.append(Part(text, f"chapter {number}: {title}" if title else f"chapter {number}"))
-        return titled(path, tuple(parts), root.findtext(f"{_OPF}metadata/{_DC}title") or "")
+        return add_title(path, tuple(parts), root.findtext(f"{_OPF}metadata/{_DC}title") or "")
 
 
 def _chapters(archive: Archive, package: str) -> list[str]:

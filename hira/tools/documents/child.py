@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 from hira.tools.documents.parse import parse_file
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.errors import ToolError
-from hira.untrusted import clip_title
+from hira.core.errors import ToolError
+from hira.core.sanitize import clip_title
 
 
 class NoText(ToolError):
@@ -46,7 +46,7 @@ class Document:
         return [part.place or "the file" for part in self.parts if part.media]
 
 
-def titled(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
+def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
     """A document under the title it gives itself, else its first heading, else the name of its file."""
     given = clip_title(title)
     if given.lower().startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):

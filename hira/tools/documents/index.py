@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 from hira.tools.documents.document import NoText
 from hira.tools.documents.passages import cut
 from hira.tools.documents.reader import FileReader
@@ -16,7 +16,7 @@ from hira.tools.documents.store import Entry, Hit, Stamp, Store, open_store
 from hira.tools.documents.walk import real_paths, roots_of, walk
 from hira.tools.media import how_to_see
 
-__all__ = ["Hit", "Index", "listed"]
+__all__ = ["Hit", "Index", "format_warnings"]
 
 Progress = Callable[[int, int], None]
 
@@ -162,7 +162,7 @@ def _textless(why: dict[str, str]) -> list[str]:
     return [f"{len(why)} files hold no text and cannot be searched: {shown}"]
 
 
-def listed(warnings: Sequence[str]) -> list[str]:
+def format_warnings(warnings: Sequence[str]) -> list[str]:
     """The first few warnings, and how many more there are."""
     more = len(warnings) - _LISTED
     return [*warnings[:_LISTED], *([f"… and {more} more"] if more > 0 else [])]

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
+from hira.core.sanitize import is_text, printable
 from hira.tools.documents import plain
-from hira.tools.documents.archive import opened
+from hira.tools.documents.archive import open_archive
 from hira.tools.documents.book import read_epub
 from hira.tools.documents.charset import decode
 from hira.tools.documents.document import Document, NoText, Part
@@ -15,7 +16,6 @@ from hira.tools.documents.sheets import read_xlsx
 from hira.tools.documents.slides import read_pptx
 from hira.tools.documents.web import read_html
 from hira.tools.documents.word import read_docx
-from hira.untrusted import is_text, printable
 
 LIMIT = 200 * 1024 * 1024
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
@@ -136,7 +136,7 @@ def _text(path: Path) -> Document:
 
 def _zipped(path: Path) -> Document:
     """An office file under another name, else the list of what the archive holds."""
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         for mark, read in _INSIDE.items():
             if mark in archive.names:
                 return read(path)

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hira.errors import ToolError
-from hira.tools.documents.document import Document, Lacking, Part, titled
+from hira.core.errors import ToolError
+from hira.tools.documents.document import Document, Lacking, Part, add_title
 from hira.tools.documents.prose import reflow
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def read_pdf(path: Path) -> Document:
         raise ToolError(f"{path.name} is damaged or no PDF file: {_line(error)}") from None
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
-    return titled(path, parts, str(title))
+    return add_title(path, parts, str(title))
 
 
 def _unlock(reader: "PdfReader", path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hira.tools.documents.document import Document, Part, titled
+from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.prose import reflow
 from hira.tools.documents.tables import read_csv
 
@@ -14,7 +14,7 @@ _WHOLE = 5_000
 
 
 def read_prose(path: Path, text: str) -> Document:
-    return titled(path, (Part(reflow(text)),))
+    return add_title(path, (Part(reflow(text)),))
 
 
 def read_code(path: Path, text: str) -> Document:
@@ -56,7 +56,7 @@ def read_notebook(path: Path, text: str) -> Document:
         blocks = [block for cell in cells for block in _cell(cell)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return read_json(path, text)
-    return titled(path, (Part("\n\n".join(block for block in blocks if block.strip())),))
+    return add_title(path, (Part("\n\n".join(block for block in blocks if block.strip())),))
 
 
 def _cell(cell: dict[str, Any]) -> Iterator[str]:

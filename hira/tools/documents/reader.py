@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import hira
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 from hira.tools.documents.document import Document, Lacking, NoText, Part
 from hira.tools.documents.parse import LIMIT, check_readable, is_plain, parse_file
 

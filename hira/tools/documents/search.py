@@ -5,14 +5,14 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Annotated
 
-from hira import tokens
-from hira.errors import ToolError
+from hira.core import tokens
+from hira.core.bm25 import BM25
+from hira.core.errors import ToolError
+from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.relevance import BM25
 from hira.tools.documents.index import Hit, Index
 from hira.tools.documents.passages import Piece
 from hira.tools.documents.store import Entry
-from hira.tools.tool import Observation, Passage, Tool, tool
 
 LONG = 3_000
 RELEVANT = 0.25

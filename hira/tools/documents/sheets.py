@@ -11,9 +11,9 @@ from io import BytesIO
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
-from hira.errors import ToolError
-from hira.tools.documents.archive import Archive, opened
-from hira.tools.documents.document import Document, Part, titled
+from hira.core.errors import ToolError
+from hira.tools.documents.archive import Archive, open_archive
+from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.tables import Row, header_of, named_line
 
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -39,7 +39,7 @@ class _Book:
 
 
 def read_xlsx(path: Path) -> Document:
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is no Excel workbook: it holds no sheets")
         root, targets = archive.xml(_MAIN), archive.relations(_MAIN)
@@ -54,7 +54,7 @@ def read_xlsx(path: Path) -> Document:
                 hidden = ", hidden" if sheet.get("state", "visible") != "visible" else ""
                 text = "\n".join(_lines(_cells(archive, target, book)))
                 parts.append(Part(text, f"sheet {sheet.get('name', '')}{hidden}"))
-        return titled(path, tuple(parts), archive.title())
+        return add_title(path, tuple(parts), archive.title())
 
 
 def _texts(archive: Archive) -> list[str]:

@@ -3,9 +3,9 @@
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from hira.errors import ToolError
-from hira.tools.documents.archive import Archive, opened
-from hira.tools.documents.document import Document, Part, titled
+from hira.core.errors import ToolError
+from hira.tools.documents.archive import Archive, open_archive
+from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.tables import lines_of
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -17,14 +17,14 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 
 
 def read_pptx(path: Path) -> Document:
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is no PowerPoint presentation: it holds no slides")
         targets = archive.relations(_MAIN)
         ids = [one.get(f"{R}id", "") for one in archive.xml(_MAIN).iter(f"{P}sldId")]
         names = [targets[one][1] for one in ids if one in targets]
         parts = tuple(_slide(archive, name, number) for number, name in enumerate(names, 1))
-        return titled(path, parts, archive.title())
+        return add_title(path, parts, archive.title())
 
 
 def _slide(archive: Archive, name: str, number: int) -> Part:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from hira.errors import ToolError
-from hira.relevance import BM25
+from hira.core.bm25 import BM25
+from hira.core.errors import ToolError
 from hira.tools.documents.passages import Piece
 from hira.tools.documents.terms import beside, query_of
 
@@ -240,7 +240,7 @@ def _title(entry: Entry) -> str:
 
 
 class PlainStore:
-    """The same in plain memory, ranked by `hira.relevance.BM25`; good for some ten thousand passages."""
+    """The same in plain memory, ranked by `hira.core.bm25.BM25`; good for some ten thousand passages."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from hira.relevance import words
+from hira.core.bm25 import words
 from hira.tools.documents.passages import CJK
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’.,/][^\W_]+)*")

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
+from hira.core.sanitize import is_text, printable
 from hira.tools.documents.parse import MEDIA
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
-from hira.untrusted import is_text, printable
 
 
 @dataclass(slots=True)

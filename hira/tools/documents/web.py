@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hira.tools.documents.document import Document, Part, titled
+from hira.tools.documents.document import Document, Part, add_title
 
 
 def page_of(html: str) -> tuple[str, str]:
@@ -15,4 +15,4 @@ def page_of(html: str) -> tuple[str, str]:
 
 def read_html(path: Path, text: str) -> Document:
     title, readable = page_of(text)
-    return titled(path, (Part(readable),), title)
+    return add_title(path, (Part(readable),), title)

@@ -3,9 +3,9 @@
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from hira.errors import ToolError
-from hira.tools.documents.archive import Archive, opened
-from hira.tools.documents.document import Document, Part, titled
+from hira.core.errors import ToolError
+from hira.tools.documents.archive import Archive, open_archive
+from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.tables import lines_of
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -17,7 +17,7 @@ _WIDEST = 200
 
 
 def read_docx(path: Path) -> Document:
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         if "word/document.xml" not in archive.names:
             raise ToolError(f"{path.name} is no Word document: it holds no text")
         levels = _levels(archive)
@@ -25,7 +25,7 @@ def read_docx(path: Path) -> Document:
         notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind)]
         text = "\n\n".join([*_blocks(body, levels), *notes])
         pictures = any(name.startswith("word/media/") for name in archive.names)
-        return titled(path, (Part(text, media=not text and pictures),), archive.title())
+        return add_title(path, (Part(text, media=not text and pictures),), archive.title())
 
 
 def _levels(archive: Archive) -> dict[str, int]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolDown, ToolError, UsageError
+from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.tools.mcp.session import Ended, Server, Session, reason, require
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
+from hira.core.sanitize import clean, clip_title
+from hira.core.tool import Observation, read_result
 from hira.tools.addresses import LONGEST
-from hira.tools.tool import Observation, read_result
-from hira.untrusted import clean, clip_title
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -18,7 +18,7 @@ KEPT = 400_000
 _FAULT = 1_000
 
 
-def observed(server: str, tool: str, arguments: Mapping[str, Any], result: "CallToolResult") -> Observation:
+def make_observation(server: str, tool: str, arguments: Mapping[str, Any], result: "CallToolResult") -> Observation:
     """The result's texts as one passage of a source; what is no text is told in words.
 
     Raises `ToolError`, with what the server said, if the server calls the result an error.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from hira.errors import UsageError
-from hira.untrusted import clean
+from hira.core.errors import UsageError
+from hira.core.sanitize import clean
 
 if TYPE_CHECKING:
     from mcp import Client

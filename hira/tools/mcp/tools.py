@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from hira.core.sanitize import clean, clip_title
+from hira.core.tool import Observation, Tool
 from hira.tools.mcp.connection import Connection
-from hira.tools.mcp.result import observed
+from hira.tools.mcp.result import make_observation
 from hira.tools.mcp.session import Server
-from hira.tools.tool import Observation, Tool
-from hira.untrusted import clean, clip_title
 
 if TYPE_CHECKING:
     import mcp_types
@@ -43,7 +43,7 @@ def _made(connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Cal
     """Tools with names that no other has and that every endpoint and dialect takes."""
     server, taken = connection.server, set[str]()
     for one in offered:
-        name = named(server.name, one.name)
+        name = make_name(server.name, one.name)
         if len(taken) == MOST:
             tell(f"MCP server {server.name!r}: only its first {MOST} tools are used")
             return
@@ -59,12 +59,12 @@ def _made(connection: Connection, offered: "Iterable[mcp_types.Tool]", tell: Cal
 
 def _run(connection: Connection, tool: str) -> Callable[[dict[str, Any]], Any]:
     async def run(arguments: dict[str, Any]) -> Observation:
-        return observed(connection.server.name, tool, arguments, await connection.call(tool, arguments))
+        return make_observation(connection.server.name, tool, arguments, await connection.call(tool, arguments))
 
     return run
 
 
-def named(server: str, tool: str) -> str:
+def make_name(server: str, tool: str) -> str:
     """A name that endpoints take (letters, digits, `_`, at most 64) and that a special token can be made of.
 
     >>> named("Files", "read.text-file")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from hira.errors import ToolError
-from hira.messages import Media
+from hira.core.errors import ToolError
+from hira.core.messages import Media
 from hira.tools.media.pictures import page, picture, renders_pages
 from hira.tools.media.sounds import cannot, reads_all, sound
 from hira.tools.media.videos import moment

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 
 FORMATS = "aac,ac3,aiff,amr,asf,avi,caf,flac,flv,gif,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpeg,mpegts,ogg,w64,wav"
 EXTRA = "pip install 'hira[media]'"
@@ -29,7 +29,7 @@ def ffmpeg() -> str:
 
 
 @contextmanager
-def opened(path: Path, what: str) -> Iterator[Any]:
+def open_media(path: Path, what: str) -> Iterator[Any]:
     """The file as PyAV opens it. What is wrong with the file is a `ToolError`, also later, while it is read."""
     av: Any = import_module("av")  # an extra: it may have no types here
     try:

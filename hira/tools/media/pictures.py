@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.errors import ToolError
+from hira.core.errors import ToolError
 
 LONGEST_SIDE = 2048
 MOST_ZOOM = 4.0
@@ -40,7 +40,7 @@ def picture(path: Path, kind: str) -> str:
             if kind in _PLAIN and max(image.size) <= LONGEST_SIDE and image.size == opened.size:
                 return _uri(data, kind)
             image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-            return encoded(image)
+            return encode_picture(image)
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ToolError(f"{path.name} cannot be read as a picture: {error}") from None
 
@@ -61,12 +61,12 @@ def page(path: Path, number: str) -> str:
                 raise ToolError(f"{path.name} has {len(document)} pages: name one, such as {path.name}#page=1")
             sheet = document[wanted - 1]
             longest = max(*sheet.get_size(), 1.0)
-            return encoded(sheet.render(scale=min(LONGEST_SIDE / longest, MOST_ZOOM)).to_pil())
+            return encode_picture(sheet.render(scale=min(LONGEST_SIDE / longest, MOST_ZOOM)).to_pil())
         finally:
             document.close()
 
 
-def encoded(image: Any) -> str:
+def encode_picture(image: Any) -> str:
     """A picture of Pillow's as a data URI: PNG where it may be clear, else JPEG."""
     clear = image.mode in {"RGBA", "LA", "P"}
     form: Literal["PNG", "JPEG"] = "PNG" if clear else "JPEG"

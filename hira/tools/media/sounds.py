@@ -11,8 +11,8 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from hira.errors import ToolError
-from hira.tools.media.decoding import EXTRA, FORMATS, decodes, ffmpeg, opened
+from hira.core.errors import ToolError
+from hira.tools.media.decoding import EXTRA, FORMATS, decodes, ffmpeg, open_media
 
 RATE = 16_000
 MINUTES = 13
@@ -67,7 +67,7 @@ def _wav(path: Path) -> "array[int] | None":
         return None
     if not (rate > 0 and channels > 0):
         return None
-    return resampled(mixed(_words(data, width), channels), rate)
+    return resample(mix_channels(_words(data, width), channels), rate)
 
 
 def _words(data: bytes, width: int) -> "array[int]":
@@ -84,7 +84,7 @@ def _words(data: bytes, width: int) -> "array[int]":
     return samples
 
 
-def mixed(samples: "array[int]", channels: int) -> "array[int]":
+def mix_channels(samples: "array[int]", channels: int) -> "array[int]":
     """The mean of all channels."""
     if channels == 1:
         return samples
@@ -93,7 +93,7 @@ def mixed(samples: "array[int]", channels: int) -> "array[int]":
     return array("h", (total // channels for total in map(sum, zip(*each, strict=True))))
 
 
-def resampled(samples: "array[int]", rate: int) -> "array[int]":
+def resample(samples: "array[int]", rate: int) -> "array[int]":
     """The samples at 16 kHz: means over what falls together, lines between what lies apart."""
     if rate == RATE or not samples:
         return samples
@@ -114,7 +114,7 @@ def resampled(samples: "array[int]", rate: int) -> "array[int]":
 
 def _by_library(path: Path) -> "array[int]":
     samples = array("h")
-    with opened(path, "sound") as container:
+    with open_media(path, "sound") as container:
         if not container.streams.audio:
             raise ToolError(f"{path.name} holds no sound")
         resampler = _resampler()

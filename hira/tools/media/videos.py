@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from hira.errors import ToolError
-from hira.tools.media.decoding import EXTRA, decodes, opened
-from hira.tools.media.pictures import encoded
+from hira.core.errors import ToolError
+from hira.tools.media.decoding import EXTRA, decodes, open_media
+from hira.tools.media.pictures import encode_picture
 
 LONGEST_SIDE = 1024
 LARGEST = 50_000_000
@@ -21,7 +21,7 @@ def moment(path: Path, at: str) -> str:
     """The picture at a moment of a video: seconds, minutes and seconds as `1:30`, or the middle of a share as `3/8`."""
     if not decodes():
         raise ToolError(f"moments of {path.name} cannot be shown as pictures: {EXTRA}")
-    with opened(path, "video") as container:
+    with open_media(path, "video") as container:
         if not container.streams.video:
             raise ToolError(f"{path.name} holds no pictures")
         stream = container.streams.video[0]
@@ -30,7 +30,7 @@ def moment(path: Path, at: str) -> str:
             raise ToolError(f"{path.name} is too large to read: {size.width} x {size.height} pixels")
         image = _nearest(container, stream, _second(path, at, _length(container, stream))).to_image()
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-        return encoded(image)
+        return encode_picture(image)
 
 
 def _length(container: Any, stream: Any) -> float:

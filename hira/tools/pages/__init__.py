@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hira.tools.pages.article import readable
 from hira.tools.pages.links import Link, links_of, resolve_url
 from hira.tools.pages.state import LITTLE, State, state_of
-from hira.tools.pages.tree import Element, Tree, flat, joined, tags, unseen, walk, without_unread
+from hira.tools.pages.tree import Element, Tree, flat, join_parts, tags, unseen, walk, without_unread
 
 __all__ = ["Link", "Page", "State", "extract"]
 
@@ -34,7 +34,7 @@ def extract(html: str, base_url: str = "") -> Page:
     main, text = readable(tree.root)
     base = resolve_url(base_url, tree.base) or base_url
     links = links_of(main, tree.root, base, base_url)
-    title = joined(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
+    title = join_parts(tree.title) or tree.named or next((flat(one) for one in walk(tree.root) if one.tag == "h1"), "")
     around = _unframed(tree.root) if len(text) < LITTLE else ""
     return Page(title, text, links, state_of(title, text, scripts, around))
 
@@ -49,4 +49,4 @@ def _unframed(root: Element) -> str:
             parts.append(one)
         elif one.tag not in _FRAME and not unseen(one):
             waiting += reversed(one.children)
-    return joined(parts)
+    return join_parts(parts)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
+from hira.core.sanitize import printable
 from hira.tools.addresses import LONGEST
 from hira.tools.pages.tree import Element, flat, unseen
-from hira.untrusted import printable
 
 LINKS = 2000
 _ESCAPED = str.maketrans({"\t": "", "\r": "", "\n": "", " ": "%20", "<": "%3C", ">": "%3E", '"': "%22"})

@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.tools.pages import Page, extract
 
 Extractor = Literal["hira", "trafilatura"]

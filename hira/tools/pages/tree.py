@@ -100,7 +100,7 @@ class Tree(HTMLParser):
         if tag == "base":
             self.base = self.base or attributes.get("href", "").strip()
         elif tag == "meta" and ("property", "og:title") in attrs:
-            self.named = joined([dict(attrs).get("content") or ""])
+            self.named = join_parts([dict(attrs).get("content") or ""])
         if tag in BLOCKS:
             self.handle_endtag("head")
         if tag in {"html", "body", "meta", "link", "base"} or self.elements >= ELEMENTS:
@@ -168,7 +168,7 @@ def _hidden(one: Element) -> bool:
     return bool(style and _HIDDEN.search("".join(style[:1000].split())))
 
 
-def joined(parts: list[str]) -> str:
+def join_parts(parts: list[str]) -> str:
     return " ".join("".join(parts).split())
 
 
@@ -194,4 +194,4 @@ def flat(one: Element, *, preserve: bool = False) -> str:
                 collect(child)
 
     collect(one)
-    return "".join(parts) if preserve else joined(parts)
+    return "".join(parts) if preserve else join_parts(parts)

@@ -2,7 +2,7 @@
 
 import re
 
-from hira.tools.pages.tree import BLOCKS, Element, flat, joined, tags, walk
+from hira.tools.pages.tree import BLOCKS, Element, flat, join_parts, tags, walk
 
 _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
 _INNER = tags("li tr td th dt dd tbody thead tfoot")  # stand without an empty line around them
@@ -91,7 +91,7 @@ class Writer:
 
     def end(self, *, blank: bool = False) -> None:
         """End the line, `blank` with an empty one after it."""
-        line = joined(self.line)
+        line = join_parts(self.line)
         if line.strip("#- "):
             self.lines.append(line)
         self.line = []

@@ -55,7 +55,7 @@ def look(folder: Path, most: int) -> Found:
     return found
 
 
-def written(before: Mapping[str, Mark], after: Mapping[str, Mark]) -> tuple[list[str], int]:
+def find_written(before: Mapping[str, Mark], after: Mapping[str, Mark]) -> tuple[list[str], int]:
     """The regular files that are new or changed, and how many more there are whose names are better not repeated."""
     changed = [
         place

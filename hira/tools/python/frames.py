@@ -12,13 +12,13 @@ ANSWER = 1 << 20
 """Bytes of an answer, at most: a value and an error of 20,000 characters each, of twelve bytes at worst."""
 
 
-def packed(frame: dict[str, Any]) -> bytes:
+def pack_frame(frame: dict[str, Any]) -> bytes:
     """The bytes of one frame. Text stays ASCII inside, so that lone surrogates survive."""
     body = json.dumps(frame).encode("ascii")
     return LENGTH.pack(len(body)) + body
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """At most about `most` characters: the head and the tail, and how many are missing between them."""
     if len(text) <= most:
         return text

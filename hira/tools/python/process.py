@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.tools.python.container import Container, command, engine
-from hira.tools.python.frames import ANSWER, LENGTH, packed
+from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
 from hira.tools.python.output import Output
 from hira.tools.python.usage import Limits
 
@@ -66,7 +66,7 @@ class Interpreter:
     async def ask(self, frame: dict[str, Any]) -> dict[str, Any]:
         """Send the frame and wait for the first answer that carries its id. Raises `Ended`."""
         try:
-            await asyncio.get_running_loop().sock_sendall(self.channel, packed(frame))
+            await asyncio.get_running_loop().sock_sendall(self.channel, pack_frame(frame))
         except OSError:
             raise Ended from None
         return await self.answer(frame["id"])

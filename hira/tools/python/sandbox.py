@@ -11,15 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
-from hira.errors import ToolDown
+from hira.core.errors import ToolDown
+from hira.core.sanitize import printable
 from hira.tools.python.container import IMAGE
-from hira.tools.python.frames import shortened
+from hira.tools.python.frames import shorten_text
 from hira.tools.python.layers import Mode, readable_paths, refusal
 from hira.tools.python.process import Ended, Interpreter, spawn, spawn_contained
-from hira.tools.python.starting import AGAIN, introduced, why_not
-from hira.tools.python.usage import Limits, broken, size
+from hira.tools.python.starting import AGAIN, configure_interpreter, why_not
+from hira.tools.python.usage import Limits, find_broken_limit, size
 from hira.tools.python.workplace import Workplace
-from hira.untrusted import printable
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
 
@@ -223,7 +223,7 @@ class PythonSandbox:
             interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
         else:
             interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
-        self.layers = await introduced(interpreter, self.mode, self.folder, opened, listed, self.limits)
+        self.layers = await configure_interpreter(interpreter, self.mode, self.folder, opened, listed, self.limits)
 
     async def _call(self, mark: str, seconds: float) -> Outcome:
         interpreter = self._running()
@@ -267,7 +267,7 @@ class PythonSandbox:
                 return f"it printed more than {size(self.limits.printed)}"
             if self.mode == "off":
                 continue
-            limit = broken(pid, self.limits) if pid else ""
+            limit = find_broken_limit(pid, self.limits) if pid else ""
             if limit := limit or await self._beside(self.workplace.overfull, pid):
                 return limit
             pause = max(_LOOK, _REST * (loop.time() - began))
@@ -275,7 +275,7 @@ class PythonSandbox:
     async def _answered(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
         """What an interpreter that goes on says of the call. It may say anything, at any length."""
         output = interpreter.printed()
-        value, error = (shortened(printable(_told(answer, name)), self.limits.output) for name in ("value", "error"))
+        value, error = (shorten_text(printable(_told(answer, name)), self.limits.output) for name in ("value", "error"))
         status: Status = "timeout" if late else "error" if error else "ok"
         settled = await self._beside(self.workplace.settle, interpreter.seen)
         if settled.limit:

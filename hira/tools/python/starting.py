@@ -5,7 +5,7 @@ import secrets
 from dataclasses import asdict
 from pathlib import Path
 
-from hira.errors import SCARCE
+from hira.core.errors import SCARCE
 from hira.tools.python.layers import Mode
 from hira.tools.python.process import Ended, Interpreter
 from hira.tools.python.usage import Limits
@@ -16,7 +16,7 @@ _SECONDS = 30.0
 _BUSY = "The machine may be too busy, or out of memory."
 
 
-async def introduced(
+async def configure_interpreter(
     interpreter: Interpreter, mode: Mode, folder: Path, opened: list[str], listed: list[str], limits: Limits
 ) -> tuple[str, ...]:
     """Tell a new interpreter what it may do; returns the layers that hold it, by its own word. Raises `Ended`."""

@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from hira.core.messages import Filled
+from hira.core.prompts import Prompt
+from hira.core.sanitize import clean
+from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source, inert
-from hira.messages import Filled
-from hira.prompts import Prompt
 from hira.tools.python.container import IMAGE
 from hira.tools.python.layers import Mode
 from hira.tools.python.sandbox import Outcome, PythonSandbox
 from hira.tools.python.usage import Limits
 from hira.tools.python.yields import LARGEST, candidates, source_of
-from hira.tools.tool import Observation, Passage, Tool, tool
-from hira.untrusted import clean
 
 DESCRIPTION = Prompt(__file__, "description")
 NAMED = Prompt(__file__, "named")
@@ -33,7 +33,7 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
 
     async def python(code: str) -> Observation:
         outcome = await sandbox.run(code)
-        seen = observed(outcome, code, sandbox)
+        seen = make_observation(outcome, code, sandbox)
         return replace(seen, passages=(*seen.passages, *await _yields(outcome, code, sandbox))) if seen.ok else seen
 
     # what is shown has the sandbox's own measure
@@ -57,7 +57,7 @@ def _among_others(sandbox: PythonSandbox) -> bool:
     return bool(sandbox.label) and sandbox.folder.name == sandbox.label
 
 
-def observed(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
+def make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
     """A call that went well as a source: the code, what came out, and where; one that failed as plain text."""
     written = "".join(f"\nwrote {_told(path, sandbox)}" for path in outcome.files)
     if outcome.status != "ok":

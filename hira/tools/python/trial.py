@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.errors import ToolDown
+from hira.core.errors import ToolDown
 from hira.tools.python.container import IMAGE
 from hira.tools.python.layers import Mode
 from hira.tools.python.sandbox import PythonSandbox
@@ -46,14 +46,14 @@ async def trial(mode: Mode = "auto", image: str = IMAGE) -> Trial:
         ):
             names = {"outside": outside.name, "port": server.getsockname()[1]}
             async with PythonSandbox(Path(folder, "work"), sandbox=mode, image=image) as sandbox:
-                return await tried(sandbox, {one: TRIES[one].format(**names) for one in _TRIED[mode]})
+                return await try_sandbox(sandbox, {one: TRIES[one].format(**names) for one in _TRIED[mode]})
     except ToolDown as error:
         return Trial(trouble=error.what)
     except OSError as error:
         return Trial(trouble=f"nothing could be tried: {error}")
 
 
-async def tried(sandbox: PythonSandbox, programs: Mapping[str, str]) -> Trial:
+async def try_sandbox(sandbox: PythonSandbox, programs: Mapping[str, str]) -> Trial:
     """Run these programs, each by its name. Raises `ToolDown` where no code can be run."""
     if (await sandbox.run("6 * 7", seconds=_SECONDS)).value != "42":
         return Trial(trouble="Python was started, but does not run code")

@@ -34,7 +34,7 @@ class Limits:
     printed: int = 256 << 20
 
 
-def broken(pid: int, limits: Limits) -> str:
+def find_broken_limit(pid: int, limits: Limits) -> str:
     """Which limit the process has broken, in words for the model; empty if none, or where the system does not say."""
     try:
         resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from .confine import confine
-from .frames import LENGTH, packed, shortened
+from .frames import LENGTH, pack_frame, shorten_text
 
 _KEPT = 20_000
 _OWN = "<call "
@@ -47,15 +47,15 @@ def main(descriptor: int, parent: int) -> None:
     try:
         layers = confine(setup, parent)
     except OSError as error:
-        channel.sendall(packed({"id": setup["id"], "failed": str(error), "errno": error.errno}))
+        channel.sendall(pack_frame({"id": setup["id"], "failed": str(error), "errno": error.errno}))
         return
     session = Session(setup["folder"], _raised(1))
-    channel.sendall(packed({"id": setup["id"], "layers": layers}))
+    channel.sendall(pack_frame({"id": setup["id"], "layers": layers}))
     while (request := _received(channel)) is not None:
-        channel.sendall(packed({"id": request["id"]}))  # from here on it is this call's own doing if nothing comes
+        channel.sendall(pack_frame({"id": request["id"]}))  # from here on it is this call's own doing if nothing comes
         answer = session.run(request["code"], request["number"])
         channel.settimeout(None)
-        channel.sendall(packed({"id": request["id"], **answer}))
+        channel.sendall(pack_frame({"id": request["id"], **answer}))
 
 
 class Pipes:
@@ -149,7 +149,7 @@ class Session:
     def _works(self) -> bool:
         """Whether the next call can be run: code may have bent what runs it, and the next must not pay for that."""
         try:
-            speaks = _identity(self.out) == self.outlet and explained(ValueError(7)) == "ValueError: 7"
+            speaks = _identity(self.out) == self.outlet and explain_error(ValueError(7)) == "ValueError: 7"
             return speaks and self._evaluated("6 * 7", f"{_OWN}0>", {}) == 42
         except BaseException:  # noqa: BLE001 - what was bent may fail in any way
             return False
@@ -169,7 +169,7 @@ class Session:
         if value is None:
             return ""
         vars(self.module)["_"] = value
-        return shortened(repr(value), _KEPT)
+        return shorten_text(repr(value), _KEPT)
 
     def _save_figures(self, call: int) -> None:
         """Save what was drawn and neither saved nor closed, as a notebook would show it."""
@@ -186,7 +186,7 @@ class Session:
         sys.setrecursionlimit(_RECURSION)
         if isinstance(error, SystemExit) and (error.code is None or error.code == 0):
             return {"value": ""}
-        return {"value": "", "error": shortened(_shown(error), _KEPT)}
+        return {"value": "", "error": shorten_text(_shown(error), _KEPT)}
 
     def _prepare(self) -> None:
         """Make ready for the next call, before this one is answered: what cannot be made ready ends with this call."""
@@ -248,7 +248,7 @@ def _nothing() -> io.TextIOWrapper:
 
 def _shown(error: BaseException) -> str:
     """The error as well as it can be told: how it looks is up to the code, and files may be lacking, or memory."""
-    for told in (explained, lambda one: f"{type(one).__name__}: {one}"):
+    for told in (explain_error, lambda one: f"{type(one).__name__}: {one}"):
         try:
             return told(error)
         except BaseException:  # noqa: BLE001, S112 - the next way asks for less
@@ -256,7 +256,7 @@ def _shown(error: BaseException) -> str:
     return "An error was raised that cannot be shown."
 
 
-def explained(error: BaseException) -> str:
+def explain_error(error: BaseException) -> str:
     """The traceback with the code's own lines only, and a hint where the sandbox was in the way."""
     told = traceback.TracebackException.from_exception(error, lookup_lines=False)
     pending, seen = [told], set()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.tools.python.folder import Found, clear, look, read, remove, written
+from hira.tools.python.folder import Found, clear, find_written, look, read, remove
 from hira.tools.python.usage import Limits, overfull, still
 
 _SCRATCH = (".tmp", ".matplotlib")
@@ -82,7 +82,7 @@ class Workplace:
             gone = not self.is_there()
             why = "is gone" if gone else f"could not be looked at ({error.strerror or error})"
             return Settled(note=f"The work folder {why}.", limit=limit, held=held)
-        names, odd = written(before, self._known.files)
+        names, odd = find_written(before, self._known.files)
         left = len(names) - _SHOWN
         told = [f"{odd} files with unusual names are not listed." if odd else ""]
         told.append(f"{left} more files were written." if left > 0 else "")
@@ -94,7 +94,7 @@ class Workplace:
         contents: dict[str, bytes] = {}
         room = _TOTAL
         try:
-            names, _ = written({}, look(self.folder, self.limits.files).files)
+            names, _ = find_written({}, look(self.folder, self.limits.files).files)
         except OSError:
             return contents
         for name in names:

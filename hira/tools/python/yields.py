@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from hira.core.prompts import Prompt
+from hira.core.tool import Passage
 from hira.evidence import OUTPUT, Source
-from hira.prompts import Prompt
-from hira.tools.tool import Passage
 
 FIGURE = Prompt(__file__, "figure")
 

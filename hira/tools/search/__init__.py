@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.tools.search.bridge import ddgs, litellm
 from hira.tools.search.cache import Cache, Cached, Shared
 from hira.tools.search.hit import Backend, Hit, canonical

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolDown, UsageError
+from hira.core.errors import ToolDown, UsageError
+from hira.core.sanitize import clean
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import SECONDS, Unusable
 from hira.tools.search.service import Found, Service
-from hira.untrusted import clean
 
 if TYPE_CHECKING:
     import httpx

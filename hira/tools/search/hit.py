@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import idna
 
-from hira.untrusted import printable
+from hira.core.sanitize import printable
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _PLAIN = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)

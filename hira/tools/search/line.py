@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from hira.errors import ToolDown, ToolError
+from hira.core.errors import ToolDown, ToolError
 
 if TYPE_CHECKING:
     import httpx

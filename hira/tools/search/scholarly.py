@@ -4,8 +4,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hira.errors import ToolDown
-from hira.relevance import words
+from hira.core.bm25 import words
+from hira.core.errors import ToolDown
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import Line, Pace
 from hira.tools.search.service import Found, Service, each

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hira.errors import ToolDown
+from hira.core.errors import ToolDown
+from hira.core.sanitize import clip_title
 from hira.tools.addresses import LONGEST
 from hira.tools.search.hit import Hit, canonical, plain, whole
-from hira.untrusted import clip_title
 
 
 class Found(NamedTuple):

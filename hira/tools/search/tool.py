@@ -6,14 +6,14 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
 
-from hira.errors import ToolDown, ToolError
-from hira.events import Notice
+from hira.core.errors import ToolDown, ToolError
+from hira.core.events import Notice
+from hira.core.sanitize import clean
+from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.search.hit import Backend, Hit, canonical
 from hira.tools.search.line import Unusable
-from hira.tools.seen import on, spelled
-from hira.tools.tool import Observation, Passage, Tool, tool
-from hira.untrusted import clean
+from hira.tools.seen import canonicalise_url, on
 
 LONGEST = 400
 # Hosts where the answers of benchmarks stand in clear; MATPO keeps them out of its training and evaluation.
@@ -95,17 +95,17 @@ def search_tool(
     chain = Chain(backends, on_notice)
 
     async def hits(query: str) -> list[Hit]:
-        found = await chain.search(checked(query), top)
+        found = await chain.search(check_query(query), top)
         wanted = [hit for hit in found if not on(hit.url, blocked) and (not only or on(hit.url, only))]
         if seen is not None:
-            seen.update(spelled(hit.url) for hit in wanted)
-        return merged(wanted)[:top]
+            seen.update(canonicalise_url(hit.url) for hit in wanted)
+        return merge_hits(wanted)[:top]
 
     async def search(
         query: Annotated[str, Field(description="what to look for, as one would type it into a search engine")],
     ) -> Observation:
         """Search the web. Returns titles, addresses and short extracts of the best pages; open a page to read it."""
-        return observed([query], [await hits(query)])
+        return make_observation([query], [await hits(query)])
 
     async def search_several(
         queries: Annotated[
@@ -114,7 +114,7 @@ def search_tool(
     ) -> Observation:
         """Search the web for several things at once. Returns titles, addresses and short extracts of the best pages."""
         results = await asyncio.gather(*map(hits, queries), return_exceptions=True)
-        return observed(queries, results)
+        return make_observation(queries, results)
 
     made: Tool = tool(search if several == 1 else search_several, name="search", pure=True)
     return made
@@ -136,7 +136,7 @@ def scholar_tool(
     )
 
 
-def checked(query: str) -> str:
+def check_query(query: str) -> str:
     """The query in one line. An empty one, and a whole document sent as one, is refused."""
     query = " ".join(query.split())
     if not query:
@@ -146,7 +146,7 @@ def checked(query: str) -> str:
     return query
 
 
-def observed(queries: Sequence[str], results: Sequence[list[Hit] | BaseException]) -> Observation:
+def make_observation(queries: Sequence[str], results: Sequence[list[Hit] | BaseException]) -> Observation:
     """The hits of all queries, the best of each first; which queries brought none; raises if no query was answered."""
     answered = [one for one in results if isinstance(one, list)]
     failed = [one for one in results if isinstance(one, BaseException)]
@@ -156,10 +156,10 @@ def observed(queries: Sequence[str], results: Sequence[list[Hit] | BaseException
     empty = [query for query, one in zip(queries, results, strict=True) if one == []]
     notes = [f"nothing found; try other words for {clean(query)!r}" for query in empty] + [str(one) for one in failed]
     in_turn = [hit for rank in zip_longest(*answered) for hit in rank if hit]
-    return Observation("\n".join(notes), tuple(map(_passage, merged(in_turn))))
+    return Observation("\n".join(notes), tuple(map(_passage, merge_hits(in_turn))))
 
 
-def merged(hits: Iterable[Hit]) -> list[Hit]:
+def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
     """One hit a place, in the order of the first; of two snippets the longer."""
     places: dict[str, Hit] = {}
     for hit in hits:

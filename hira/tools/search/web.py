@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from hira.errors import ToolDown, ToolError
+from hira.core.errors import ToolDown, ToolError
+from hira.core.sanitize import clean
 from hira.tools.search.hit import Backend
 from hira.tools.search.line import Line, Pace
 from hira.tools.search.service import Found, Service, each
-from hira.untrusted import clean
 
 if TYPE_CHECKING:
     import httpx

@@ -8,15 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.cells import grid
 from hira.evaluation.item import Item
 from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, Plan, Scorer, Task
-from hira.settings import Settings
+from hira.runtime.settings import Settings
 from hira.trainers.curation.decision import Decision
 
-OWN = ("DialectError", "ContextOverflow", "Withheld", "BadReply", "OutOfBudget", "RoleSpent")
+OWN = ("DialectError", "ContextOverflow", "Withheld", "BadReply", "OutOfBudget", "RoleBudgetExceeded")
 """What an attempt brings upon itself. Any other failure is none of the question's."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers import records
 
 Stage = Literal["level", "duplicates", "clarity", "expert", "challenge"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.evaluation.item import Item
 from hira.trainers.curation.decision import Decision
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from hira.core.page_policy import digest
 from hira.evaluation import page as evaluation
 from hira.evaluation.page.plots import bars
-from hira.page_policy import digest
 from hira.trainers.curation.challenge import Challenge
 from hira.trainers.curation.decision import Decision
 from hira.trainers.curation.pipeline import Curation, Passed

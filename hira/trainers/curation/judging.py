@@ -7,14 +7,14 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, Field
 
 from hira.agents.record import record
-from hira.errors import DialectError, EndpointError
+from hira.agents.run_context import Conversation
+from hira.core.errors import DialectError, EndpointError
+from hira.core.events import Notice
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.evaluation.item import Item
-from hira.events import Notice
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.team import Conversation
 from hira.trainers.curation.decision import Decision, Stage
-from hira.untrusted import said
 
 LEVEL = Prompt(__file__, "curation_level")
 CLARITY = Prompt(__file__, "curation_clarity")
@@ -67,7 +67,7 @@ JUDGED: dict[Stage, Asked] = {"level": level, "clarity": clarity, "expert": expe
 
 
 async def _read(conversation: Conversation, prompt: Prompt, shape: type[T], item: Item) -> T | None:
-    filled = prompt.fill(question=said(item.question), answer=said(item.gold))
+    filled = prompt.fill(question=sanitize(item.question), answer=sanitize(item.gold))
     try:
         return await record(conversation, user(filled), shape)
     except (DialectError, EndpointError) as error:

@@ -5,8 +5,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from hira.core.concurrency import map_concurrently
 from hira.evaluation.item import Item
-from hira.pipeline import flowing
 from hira.trainers import records
 from hira.trainers.curation.decision import whole_lines
 from hira.trainers.curation.pipeline import begun, row_of
@@ -29,7 +29,7 @@ async def made(
         return name, await make(name)
 
     missing = [name for name in names if name not in done]
-    async with aclosing(flowing(missing, concurrency, one)) as found:
+    async with aclosing(map_concurrently(missing, concurrency, one)) as found:
         async for name, item in found:
             if item is not None:
                 records.append(path, [row_of(item)])

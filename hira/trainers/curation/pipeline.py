@@ -11,17 +11,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hira.errors import UsageError
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import UsageError
 from hira.evaluation.item import Item
 from hira.evaluation.run import Scorer, digest
-from hira.pipeline import flowing
-from hira.settings import Settings
-from hira.team import Team
+from hira.runtime.settings import Settings
 from hira.trainers.curation.challenge import Attempts, Challenge, counted, decided, plan_of
 from hira.trainers.curation.decision import DECISIONS, STAGES, Decision, Decisions, Stage
 from hira.trainers.curation.duplicates import Alike, duplicates
 from hira.trainers.curation.judging import JUDGED
-from hira.trajectory import Rollout
 
 PLAN, ATTEMPTS, CURATED = "curation.json", "attempts", "curated.jsonl"
 
@@ -85,7 +85,7 @@ class Curation:
         self,
         curating: Curating,
         folder: Path,
-        team: Team | None = None,
+        team: RunContext | None = None,
         settings: Settings | None = None,
         score: Scorer | None = None,
         tell: Callable[[str], None] = lambda _: None,
@@ -130,11 +130,11 @@ class Curation:
         budget, events = self.team.budget, self.team.events
 
         async def ask(item: Item) -> Decision | None:
-            team = Team(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
+            team = RunContext(cast, Rollout("", item.question, "curation"), budget=budget, events=events)
             return await judged(team.conversation("judge"), item)
 
         asked = (item for item in items if item.id not in known)
-        async with aclosing(flowing(asked, self.curating.concurrency, ask)) as found:
+        async with aclosing(map_concurrently(asked, self.curating.concurrency, ask)) as found:
             async for one in found:
                 self.decisions.enter([one] if one else [])
 

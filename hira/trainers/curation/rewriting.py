@@ -3,12 +3,12 @@
 from pydantic import BaseModel, Field
 
 from hira.agents.record import record
+from hira.agents.run_context import Conversation
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.evaluation.rewards.match import contains
 from hira.evidence.references import language
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.rewards.match import contains
-from hira.team import Conversation
-from hira.untrusted import said
 
 REWRITE = Prompt(__file__, "curation_rewrite")
 
@@ -32,5 +32,5 @@ async def rewritten(conversation: Conversation, query: str) -> str:
         lost = [name for name in one.kept if name.strip() and not (contains(text, name) and contains(query, name))]
         return f"These are not in both, question and request: {', '.join(lost)}." if lost else ""
 
-    prompt = REWRITE.fill(query=said(query), language=language(query))
+    prompt = REWRITE.fill(query=sanitize(query), language=language(query))
     return (await record(conversation, user(prompt), Rewritten, wrong=wrong)).query.strip()

@@ -3,15 +3,15 @@
 from pydantic import BaseModel, Field
 
 from hira.agents.record import record
-from hira.errors import DialectError, EndpointError
+from hira.agents.run_context import Conversation
+from hira.core.errors import DialectError, EndpointError
+from hira.core.events import Notice
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.evaluation.item import Item
-from hira.events import Notice
-from hira.messages import user
-from hira.prompts import Prompt
-from hira.rewards.match import contains
-from hira.team import Conversation
+from hira.evaluation.rewards.match import contains
 from hira.trainers.curation.graph import Chain
-from hira.untrusted import said
 
 SYNTHESIZE = Prompt(__file__, "curation_synthesize")
 
@@ -32,7 +32,9 @@ async def question_of(conversation: Conversation, name: str, chain: Chain) -> It
     even when asked again."""
     facts = "\n".join(f"{at}. {one.subject} – {one.relation} – {one.object}" for at, one in enumerate(chain.facts, 1))
     hidden = "\n".join(f"- {one}" for one in (*chain.between, chain.end))
-    prompt = SYNTHESIZE.fill(facts=said(facts), start=said(chain.start), answer=said(chain.end), hidden=said(hidden))
+    prompt = SYNTHESIZE.fill(
+        facts=sanitize(facts), start=sanitize(chain.start), answer=sanitize(chain.end), hidden=sanitize(hidden)
+    )
 
     def wrong(one: Asked) -> str:
         found = leaks(one.question, chain)

@@ -17,17 +17,17 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from hira.agents.trajectory import Rollout
+from hira.core.policy import Completion, Request, Watch, cut_at_stop
+from hira.evaluation.rewards.match import contains
+from hira.evaluation.rewards.reward import Reward, Score
 from hira.policies.offline.request import read_request
-from hira.policy import Completion, Request, Watch, cut_at_stop
-from hira.rewards.match import contains
-from hira.rewards.reward import Reward, Score
-from hira.settings import Settings
+from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo.world import HILLS, PEOPLE, RIVERS, TOWNS
 from hira.trainers.demo.playing import played
 from hira.trainers.demo.recipe import Asked, DemoRecipe, Shown, Sizes
 from hira.trainers.recipes.grpo import RECIPE
 from hira.trainers.rollouts import Problem
-from hira.trajectory import Rollout
 from hira.workflows.baselines.rag import Rag
 
 MONTHS = "January February March April May June July August September October November December".split()

@@ -5,14 +5,14 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hira.casting import crew
-from hira.policy import Policy
-from hira.settings import Settings
-from hira.team import together
+from hira.agents.run_context import together
+from hira.agents.trajectory import Rollout
+from hira.core.policy import Policy
+from hira.runtime.factory import open_session
+from hira.runtime.settings import Settings
 from hira.trainers.demo.recipe import DAY
 from hira.trainers.rollouts import Problem, teams_of
 from hira.trainers.seeding import seed_of
-from hira.trajectory import Rollout
 from hira.workflows.workflow import Workflow, rollout
 
 AT_ONCE = 16
@@ -27,7 +27,7 @@ async def played(
     if not problems:
         return []
     stand_in = teacher(random.Random(seed), problems[0])  # noqa: S311
-    team = await crew(settings, policies={"*": stand_in}, workflow=workflow)
+    team = await open_session(settings, policies={"*": stand_in}, workflow=workflow)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(problem: Problem, number: int) -> Rollout:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.rewards.reward import Reward
-from hira.settings import Settings
+from hira.agents.trajectory import Rollout
+from hira.evaluation.rewards.reward import Reward
+from hira.runtime.settings import Settings
 from hira.trainers.credit import Credit
 from hira.trainers.demo.model import SHAPE, Shape
 from hira.trainers.recipes import Recipe
 from hira.trainers.rollouts import Problem
 from hira.trainers.stages import Stages
-from hira.trajectory import Rollout
 from hira.workflows import BuiltIn
 from hira.workflows.workflow import Workflow
 

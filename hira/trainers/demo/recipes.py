@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.demo.cited import CITED
 from hira.trainers.demo.marsrl.recipe import MARSRL
 from hira.trainers.demo.matpo.recipe import MATPO

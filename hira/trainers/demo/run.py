@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hira.agents.trajectory import Rollout
 from hira.policies.local.template import Template
-from hira.settings import PROFILE
+from hira.runtime.settings import PROFILE
 from hira.trainers import records
 from hira.trainers.checkpoints import last_checkpoint
 from hira.trainers.demo.model import model
@@ -14,7 +15,6 @@ from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, Sizes
 from hira.trainers.lessons import lessons_of
 from hira.trainers.profile import ADAPTERS, save_adapter, write_profiles
 from hira.trainers.rows import Row
-from hira.trajectory import Rollout
 
 if TYPE_CHECKING:
     from hira.trainers.training import Training

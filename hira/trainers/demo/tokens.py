@@ -11,7 +11,7 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hira.messages import Message
+from hira.core.messages import Message
 
 END, PAD, UNKNOWN = "<|im_end|>", "<|pad|>", "�"
 BEGIN = "<|im_start|>"

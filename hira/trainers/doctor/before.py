@@ -1,6 +1,6 @@
 """Rules over a configuration, its data and its template: before anything is trained."""
 
-from hira.dialects import NATIVE
+from hira.policies.dialects import NATIVE
 from hira.trainers.configuration import Configuration
 from hira.trainers.doctor.seen import Finding, Rule, Seen, ok, unseen
 from hira.trainers.preflight import too_wide

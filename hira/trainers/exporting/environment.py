@@ -12,7 +12,7 @@ from typing import Any
 
 import verifiers.v1 as vf  # type: ignore[import-not-found]
 
-from hira.rewards.match import contains, said
+from hira.evaluation.rewards.match import contains, extract_answer
 
 __all__ = ["HiraHarness", "HiraTaskset"]
 
@@ -29,7 +29,7 @@ class HiraTask(vf.Task[HiraData, vf.State, vf.TaskConfig]):  # type: ignore[misc
     @vf.reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def right(self, trace: vf.Trace) -> float:
         """1 if the answer holds a known one. One reward for the whole trace, and so for every role in it."""
-        answer = said(str(trace.info["hira"]["answer"]))
+        answer = extract_answer(str(trace.info["hira"]["answer"]))
         return float(any(contains(answer, one) for one in self.data.answers))
 
 

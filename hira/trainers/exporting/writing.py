@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.assembling import Plan
 from hira.trainers.records import append
 

@@ -1,6 +1,6 @@
 """GRPO: every role is compared with itself, over conversations that began with the same words."""
 
-from hira.rewards.reward import Reward
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.credit import grpo
 from hira.trainers.recipes.recipe import Recipe
 

@@ -6,8 +6,8 @@ Paper, Table 4: 8 queries, 8 reports each, lr 1e-6 for all weights, no KL, clip 
 
 from collections.abc import Sequence
 
-from hira.rewards.report import ByRubric, Generated
-from hira.rewards.reward import Reward
+from hira.evaluation.rewards.report import ByRubric, Generated
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.credit import matpo
 from hira.trainers.credit.matpo import Norm
 from hira.trainers.credit.normal import FLOOR, Scale

@@ -1,6 +1,6 @@
 """MARS: System 2 reasons, System 1 reads for it; each is compared with itself, and their objectives are added."""
 
-from hira.rewards.reward import Reward
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.credit import mars
 from hira.trainers.recipes.recipe import Recipe
 

@@ -4,13 +4,13 @@ Paper, section 4.1: 128 prompts, 8 outputs each, replies of 64k tokens in up to 
 samples at temperature 0.85; here roles are sampled from the distribution that is trained.
 """
 
-from hira.rewards.reward import Reward
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.credit import marsrl
 from hira.trainers.recipes.recipe import Recipe
 
 
 def _as_it_is(accuracy: Reward) -> Reward:
-    """Of solutions; verdicts are paid by whether they are true of them (`hira.rewards.verdict`)."""
+    """Of solutions; verdicts are paid by whether they are true of them (`hira.evaluation.rewards.verdict`)."""
     return accuracy
 
 

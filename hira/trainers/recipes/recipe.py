@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from hira.errors import UsageError
-from hira.rewards.reward import Reward
-from hira.team import Part
+from hira.agents.run_context import RoleConfig
+from hira.core.errors import UsageError
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.configuration import RewardPart
 from hira.trainers.group import Credited
 from hira.workflows import BuiltIn
@@ -19,10 +19,10 @@ class Judges:
     """The models that a reward asks, None where none is named, and how the reward is configured."""
 
     part: RewardPart
-    judge: Part | None = None
-    generator: Part | None = None
+    judge: RoleConfig | None = None
+    generator: RoleConfig | None = None
 
-    def named(self, recipe: str) -> Part:
+    def named(self, recipe: str) -> RoleConfig:
         """The judge. Raises `UsageError` if none is named."""
         if self.judge is None:
             fix = 'write judge = "MODEL" below [reward], judge_url beside it for an endpoint'

@@ -4,8 +4,9 @@ paid for ordering two reports as people did, for their quality, and for being ru
 GSPO is the same with `train.ratio="sequence"` (section 4.4). Paper, Table 3: 32 queries, 8 rubrics each, lr 1e-6 for
 all weights, no KL, clip 0.2, replies of 8,192 tokens."""
 
-from hira.rewards.hybrid import WRITER, Hybrid, Weights
-from hira.rewards.reward import Reward
+from hira.agents.rubrics.writer import WRITER
+from hira.evaluation.rewards.hybrid import Hybrid, Weights
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.credit import grpo
 from hira.trainers.recipes.recipe import Judges, Recipe
 from hira.workflows.rubric import RubricWriting

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hira.agents.baselines.alone import DIRECT, REASONER, answered, begun
-from hira.policy import Usage
-from hira.team import Team
-from hira.workflows.bound import Sizes, looped
+from hira.agents.baselines.alone import DIRECT, REASONER, begin_loop, run_to_answer
+from hira.agents.run_context import RunContext
+from hira.core.policy import Usage
+from hira.workflows.bound import Sizes, bound_loop
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Direct:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: Team) -> str:
-        return await answered(begun(team, DIRECT, [], question), question)
+    async def run(self, question: str, team: RunContext) -> str:
+        return await run_to_answer(begin_loop(team, DIRECT, [], question), question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
-        return {REASONER: looped(0, 0, sizes)}
+        return {REASONER: bound_loop(0, 0, sizes)}

@@ -6,13 +6,13 @@ Attached files of text can be read too, since the paper's tool understands files
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hira.agents.baselines.alone import REASONER, answered, begun
+from hira.agents.baselines.alone import REASONER, begin_loop, run_to_answer
 from hira.agents.expert import CALLS
 from hira.agents.experts.multimodal import MULTIMODAL, look
-from hira.errors import UsageError
-from hira.policy import Usage
-from hira.team import Team
-from hira.workflows.bound import Sizes, looped
+from hira.agents.run_context import RunContext
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
+from hira.workflows.bound import Sizes, bound_loop
 
 SEES = "look"
 
@@ -32,14 +32,14 @@ class MultimodalAlone:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({REASONER})
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         sight = look(team, "1") if team.tools.media else None
         tools = [tool for tool in (sight, team.tools.files, *team.tools.extra_for(REASONER)) if tool]
         if not tools:
             fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
-        return await answered(begun(team, MULTIMODAL, tools, question, limit=self.calls), question)
+        return await run_to_answer(begin_loop(team, MULTIMODAL, tools, question, limit=self.calls), question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
-        return {REASONER: looped(self.calls, sizes.result, sizes), SEES: looks}
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}

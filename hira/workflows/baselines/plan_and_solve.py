@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from hira.agents.approved import approved
-from hira.agents.baselines.plan_and_solve import PLANNER, concluded, planned
+from hira.agents.approved import ask_approval
+from hira.agents.baselines.plan_and_solve import PLANNER, plan_steps, write_conclusion
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
-from hira.events import SubtaskIssued
-from hira.evidence import cited
-from hira.memory import Fact
-from hira.policy import Usage
-from hira.team import Team
-from hira.trajectory import Finding, Subtask
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Finding, Subtask
+from hira.core.events import SubtaskIssued
+from hira.core.memory import Fact
+from hira.core.policy import Usage
+from hira.evidence import find_cited
 from hira.workflows.bound import Sizes, hierarchical
 from hira.workflows.hira import HiRA
 
@@ -41,10 +41,10 @@ class PlanAndSolve:
     def takes_tools(self) -> frozenset[str]:
         return HiRA(experts=self.experts).takes_tools
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         experts = HiRA(experts=self.experts).available(team)
         coordinator = Coordinator(team, experts, distils=False)
-        steps = await planned(team, question, experts, self.max_subtasks)
+        steps = await plan_steps(team, question, experts, self.max_subtasks)
         plan = [Subtask(str(number), step) for number, step in enumerate(steps, 1)]
         for step in plan:
             team.events(SubtaskIssued(step.id, step.text))
@@ -52,15 +52,15 @@ class PlanAndSolve:
         async def carried_out(steps: Sequence[Subtask]) -> Sequence[Finding]:
             return [await self._step(step, coordinator, team) for step in steps if not team.stopped]
 
-        await approved(plan, team, carried_out)
-        return await concluded(team, question, team.rollout.findings)
+        await ask_approval(plan, team, carried_out)
+        return await write_conclusion(team, question, team.rollout.findings)
 
-    async def _step(self, step: Subtask, coordinator: Coordinator, team: Team) -> Finding:
+    async def _step(self, step: Subtask, coordinator: Coordinator, team: RunContext) -> Finding:
         memory = team.rollout.memory
         (finding,) = await coordinator.delegate([step], memory)
         if finding.ok:
             told = " ".join(finding.conclusion.split())
-            memory.add_fact(Fact(told, tuple(cited(told)), finding.subtask.id))
+            memory.add_fact(Fact(told, tuple(find_cited(told)), finding.subtask.id))
         return finding
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from hira.agents.baselines.alone import REACT, REASONER, WHERE_TO_SEARCH, answered, begun
+from hira.agents.baselines.alone import REACT, REASONER, WHERE_TO_SEARCH, begin_loop, run_to_answer
 from hira.agents.experts.multimodal import look
-from hira.errors import UsageError
-from hira.policy import Usage
-from hira.team import Team
-from hira.workflows.bound import Sizes, looped
+from hira.agents.run_context import RunContext
+from hira.core.errors import UsageError
+from hira.core.policy import Usage
+from hira.workflows.bound import Sizes, bound_loop
 
 SEES = "look"
 
@@ -29,7 +29,7 @@ class ReAct:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({REASONER})
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         box = team.tools
         async with AsyncExitStack() as stack:
             python = await stack.enter_async_context(box.python("1")) if box.python else None
@@ -38,8 +38,8 @@ class ReAct:
             tools = [tool for tool in mine if tool]
             if not tools:
                 raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
-            return await answered(begun(team, REACT, tools, question, limit=self.calls), question)
+            return await run_to_answer(begin_loop(team, REACT, tools, question, limit=self.calls), question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
-        return {REASONER: looped(self.calls, sizes.result, sizes), SEES: looks}
+        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}

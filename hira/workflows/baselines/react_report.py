@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-from hira.agents.expert import attached
+from hira.agents.expert import format_files
 from hira.agents.loop import Loop
-from hira.errors import UsageError
+from hira.agents.run_context import RunContext, together
+from hira.core.errors import UsageError
+from hira.core.messages import user
+from hira.core.policy import Usage
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.evidence.references import language, without_references
-from hira.messages import user
-from hira.policy import Usage
-from hira.prompts import Prompt
-from hira.team import Team, together
-from hira.untrusted import said
-from hira.workflows.bound import Sizes, looped
+from hira.workflows.bound import Sizes, bound_loop
 from hira.workflows.mams import means
 
 REACT = Prompt(__file__, "react_report")
@@ -38,13 +38,13 @@ class ReActReport:
     def takes_tools(self) -> frozenset[str]:
         return frozenset({"report"})
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         tools = means(team, "report")
         conversation = team.conversation("report")
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
         instructions = conversation.part.dialect.instructions(tools)
-        told = {"question": said(question), "files": attached(team.files), "language": language(question)}
+        told = {"question": sanitize(question), "files": format_files(team.files), "language": language(question)}
         limits = {"today": team.rollout.today, "several": self.several, "limit": self.max_turns}
         conversation.say(user(REACT.fill(call=instructions, **told, **limits)))
         step, left = await loop.think(), self.max_turns - 1
@@ -56,4 +56,4 @@ class ReActReport:
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        return {"report": looped(self.max_turns * self.several, sizes.result, sizes)}
+        return {"report": bound_loop(self.max_turns * self.several, sizes.result, sizes)}

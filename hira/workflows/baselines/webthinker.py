@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hira.agents.baselines.alone import REASONER, answered, begun, needed
+from hira.agents.baselines.alone import REASONER, begin_loop, require_tool, run_to_answer
 from hira.agents.baselines.webthinker import (
     CHECK,
     DOCUMENTS,
@@ -16,15 +16,15 @@ from hira.agents.baselines.webthinker import (
     WRITE,
     WRITER,
     Article,
-    explored,
+    send_explorer,
 )
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import CALLS
 from hira.agents.experts import DeepSearch
-from hira.dialects import Call
-from hira.policy import Usage
-from hira.team import Team
-from hira.workflows.bound import Sizes, looped, times
+from hira.agents.run_context import RunContext
+from hira.core.policy import Usage
+from hira.policies.dialects import Call
+from hira.workflows.bound import Sizes, bound_loop, times
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,27 @@ class WebThinker:
     def takes_tools(self) -> frozenset[str]:
         return frozenset()
 
-    async def run(self, question: str, team: Team) -> str:
-        needed(team.tools.search, "a search")
+    async def run(self, question: str, team: RunContext) -> str:
+        require_tool(team.tools.search, "a search")
         explorer = Coordinator(team, [DeepSearch()], transfer=False, remember=False)
         article = Article(team, question)
         tools = [SEARCH, WRITE, CHECK, REWRITE] if self.report else [SEARCH]
         limit = self.interactions if self.report else self.searches
-        loop = begun(team, REPORTS if self.report else WEBTHINKER, tools, question, limit=limit)
+        loop = begin_loop(team, REPORTS if self.report else WEBTHINKER, tools, question, limit=limit)
 
         async def perform(call: Call) -> str:
-            return await (explored(explorer, loop, call) if call.name == SEARCH.name else article.perform(call, loop))
+            return await (
+                send_explorer(explorer, loop, call) if call.name == SEARCH.name else article.perform(call, loop)
+            )
 
-        answer = await answered(loop, question, perform)
+        answer = await run_to_answer(loop, question, perform)
         return article.text or answer
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         limit = self.interactions if self.report else self.searches
         rows = {
-            REASONER: looped(limit, sizes.reply, sizes),
-            DeepSearch.name: times(looped(CALLS, sizes.result, sizes), limit),
+            REASONER: bound_loop(limit, sizes.reply, sizes),
+            DeepSearch.name: times(bound_loop(CALLS, sizes.result, sizes), limit),
         }
         if self.report:
             written = Usage(1, sizes.prompt + DOCUMENTS * LONGEST + limit * sizes.reply, limit * sizes.reply)

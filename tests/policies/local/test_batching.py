@@ -13,10 +13,10 @@ import pytest
 from later import Later, later, needs
 from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 
-from hira.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError, UsageError
+from hira.core.policy import Sampling
 from hira.policies.local.engine import Sampled
 from hira.policies.local.template import Template
-from hira.policy import Sampling
 
 torch = later("torch")
 BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
@@ -360,7 +360,7 @@ import asyncio
 from tiny_hf import tiny_model, tiny_tokenizer
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
-from hira.policy import Sampling
+from hira.core.policy import Sampling
 
 engine = BatchingEngine(tiny_model(tiny_tokenizer(), window=8192), Template(tiny_tokenizer()), gathered=0)
 

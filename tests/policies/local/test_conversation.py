@@ -8,12 +8,12 @@ from later import needs
 from tiny_hf import CHATML, FORGETFUL, PLAIN, byte_pairs, tiny_tokenizer
 from told_engine import ToldEngine
 
-from hira.errors import ContextOverflow, MediaRefused, TimedOut, ToolsRefused, UsageError
-from hira.messages import Media, Message, assistant, system, user
+from hira.core.errors import ContextOverflow, MediaRefused, TimedOut, ToolsRefused, UsageError
+from hira.core.messages import Media, Message, assistant, system, user
+from hira.core.policy import Completion, Delta, Request, Sampling
 from hira.policies.fitting import fitting
 from hira.policies.local.policy import LocalPolicy
 from hira.policies.local.template import Template
-from hira.policy import Completion, Delta, Request, Sampling
 
 pytestmark = needs("transformers")
 SEARCH = {

@@ -10,17 +10,17 @@ from later import later, needs
 from tiny_hf import PLAIN, tiny_model, tiny_tokenizer, with_adapters
 
 from hira import Hira
-from hira.casting import cast_of
-from hira.connecting import connected
-from hira.errors import HiraError, OutOfBudget, UsageError
-from hira.events import Notice
-from hira.messages import user
+from hira.core.errors import HiraError, OutOfBudget, UsageError
+from hira.core.events import Notice
+from hira.core.messages import user
+from hira.core.policy import Completion, Request, Sampling, counting
+from hira.core.tokens import count
 from hira.policies import open_policy
 from hira.policies.local.loading import OpenedLocally
 from hira.policies.local.template import Template
-from hira.policy import Completion, Request, Sampling, counting
-from hira.settings import RoleSettings, Settings
-from hira.tokens import count
+from hira.runtime.endpoints import find_model
+from hira.runtime.factory import cast_of
+from hira.runtime.settings import RoleSettings, Settings
 from hira.trainers.live import LivePolicy
 
 transformers = later("transformers")
@@ -67,7 +67,7 @@ async def test_a_base_and_its_adapters_each_say_something_else(saved: Path) -> N
 async def test_roles_with_one_base_share_its_weights_and_keep_their_adapters(saved: Path) -> None:
     roles = {"planner": RoleSettings(adapter=f"{saved}/planner"), "coordinator": RoleSettings(adapter="")}
     settings = Settings(model=f"hf:{saved}/base", adapter=f"{saved}/worker", roles=roles)
-    cast, own = cast_of(await connected(settings), {})
+    cast, own = cast_of(await find_model(settings), {})
     said = {role: (await part.policy.complete(ASKED)).text for role, part in cast.items()}
     assert said == {
         "*": (await told(f"hf:{saved}/base", f"{saved}/worker")).text,
@@ -146,14 +146,14 @@ async def test_an_adapter_of_a_model_elsewhere_is_refused() -> None:
         Settings(model="hf:base", roles={"planner": RoleSettings(model="offline", adapter="run")}),
     ):
         with pytest.raises(UsageError, match="adapter") as refused:
-            await connected(settings, ())
+            await find_model(settings, ())
         assert "--model hf:" in refused.value.fix
-    await connected(Settings(model="offline", adapter="run", roles={"planner": RoleSettings(model="hf:base")}), ())
+    await find_model(Settings(model="offline", adapter="run", roles={"planner": RoleSettings(model="hf:base")}), ())
 
 
 def test_casting_a_model_of_this_process_loads_no_weights() -> None:
     code = (
-        "import sys; from hira.casting import cast_of; from hira.settings import Settings;"
+        "import sys; from hira.runtime.factory import cast_of; from hira.runtime.settings import Settings;"
         "cast_of(Settings(model='hf:base'), {}); print([name for name in ('torch', 'transformers') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

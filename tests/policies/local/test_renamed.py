@@ -7,10 +7,10 @@ import pytest
 from later import needs
 from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 
-from hira.messages import user
+from hira.core.messages import user
+from hira.core.policy import Request, Sampling
 from hira.policies import open_policy
 from hira.policies.local.renamed import untold
-from hira.policy import Request, Sampling
 
 pytestmark = [needs("torch", "transformers", "peft"), pytest.mark.filterwarnings("default")]
 

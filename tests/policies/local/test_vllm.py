@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from hira.errors import BadReply, ContextOverflow, EndpointError, UsageError
+from hira.core.errors import BadReply, ContextOverflow, EndpointError, UsageError
+from hira.core.policy import Sampling
 from hira.policies.local.vllm import VllmEngine
-from hira.policy import Sampling
 
 Reply = tuple[int, Any]
 

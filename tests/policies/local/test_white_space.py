@@ -5,10 +5,10 @@ from later import needs
 from test_conversation import Talk
 
 from hira.agents.loop import Loop
-from hira.dialects import DIALECTS
-from hira.messages import user
-from hira.policy import Completion
-from hira.team import Part, Team
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.messages import user
+from hira.core.policy import Completion
+from hira.policies.dialects import DIALECTS
 from hira.tools import tool
 from hira.trainers.rows import rows_of
 
@@ -31,7 +31,7 @@ def double(of: str) -> str:
 @pytest.mark.parametrize("dialect", CALLS)
 async def test_a_turn_that_begins_with_white_space_stays_one_row(dialect: str) -> None:
     talk = Talk(CALLS[dialect], CALLS[dialect].replace("2", "3"), "It is 6.")
-    team = Team({"*": Part(talk.policy, dialect=DIALECTS[dialect])})
+    team = RunContext({"*": RoleConfig(talk.policy, dialect=DIALECTS[dialect])})
     conversation = team.conversation("planner")
     conversation.say(user("What is twice two, and twice three?"))
     step = await Loop(conversation, [double], final=True).run()
@@ -43,7 +43,7 @@ async def test_a_turn_that_begins_with_white_space_stays_one_row(dialect: str) -
 @pytest.mark.parametrize("dialect", CALLS)
 async def test_an_answer_amid_white_space_stays_in_the_row_of_what_is_asked_next(dialect: str) -> None:
     talk = Talk(" \n It is 4.\n ", "\tYes.\n")
-    team = Team({"*": Part(talk.policy, dialect=DIALECTS[dialect])})
+    team = RunContext({"*": RoleConfig(talk.policy, dialect=DIALECTS[dialect])})
     conversation = team.conversation("planner")
     conversation.say(user("What is twice two?"))
     step = await Loop(conversation, [], final=True).run()

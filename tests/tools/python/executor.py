@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
+from hira.core.sanitize import clean
 from hira.tools.python import PythonSandbox
-from hira.untrusted import clean
 
 
 class Executor:

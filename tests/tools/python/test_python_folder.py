@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from hira.surroundings import work_folder
-from hira.tools.python.folder import Found, clear, look, read, remove, written
+from hira.runtime.workspace import work_folder
+from hira.tools.python.folder import Found, clear, find_written, look, read, remove
 
 
 def deep(folder: Path, levels: int) -> None:
@@ -66,7 +66,7 @@ def test_a_file_that_its_maker_has_closed_is_read_all_the_same(tmp_path: Path) -
 
 def test_names_that_break_lines_or_hide_are_not_repeated() -> None:
     names = ["fine", "a\u2028b", "a\u00adb", "a\u061cb", "a\U000e0041b", "a\u00a0b", "a\ufffdb"]
-    assert written({}, dict.fromkeys(names, (1, 1, 1))) == (["fine"], 6)
+    assert find_written({}, dict.fromkeys(names, (1, 1, 1))) == (["fine"], 6)
 
 
 def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None
     (work / "file").symlink_to(outside / "secret")
     found = look(work, 100)
     assert sorted(found.files) == ["file", "folder"]
-    assert written({}, found.files) == ([], 0)
+    assert find_written({}, found.files) == ([], 0)
     for place in ("file", "folder/secret"):
         try:
             read(work, place, 10)
@@ -92,7 +92,7 @@ def test_links_are_neither_followed_nor_read_nor_emptied(tmp_path: Path) -> None
 
 def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert written({}, look(tmp_path, 10).files) == ([], 0)
+    assert find_written({}, look(tmp_path, 10).files) == ([], 0)
     try:
         read(tmp_path, "pipe", 10)
     except OSError as error:
@@ -125,4 +125,4 @@ def test_a_changed_file_is_told_from_an_untouched_one(tmp_path: Path) -> None:
     before = look(tmp_path, 10).files
     (tmp_path / "a").write_text("22")
     (tmp_path / ".hidden").write_text("22")
-    assert written(before, look(tmp_path, 10).files) == (["a"], 0)
+    assert find_written(before, look(tmp_path, 10).files) == (["a"], 0)

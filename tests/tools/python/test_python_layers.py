@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hira.agents.calls import use
-from hira.errors import ToolError
-from hira.events import ToolEnded
+from hira.core.errors import ToolError
+from hira.core.events import ToolEnded
 from hira.testing.team import team_of
 from hira.tools.python import PythonSandbox, open_python, python_tool, refusal, sandbox_layers, seccomp
 from hira.tools.python.layers import readable_paths
 from hira.tools.python.syscalls import MISSING, NUMBERS, PRETENDED, REFUSED
-from hira.tools.python.trial import TRIES, Trial, trial, tried
+from hira.tools.python.trial import TRIES, Trial, trial, try_sandbox
 
 ME = 4321
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
@@ -145,8 +145,8 @@ def test_it_is_refused_exactly_where_a_layer_is_missing() -> None:
 
 WITHOUT_LANDLOCK = """
 import asyncio, ctypes, struct, sys
-from hira.errors import ToolError
-from hira.errors import ToolError
+from hira.core.errors import ToolError
+from hira.core.errors import ToolError
 from hira.tools.python import PythonSandbox, refusal, sandbox_layers
 libc = ctypes.CDLL(None)
 libc.prctl(38, 1, 0, 0, 0)
@@ -192,7 +192,7 @@ async def test_a_trial_sees_what_goes_through(tmp_path: Path) -> None:
     programs = {name: code.format(outside=str(tmp_path / "f"), port=9) for name, code in TRIES.items()}
     (tmp_path / "f").write_text("x")
     async with PythonSandbox(tmp_path / "w", sandbox="process") as sandbox:
-        assert (await tried(sandbox, programs)).through == ("read", "write", "start programs")
+        assert (await try_sandbox(sandbox, programs)).through == ("read", "write", "start programs")
 
 
 async def test_a_user_can_do_without_the_protection(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ BENT = {
     "what reads code, deeper": "import ast\nast.Expr = ast.Expression = int",
     "the library that explains": "import traceback\ntraceback.TracebackException = None",
     "lines that are remembered": "import linecache\nlinecache.cache = None",
-    "what runs it": "import sys\nw = sys.modules['hira_sandbox.worker']\nfor n in ('ast', 'shortened', 'explained', 'signal', 'packed'): setattr(w, n, None)",
+    "what runs it": "import sys\nw = sys.modules['hira_sandbox.worker']\nfor n in ('ast', 'shorten_text', 'explain_error', 'signal', 'pack_frame'): setattr(w, n, None)",
     "how it runs": "import sys\nsys.modules['hira_sandbox.worker'].Session._evaluated = lambda *a: 'AHEAD'",
     "the table of modules": "import sys\nsys.modules = None",
     "where modules are found": "import sys\nsys.path.clear(); sys.meta_path.clear(); sys.path_hooks.clear(); sys.path_importer_cache.clear()",

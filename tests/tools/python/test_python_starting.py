@@ -13,7 +13,7 @@ from hira.tools.python.starting import why_not
 
 BEFORE = """
 import asyncio, ctypes, errno, os, resource, struct, sys
-from hira.errors import ToolDown
+from hira.core.errors import ToolDown
 from hira.tools.python import Limits, PythonSandbox
 folder = sys.argv[1]
 

@@ -8,7 +8,7 @@ from time import sleep
 import pytest
 
 from hira.cli.training.configured import Going
-from hira.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.trainers.assembling import goes_on, keep, planned
 from hira.trainers.configuration import Configuration, load
 from hira.trainers.heartbeat import beating

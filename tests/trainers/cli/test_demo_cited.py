@@ -7,12 +7,12 @@ import pytest
 from later import needs
 from tiny_llama import make_model
 
+from hira.agents.trajectory import Rollout
 from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.evidence import Source
 from hira.trainers import records
 from hira.trainers.demo.cited import CITED, Faults, cited, problems, questions, show
-from hira.trajectory import Rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
 FAULTLESS = Faults(0, 0, 0, 0)

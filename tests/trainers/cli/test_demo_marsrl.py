@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from later import needs
 
-from hira.casting import crew
+from hira.agents.trajectory import Rollout
 from hira.cli import main as hira_main
 from hira.cli.shell import Shell
 from hira.cli.training import main
+from hira.core.policy import Completion, Policy, Request, Watch
+from hira.evaluation.rewards.reward import Score
 from hira.policies.local.template import Template
-from hira.policy import Completion, Policy, Request, Watch
-from hira.rewards.reward import Score
+from hira.runtime.factory import open_session
 from hira.trainers import records
 from hira.trainers.demo.marsrl import world
 from hira.trainers.demo.marsrl.exam import Alone, by_role, flawed, sound
@@ -28,7 +29,6 @@ from hira.trainers.demo.marsrl.world import Line, Step, Task
 from hira.trainers.exam import Exam, told
 from hira.trainers.lessons import lessons_of, spoken
 from hira.trainers.rollouts import Problem, teams_of
-from hira.trajectory import Rollout
 
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 FAULTLESS = Faults(0, 0, 0, 0, 0, 0)
@@ -41,7 +41,7 @@ def lessons(faults: Faults, most: int = 12) -> list[Rollout]:
 
 def examined(policy: Policy, asked: list[Problem], tell: Callable[[str], None] = lambda _: None) -> list[Score]:
     async def taken() -> list[Score]:
-        team = await crew(settings_of(Path()), policies={"*": policy}, workflow=WORKFLOW)
+        team = await open_session(settings_of(Path()), policies={"*": policy}, workflow=WORKFLOW)
         try:
             exam = Exam(teams_of(team), Alone(WORKFLOW), asked, by_role, 1, 1.0, tell=tell, heartbeat=0.01)
             return await exam.scored()

@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 from later import needs
 
+from hira.agents.rubrics.rubric import MOST, WEIGHTS, Rubric, faults
+from hira.agents.rubrics.writer import WRITER
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.trajectory import Rollout, Trajectory, Turn
 from hira.cli import main as hira_main
 from hira.cli.shell import Shell
 from hira.cli.training import main
+from hira.core.messages import user
+from hira.core.policy import Completion, Request
 from hira.evaluation.preferences.pairs import pairs_of
-from hira.messages import user
+from hira.evaluation.rewards.reward import Score
+from hira.evaluation.rewards.rubric_judge import quality, score
 from hira.policies.local.template import Template
-from hira.policy import Completion, Request
-from hira.rewards.hybrid import WRITER
-from hira.rewards.reward import Score
-from hira.rewards.rubric import MOST, WEIGHTS, Rubric, faults
-from hira.rewards.rubric_judge import quality, score
-from hira.team import Part, Team
 from hira.trainers import records
 from hira.trainers.demo.recipe import Shown
 from hira.trainers.demo.rubric import recipe, world
@@ -30,7 +31,6 @@ from hira.trainers.demo.rubric.lessons import HELD_OUT, PAIRS, learn_tokenizer, 
 from hira.trainers.demo.rubric.teacher import CARELESS, Faults, Teacher, item, written
 from hira.trainers.exam import told
 from hira.trainers.lessons import lessons_of
-from hira.trajectory import Rollout, Trajectory, Turn
 
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 READER, MACHINE = "buyer", "pump"
@@ -53,7 +53,7 @@ def rubric_of(cares: dict[str, int]) -> Rubric:
 
 
 def margin(rubric: Rubric, problem: world.Problem) -> float:
-    team = Team({"*": Part(Judge())})
+    team = RunContext({"*": RoleConfig(Judge())})
 
     async def scored() -> list[float]:
         found = [await score(team, rubric, problem.question, one, one[-9:]) for one in problem.references]
@@ -64,7 +64,7 @@ def margin(rubric: Rubric, problem: world.Problem) -> float:
 
 
 def marked(rubric: Rubric, query: str) -> float:
-    found = asyncio.run(quality(Team({"*": Part(Judge())}).conversation("judge"), query, rubric))
+    found = asyncio.run(quality(RunContext({"*": RoleConfig(Judge())}).conversation("judge"), query, rubric))
     assert found
     return found.reward
 
@@ -96,7 +96,7 @@ def test_the_judge_rates_what_a_report_says_of_an_item_and_marks_by_the_reader()
     items = [item(one, "key", 5) for one in ("price", "size", "fuel", "warranty", "mass", "noise")]
     rubric = Rubric.of([*items, item("hearsay", "error", -1)])
     query = world.asked(READER, MACHINE, "Liv")
-    scores = asyncio.run(score(Team({"*": Part(Judge())}), rubric, query, report.text))
+    scores = asyncio.run(score(RunContext({"*": RoleConfig(Judge())}), rubric, query, report.text))
     assert scores.ratings == (10, 5, 1, 1, 1, 1, 10)
     assert marked(rubric, query) == pytest.approx(
         3 * 3 / 4 + 1

@@ -20,9 +20,9 @@ pytest.importorskip("trl")
 from peft import PeftModel  # noqa: E402
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
+from hira.core.policy import Sampling  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
-from hira.policy import Sampling  # noqa: E402
 from hira.trainers import records  # noqa: E402
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.cli.training.chart import chart, spark
 from hira.cli.training.grpo import Steps
-from hira.settings import Settings, load
+from hira.runtime.settings import Settings, load
 from hira.trainers import records
 from hira.trainers.profile import write_profiles
 from hira.trainers.serving import allowed

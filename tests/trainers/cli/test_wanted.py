@@ -10,7 +10,7 @@ from later import later, needs
 
 from hira.cli.shell import Shell
 from hira.cli.training import main
-from hira.errors import UsageError
+from hira.core.errors import UsageError
 from hira.trainers.installed import check_wanted
 
 torch = later("torch")

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from later import needs
 
-from hira.dialects import NATIVE
-from hira.errors import EndpointError, UsageError
+from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.errors import EndpointError, UsageError
+from hira.core.policy import Request
 from hira.evaluation.files import items_of
 from hira.evaluation.item import Item
 from hira.evaluation.metrics import match
 from hira.evaluation.record import Record, Score
-from hira.policy import Request
-from hira.settings import Settings
-from hira.team import Part, Team
+from hira.policies.dialects import NATIVE
+from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.trainers.curation import funnel
 from hira.trainers.curation.challenge import Challenge, counted, decided, outcome
@@ -56,9 +56,9 @@ def judge(request: Request) -> str:
     return json.dumps({"reason": "so", "expert": "no" if "legs" in question else "yes"})
 
 
-def team(replies: object = judge) -> tuple[Team, ScriptedPolicy]:
+def team(replies: object = judge) -> tuple[RunContext, ScriptedPolicy]:
     policy = ScriptedPolicy(replies)  # type: ignore[arg-type]
-    return Team({"*": Part(policy, dialect=NATIVE)}), policy
+    return RunContext({"*": RoleConfig(policy, dialect=NATIVE)}), policy
 
 
 JUDGED = ("level", "duplicates", "clarity", "expert")
@@ -287,7 +287,7 @@ def test_the_judges_are_asked_side_by_side_and_no_more_than_may_be(tmp_path: Pat
             self.most = max(self.most, self.now)
             await asyncio.sleep(0.005)
             self.now -= 1
-            from hira.policy import Completion
+            from hira.core.policy import Completion
 
             return Completion('{"clear": "yes"}')
 
@@ -298,7 +298,7 @@ def test_the_judges_are_asked_side_by_side_and_no_more_than_may_be(tmp_path: Pat
     curation = Curation(
         Curating("made", many, ("clarity",), concurrency=4),
         tmp_path,
-        Team({"*": Part(policy, dialect=NATIVE)}),  # type: ignore[arg-type]
+        RunContext({"*": RoleConfig(policy, dialect=NATIVE)}),  # type: ignore[arg-type]
     )
     assert len(asyncio.run(curation.run())) == 12
     assert policy.most == 4

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hira.errors import DialectError, UsageError
+from hira.core.errors import DialectError, UsageError
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
 from hira.trainers.curation.graph import Chain, Fact, Hops, facts_of, paths

@@ -12,16 +12,16 @@ from typing import Any
 
 from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
-from hira.dialects.answer import final, spoken
-from hira.dialects.verdict import verdict
-from hira.errors import BadReply
-from hira.policy import Usage
-from hira.rewards.match import exact, said
-from hira.rewards.reward import Score
-from hira.team import Team
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.errors import BadReply
+from hira.core.policy import Usage
+from hira.evaluation.rewards.match import exact, extract_answer
+from hira.evaluation.rewards.reward import Score
+from hira.policies.dialects.answer import final, strip_thought
+from hira.policies.dialects.verdict import verdict
 from hira.trainers.demo.marsrl.world import Line, Task, report, solution, task_of
 from hira.trainers.seeding import seed_of
-from hira.trajectory import Rollout
 from hira.workflows.bound import Sizes
 from hira.workflows.marsrl import MarsRL
 
@@ -41,7 +41,7 @@ class Alone:
     def roles(self) -> frozenset[str]:
         return self.workflow.roles
 
-    async def run(self, question: str, team: Team) -> str:
+    async def run(self, question: str, team: RunContext) -> str:
         task, problem = task_of(question), steps.Problem(question)
         right, wrong = sound(task), flawed(task)
         flagged = Review(correct=False, report=report(right, wrong[-1].end))
@@ -72,7 +72,7 @@ async def by_role(rollout: Rollout, references: tuple[str, ...]) -> Score:
     fixed, harmed      in the run: 1 if a Corrector makes a wrong solution right, and a right one wrong
     """
     gold = references[0]
-    parts = {"accuracy": float(exact(said(rollout.answer), gold))}
+    parts = {"accuracy": float(exact(extract_answer(rollout.answer), gold))}
     before: bool | None = None
     for name, trajectory in rollout.trajectories.items():
         if not trajectory.turns:
@@ -81,7 +81,7 @@ async def by_role(rollout: Rollout, references: tuple[str, ...]) -> Score:
         if trajectory.role == "verifier":
             parts |= _verdict(step, accepts=verdict(completion), right=before)
             continue
-        right = completion.finish != "length" and exact(final(spoken(completion)), gold)
+        right = completion.finish != "length" and exact(final(strip_thought(completion)), gold)
         if step == REPAIR:
             parts["repaired"] = float(right)
         elif trajectory.role == "solver":

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hira.messages import Message
-from hira.settings import Settings
+from hira.agents.trajectory import Rollout
+from hira.core.messages import Message
+from hira.runtime.settings import Settings
 from hira.trainers.demo.marsrl.teacher import CARELESS, Faults, Teacher
 from hira.trainers.demo.marsrl.world import NUMBERS, WEEK, problems, task_of
 from hira.trainers.demo.model import SHAPE
@@ -19,7 +20,6 @@ from hira.trainers.demo.tokens import tokenizer
 from hira.trainers.lessons import spoken
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
-from hira.trajectory import Rollout
 from hira.workflows.marsrl import MarsRL
 
 WORKFLOW = MarsRL(rounds=3, tries=1, search=False)

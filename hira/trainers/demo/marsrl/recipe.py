@@ -8,9 +8,9 @@ at least as often right as the Solver alone, in the end. Within 300 seconds of o
 benchmarks/results/training_demo_marsrl.md.
 """
 
-from hira.rewards.accuracy import ByWords
-from hira.rewards.match import exact
-from hira.rewards.reward import Reward
+from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.match import exact
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.demo.marsrl import world
 from hira.trainers.demo.marsrl.exam import Alone, by_role
 from hira.trainers.demo.marsrl.lessons import OPTIONS, TIMES, WORKFLOW, learn_tokenizer, settings_of, shifted, show

@@ -7,9 +7,9 @@ is which of them leads to right answers and true verdicts.
 import random
 from dataclasses import dataclass
 
-from hira.dialects.answer import final
+from hira.core.policy import Completion, Request, Watch, cut_at_stop
+from hira.policies.dialects.answer import final
 from hira.policies.offline.request import Asked, read_request
-from hira.policy import Completion, Request, Watch, cut_at_stop
 from hira.trainers.demo.marsrl.world import WEEK, Line, Step, boxed, lines_of, report, solution, task_of
 
 GLANCED = {True: "Nothing seems to be wrong.\nVerdict: correct", False: "Something seems wrong.\nVerdict: incorrect"}

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hira.settings import Settings
+from hira.agents.trajectory import Rollout
+from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import world
 from hira.trainers.demo.matpo.teacher import CARELESS, Faults, Teacher
 from hira.trainers.demo.matpo.world import KINDS
@@ -15,7 +16,6 @@ from hira.trainers.demo.recipe import Shown
 from hira.trainers.demo.tokens import READ, phrases, tokenizer
 from hira.trainers.lessons import spoken
 from hira.trainers.rollouts import Problem
-from hira.trajectory import Rollout
 from hira.workflows.matpo import MATPO
 
 WORKFLOW = MATPO(max_subtasks=4, worker_calls=3)

@@ -1,9 +1,9 @@
 """`hira-train demo --recipe matpo`: a planner and its workers learn two-hop questions over documents."""
 
-from hira.rewards.accuracy import ByWords
-from hira.rewards.match import exact
-from hira.rewards.matpo import WithFormat
-from hira.rewards.reward import Reward
+from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.match import exact
+from hira.evaluation.rewards.matpo import WithFormat
+from hira.evaluation.rewards.reward import Reward
 from hira.trainers.demo.matpo import world
 from hira.trainers.demo.matpo.lessons import WORKFLOW, learn_tokenizer, settings_of, show
 from hira.trainers.demo.matpo.names import renamed

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hira.core.policy import Completion, Request, Watch, cut_at_stop
 from hira.policies.offline.request import Act, Asked, read_request, write_act
-from hira.policy import Completion, Request, Watch, cut_at_stop
 from hira.trainers.demo.matpo.world import LINKS, THINGS
 
 _QUESTION = re.compile(r"Which (\w+) .+ the town where (\w+) (.+)\?")

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hira.rewards.hybrid import preference, read_rubric
-from hira.rewards.reward import Reward, Score
-from hira.rewards.rubric import Rubric, Scores
+from hira.agents.rubrics.rubric import Rubric, Scores
+from hira.agents.trajectory import Rollout
+from hira.evaluation.rewards.hybrid import preference, read_rubric
+from hira.evaluation.rewards.reward import Reward, Score
 from hira.trainers.demo.rubric.judge import rating, subject
 from hira.trainers.demo.rubric.world import ASPECTS, FLAWS, NAMES, World, asked
-from hira.trajectory import Rollout
 
 PAIRS = 100
 """Pairs on which a rubric is tried, of the same reader and kind of machine."""

@@ -7,8 +7,8 @@ part: it knows what readers want, and nothing of kinds of machines.
 import json
 import re
 
+from hira.core.policy import Completion, Request, Watch
 from hira.policies.offline.request import Asked, read_request
-from hira.policy import Completion, Request, Watch
 from hira.trainers.demo.rubric.world import ASPECTS, FIGURE, FLAW, FLAWS, PASSING, READERS
 
 FULL, HALF, NONE = 10, 5, 1

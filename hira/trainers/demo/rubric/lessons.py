@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.rewards.hybrid import read_rubric
-from hira.settings import Settings
+from hira.agents.trajectory import Rollout
+from hira.evaluation.rewards.hybrid import read_rubric
+from hira.runtime.settings import Settings
 from hira.trainers.demo.model import Shape
 from hira.trainers.demo.playing import played
 from hira.trainers.demo.recipe import Shown
@@ -20,7 +21,6 @@ from hira.trainers.demo.tokens import phrases, tokenizer
 from hira.trainers.lessons import spoken
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
-from hira.trajectory import Rollout
 from hira.workflows.rubric import RubricWriting
 
 if TYPE_CHECKING:

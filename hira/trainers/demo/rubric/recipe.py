@@ -13,9 +13,10 @@ d. What is learned is above all validity and the judge's mark; the order of vali
 
 from dataclasses import dataclass, replace
 
-from hira.rewards.hybrid import BEST
-from hira.rewards.reward import Reward, Score
-from hira.team import Part
+from hira.agents.run_context import RoleConfig
+from hira.agents.trajectory import Rollout
+from hira.evaluation.rewards.hybrid import BEST
+from hira.evaluation.rewards.reward import Reward, Score
 from hira.trainers.configuration import RewardPart
 from hira.trainers.demo.recipe import Asked, DemoRecipe, Sizes
 from hira.trainers.demo.rubric import world
@@ -34,7 +35,6 @@ from hira.trainers.demo.rubric.lessons import (
 from hira.trainers.recipes.recipe import Judges
 from hira.trainers.recipes.rubric import RECIPE, hybrid
 from hira.trainers.rollouts import Problem
-from hira.trajectory import Rollout
 
 ASKED = 2
 
@@ -49,7 +49,7 @@ def held_out(seed: int) -> list[Problem]:
 
 def reward() -> Reward:
     """The recipe's own, with the paper's weights."""
-    return Shares(hybrid(Judges(RewardPart(), Part(Judge()))))
+    return Shares(hybrid(Judges(RewardPart(), RoleConfig(Judge()))))
 
 
 @dataclass(frozen=True, slots=True)

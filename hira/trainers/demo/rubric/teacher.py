@@ -9,8 +9,8 @@ import json
 import random
 from dataclasses import dataclass
 
-from hira.policy import Completion, Request, Watch
-from hira.rewards.rubric import WEIGHTS, Kind
+from hira.agents.rubrics.rubric import WEIGHTS, Kind
+from hira.core.policy import Completion, Request, Watch
 from hira.trainers.demo.rubric.world import ASPECTS, FLAWS
 
 KINDS: tuple[Kind, ...] = ("key", "important", "optional")

@@ -1,0 +1,335 @@
+"""A conversation: the messages that one role has exchanged, and the only way to its policy."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from hira.agents.trajectory import Trajectory, Turn
+from hira.core.bounds import INTERRUPTED_SECONDS
+from hira.core.budget import Wanted, size
+from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, UsageError, Withheld
+from hira.core.events import Notice, TurnEnded, TurnStarted, TurnText
+from hira.core.messages import Message, assistant
+from hira.core.policy import Choose, Completion, Delta, Request, Usage
+from hira.core.tokens import clip, count
+from hira.policies.dialects import FALLBACKS, Call, rewritten
+from hira.policies.dialects.text_calls import Held
+from hira.tools import Tool
+
+if TYPE_CHECKING:
+    from hira.agents.run_context import RoleConfig, RunContext
+    from hira.core.policy import Watch
+
+LONGEST_QUOTE = 160
+_CUT_SHARE = 0.9
+"""Of the seconds that the last call may take, after which its reply is taken as far as it has come."""
+DEPARTED = (
+    "the record of this run goes another way from here on, as it may when settings, prompts or documents have changed; "
+    "what it does not hold is asked anew"
+)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The messages one role has exchanged, and the only way to its policy. Every turn is recorded.
+
+    `tools` are offered to the role. `unmade` are calls of stateful tools whose results came from the journal, by the
+    tool's name. `closes` says whose answer is written by the last call, for which a reserve is kept: nobody's, the
+    role's own, or the run's. `callable` are the tools whose calls are kept back from who watches the text; `fell_back`
+    says that the dialect is another than the conversation began in.
+    """
+
+    team: "RunContext"
+    trajectory: Trajectory
+    part: "RoleConfig"
+    messages: list[Message] = field(default_factory=list)
+    tools: Sequence[Tool] = ()
+    unmade: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    closes: Literal["", "role", "run"] = ""
+    callable: tuple[Tool, ...] = ()
+    fell_back: bool = False
+    _sized: tuple[int, Message | None, int] = (0, None, 0)
+    _streamed: list[str] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return self.trajectory.conversation
+
+    def say(self, *messages: Message) -> None:
+        self.messages += messages
+
+    def carry_on(self, text: str, results: Sequence[tuple[Call, str]] = ()) -> None:
+        """Lengthen the assistant's last message, which the next turn continues (`chain`).
+
+        The message remembers the `results` that were written into it, as a message of results does.
+        """
+        if not self.messages or self.messages[-1].role != "assistant":
+            self.say(assistant(""))
+        last = self.messages[-1]
+        known = {"results": [*last.values.get("results", ()), *results]}
+        self.messages[-1] = replace(last, text=last.text + text, prompt="result", values=known)
+
+    def tokens(self, tools: tuple[Mapping[str, Any], ...] = ()) -> int:
+        """About how many tokens the next prompt is, with these function definitions."""
+        return self._size(tools)
+
+    def leave_out_latest(self, tokens: int) -> None:
+        """Leave out the latest turns of the role, each with its results, until so many tokens are gone. A chain, which
+        is one message, loses its end."""
+        while tokens > 0 and (turns := [at for at, one in enumerate(self.messages) if one.role == "assistant"]):
+            last, before = self.messages[turns[-1]], size(self.messages[turns[-1] :])
+            del self.messages[turns[-1] :]
+            if self.part.continuation == "chain" and before > tokens:
+                self.say(replace(last, text=clip(last.text, before - tokens)))
+            tokens -= before
+        self._sized = (0, None, 0)
+
+    def go_back(self, messages: Sequence[Message]) -> None:
+        """Make these all that has been said."""
+        self.messages[:] = messages
+        self._sized = (0, None, 0)
+
+    def otherwise(self, tools: Sequence[Tool], why: str = "") -> bool:
+        """Go on in the next dialect, as if this conversation had begun in it; False if there is none. Without a `why`,
+        the endpoint refused the calls of these tools."""
+        old, new = self.part.dialect, self.part.otherwise
+        if new is None:
+            return False
+        self.go_back(rewritten(self.messages, tools, old, new, self.callable))
+        self.part = replace(self.part, dialect=new, otherwise=FALLBACKS.get(new.name))
+        self.fell_back = True
+        model = self.part.policy.model
+        self.team.note(
+            f"{model}: {why} in the dialect {old.name}; calls are written in the dialect {new.name}"
+            if why
+            else f"{model} takes no tool calls: they are written as text (dialect {new.name})"
+        )
+        return True
+
+    def keep_dialect(self) -> None:
+        """A call was read: remember the dialect for this model, if the conversation fell back to it."""
+        if self.fell_back and self.part.learn:
+            self.part.learn(self.part.dialect.name)
+
+    async def turn(
+        self,
+        *,
+        stop: tuple[str, ...] = (),
+        tools: tuple[Mapping[str, Any], ...] = (),
+        schema: Mapping[str, Any] | None = None,
+        last: bool = False,
+        closing: bool = False,
+        choose: Choose = "auto",
+    ) -> Completion:
+        """One policy call. `last` is the call that writes the answer: the reserve pays for it and no stop prevents it.
+        `closing` is the call with which a role ends its part; it may use up the reserve of its role.
+
+        The reply is recorded but not appended: what enters the conversation is for the dialect to say.
+        """
+        team, part = self.team, self.part
+        if team.stopped and not last:
+            raise team.stopped
+        longest = team.longest_reply(part, record=schema is not None, closing=closing or last)
+        wanted = self._wanted(tools, longest, last=last, closing=closing)
+        with self._ending_the_run():
+            room = team.budget.admit(wanted)
+        request = Request(
+            tuple(self.messages),
+            part.sampling,
+            stop,
+            tools,
+            schema,
+            continues=bool(self.messages) and self.messages[-1].role == "assistant",
+            conversation=self.name,
+            choose=choose,
+        )
+        team.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if team.stream else 0))
+        completion = await self._charged(self._asked(request, wanted, room), wanted)
+        self.trajectory.turns.append(Turn(request, completion))
+        team.saw(part, completion)
+        team.events(TurnEnded(self.name, self.trajectory.role, completion.text, completion.usage))
+        for note in completion.notes:
+            team.note(note, told=note in self._told)
+        if completion.finish == "filtered":
+            raise self._withheld(completion)
+        return completion
+
+    def _withheld(self, completion: Completion) -> Withheld:
+        """What a filter left of a reply, and a refusal, are no answer."""
+        said = " ".join(completion.text.split())[:LONGEST_QUOTE]
+        return Withheld(
+            "the model refused, or a content filter kept its reply back" + (f": {said!r}" if said else ""),
+            where=f"role {self.trajectory.role!r}, model {completion.model or self.part.policy.model!r}",
+            fix="ask differently, or let another model speak for this role",
+        )
+
+    async def reply(self, *messages: Message, last: bool = False) -> str:
+        """Say the messages, take one turn without tools, keep the reply, and return its text."""
+        self.say(*messages)
+        completion = await self.turn(last=last)
+        self.say(assistant(completion.text))
+        return completion.text
+
+    def _wanted(
+        self, tools: tuple[Mapping[str, Any], ...], longest: int | None, *, last: bool, closing: bool
+    ) -> Wanted:
+        role = self.trajectory.role
+        prompt = self._size(tools) if self.team.budget.counts(role) else 0
+        answers = self.closes == "run"
+        part, closes = self.part, bool(self.closes)
+        return Wanted(role, prompt, part.price, answers, last, closes, closing or last, longest)
+
+    def _size(self, tools: tuple[Mapping[str, Any], ...]) -> int:
+        """About how many tokens the next prompt is. What is new is counted, on top of what is known of the rest."""
+        counted, last, total = self._sized
+        if not counted:
+            total = count(str(tools)) if tools else 0
+        elif (now := self.messages[counted - 1]) is not last and last is not None:
+            total += count(now.text[len(last.text) :])  # it was carried on
+        total += size(self.messages[counted:])
+        self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
+        return total
+
+    async def _charged(self, call: Awaitable[tuple[Completion, bool]], wanted: Wanted) -> Completion:
+        """The call, with the budget charged for it. What the endpoint counted is a better size than our estimate, which
+        counts for a reply that broke off."""
+        usage, paid = Usage(), True
+        self._streamed.clear()
+        try:
+            with self._ending_the_run():
+                completion, paid = await call
+            usage = completion.usage
+        except EndpointError as error:
+            usage = self._lost(Usage(1, error.prompt_tokens, error.completion_tokens))
+            raise
+        except (Stop, asyncio.CancelledError):
+            usage = self._lost(Usage(1, size(self.messages), count("".join(self._streamed))))
+            raise
+        finally:
+            self.team.budget.charge(wanted, usage, paid=paid)
+        if usage.prompt_tokens:
+            self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
+        return completion
+
+    @contextmanager
+    def _ending_the_run(self) -> Iterator[None]:
+        """A budget that is used up ends the run, be it the run's own or that of the role that answers for it."""
+        try:
+            yield
+        except OutOfBudget as spent:
+            if self.closes == "run" or not isinstance(spent, RoleBudgetExceeded):
+                self.team.stop(spent)
+            raise
+
+    async def _asked(self, request: Request, wanted: Wanted, room: int | None) -> tuple[Completion, bool]:
+        """What the policy says, or what the journal holds of it, and whether it was asked now. What bounds the reply is
+        no part of the record: it may be another when the run is resumed."""
+        policy = self.part.policy
+        made = False
+        bounded = self._bounded(request, wanted, room)
+
+        async def ask() -> Completion:
+            nonlocal made
+            made = True
+            began = time.monotonic()
+            budget = self.team.budget
+            seconds = budget.role_seconds(wanted.role, closing=wanted.closing)
+            whole = budget.remaining_seconds(last=wanted.last)
+            least = min((one for one in (seconds, whole) if one is not None), default=None)
+            held = Held(self._show, self.callable) if self.team.stream else None
+            cut = _CUT_SHARE * limit if wanted.last and (limit := self._closing_seconds()) is not None else None
+            call = policy.complete(replace(bounded, seconds=least, cut_after=cut), held and self._watch(held))
+            if seconds is not None:
+                call = self._in_roles_time(call, wanted.role, seconds)
+            completion: object = await call
+            if held:
+                held.end()
+            if not isinstance(completion, Completion):
+                what = f"policy {policy.model!r} completed with no Completion: {completion!r}"
+                raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
+            return self._priced(completion, time.monotonic() - began)
+
+        log = self.team.log
+        within = self._in_time if wanted.last else self.team.unless_stopped
+        completion = await (log.policy(policy.model, request, ask, within) if log else within(ask()))
+        if log and log.departed:
+            self.team.note(DEPARTED)
+        return completion, made
+
+    def _bounded(self, request: Request, wanted: Wanted, room: int | None) -> Request:
+        """The request with what bounds its reply: the bound of the role, and the `room` that the budget leaves."""
+        least = min((one for one in (room, wanted.reply) if one is not None), default=None)
+        again = None
+        if self.part.replies and not request.sampling.max_tokens:
+            again = min(self.part.replies.again, room or self.part.replies.again)
+        sampling = request.sampling if least is None else replace(request.sampling, max_tokens=least)
+        left = self.team.budget.left(wanted)
+        offered = tuple(tool.spec for tool in self.tools)
+        offering = replace(request, callable_tools=offered, write_call=self._write_call)
+        return replace(offering, sampling=sampling, tell=self._tell, left=left, again=again)
+
+    def _priced(self, completion: Completion, seconds: float) -> Completion:
+        """With the seconds it took, and its cost where the policy does not know it and a price is known."""
+        usage = replace(completion.usage, seconds=seconds)
+        if usage.cost is None and (price := self.part.prices.of(completion.model) or self.part.price):
+            usage = replace(usage, cost=price.of(usage))
+        return replace(completion, usage=usage)
+
+    def _lost(self, usage: Usage) -> Usage:
+        """Enter what a reply has cost that nobody got, because it broke off or the run had to end."""
+        if not usage.completion_tokens:
+            return Usage()
+        if price := self.part.price:
+            usage = replace(usage, cost=price.of(usage))
+        self.trajectory.lost += usage
+        return usage
+
+    def _closing_seconds(self) -> float | None:
+        """Seconds that the call that writes the answer may take, None for any number."""
+        left = self.team.budget.remaining_seconds(last=True)
+        if not isinstance(self.team.stopped, Interrupted):
+            return left
+        return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
+
+    async def _in_time(self, call: Awaitable[Completion]) -> Completion:
+        """The call that writes the answer may use up the budget's seconds, and not one more."""
+        seconds = self._closing_seconds()
+        try:
+            async with asyncio.timeout(seconds):
+                return await call
+        except TimeoutError:
+            if isinstance(self.team.stopped, Interrupted):
+                raise Interrupted(f"interrupted; no answer came within {seconds:.3g} seconds") from None
+            raise OutOfBudget(f"the budget of {self.team.budget.seconds:g} seconds is used up") from None
+
+    async def _in_roles_time(self, call: Awaitable[Completion], role: str, seconds: float) -> Completion:
+        """A call may use up its role's seconds, and not one more."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await call
+        except TimeoutError:
+            raise RoleBudgetExceeded(f"the seconds of role {role!r} are used up") from None
+
+    def _tell(self, text: str) -> None:
+        """Tell at once what a reply may bring as a note later."""
+        if not self.team.noted(text):
+            self._told.add(text)
+            self.team.events(Notice(f"{self.trajectory.role}: {text}"))
+
+    def _write_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        tool = next(one for one in self.tools if one.name == name)
+        return self.part.dialect.write(Call(name, arguments), tool)
+
+    def _watch(self, held: Held) -> "Watch":
+        def watch(delta: Delta) -> None:
+            self._streamed.append(delta.text)
+            held(delta)
+
+        return watch
+
+    def _show(self, delta: Delta) -> None:
+        self.team.events(TurnText(self.name, delta.text, delta.reasoning))

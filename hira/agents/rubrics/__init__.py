@@ -1,0 +1,1 @@
+"""Rubrics: what a report is judged by, and how one is written (rubrics paper, section 3)."""

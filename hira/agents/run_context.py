@@ -1,0 +1,214 @@
+"""A team casts roles with policies, gives out conversations, and keeps the record of a run."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from hira.agents.conversation import Conversation
+from hira.agents.trajectory import Rejected, Rollout, Subtask, Trajectory
+from hira.core.bounds import ReplyBound
+from hira.core.budget import Budget
+from hira.core.errors import Interrupted, OutOfBudget, Stop
+from hira.core.events import Events, Notice, SourceRead
+from hira.core.policy import Completion, Policy, Sampling
+from hira.core.prices import NO_PRICES, Price, Prices
+from hira.evidence import Source, Verifier
+from hira.journal import Log
+from hira.policies.dialects import NATIVE, Dialect
+from hira.tools import Toolbox
+from hira.tools.once import Once
+
+__all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify", "together"]
+
+T = TypeVar("T")
+
+
+async def together(works: Sequence[Awaitable[T]]) -> list[T]:
+    """The results of all works, made side by side, in their order. When one raises, the others are ended first."""
+    if len(works) == 1:
+        return [await works[0]]
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+Continuation = Literal["turns", "chain"]
+Verify = Literal["lexical", "model", "off"]
+Approve = Callable[[list[Subtask]], Awaitable[Sequence[Subtask | Rejected]]]
+"""Asks a person about subtasks that are to be handed out. One decision for each, in their order: the subtask as it is,
+with another text, or rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleConfig:
+    """How one role is cast: who speaks, how it samples, how it writes calls, how its reasoning goes on, what it costs.
+
+    `turns` puts a tool's result into the next chat message and works everywhere; `chain` carries one reasoning chain
+    on, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the dialect to go on in
+    where the endpoint refuses the tool calls of `dialect`, or the model writes none that can be read; None leaves a
+    dialect that somebody chose as it is. `place` is where what is learned of the model is kept: its base URL and its
+    name, empty where nothing is. `learn` is told the dialect in which calls were read after all.
+    `replies` bounds the length of each reply for which the sampling says none; None leaves it to the policy.
+    """
+
+    policy: Policy
+    sampling: Sampling = Sampling()
+    dialect: Dialect = NATIVE
+    continuation: Continuation = "turns"
+    prices: Prices = NO_PRICES
+    otherwise: Dialect | None = None
+    replies: ReplyBound | None = None
+    place: tuple[str, str] = ("", "")
+    learn: Callable[[str], None] | None = None
+
+    @property
+    def price(self) -> Price | None:
+        """What it costs; of several models that may speak, the first whose price is known."""
+        return self.prices.of(*self.policy.model.split(","))
+
+
+@dataclass(slots=True)
+class RunContext:
+    """Everything one run works with. Made for each run; a workflow receives it.
+
+    `cast` maps a role to its part; the entry `*` stands for every role that is not named. No tool is ever given an
+    argument that holds one of the `secrets`. `called` counts the calls of tools. `unmade` are, by subtask, the calls of
+    Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
+    subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
+    the program's own does it.
+    """
+
+    cast: Mapping[str, RoleConfig]
+    rollout: Rollout = field(default_factory=lambda: Rollout("", "", ""))
+    events: Events = field(default_factory=Events)
+    budget: Budget = field(default_factory=Budget)
+    tools: Toolbox = field(default_factory=Toolbox)
+    files: tuple[Path, ...] = ()
+    stream: bool = False
+    secrets: frozenset[str] = frozenset()
+    log: Log | None = None
+    called: int = 0
+    unmade: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    approve: Approve | None = None
+    verify: Verify = "lexical"
+    verifier: Verifier | None = None
+    _bell: asyncio.Future[None] | None = None
+    _reason: Stop | None = None
+    _once: Once = field(default_factory=Once)
+    _noted: set[str] = field(default_factory=set)
+    _thinking: set[str] = field(default_factory=set)
+
+    def part(self, role: str) -> RoleConfig:
+        return self.cast.get(role) or self.cast["*"]
+
+    def conversation(self, role: str, under: str = "", *, reply: int | None = None) -> Conversation:
+        """A new, empty conversation of the role; `under` names the subtask it serves, so that names never race. A
+        `reply` has at most so many tokens; None leaves it as the role is cast."""
+        stem = name = f"{under}/{role}" if under else role
+        again = 1
+        while name in self.rollout.trajectories:
+            again += 1
+            name = f"{stem}.{again}"
+        trajectory = self.rollout.trajectories[name] = Trajectory(name, role)
+        part = self.part(role)
+        if reply is not None:
+            part = replace(part, sampling=replace(part.sampling, max_tokens=reply))
+        return Conversation(self, trajectory, part)
+
+    def read(self, source: Source) -> Source:
+        """Enter a source into the run's record and return it with its id."""
+        before = len(self.rollout.sources)
+        source = self.rollout.sources.add(source)
+        if self.log:
+            self.log.read(source.location, source.id)
+        if len(self.rollout.sources) > before:
+            self.events(SourceRead(source.id, source.kind, source.title, source.location))
+        return source
+
+    def stop(self, why: Stop | None = None) -> None:
+        """End the run soon: calls in flight are dropped and the planner answers from what is known."""
+        if self._reason is None:
+            self._reason = why or Interrupted("interrupted; answering from what is known")
+            if self._bell:
+                self._bell.set_result(None)
+
+    async def once(self, key: str, call: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
+        """The result of the call; calls under one key are made once, also while the first is under way.
+
+        What raises and what is not `good` is not kept, and an empty key keeps nothing.
+        """
+        return await self._once(key, call, good)
+
+    @property
+    def stopped(self) -> Stop | None:
+        return self._reason
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        """The result of the work; if the run is stopped first, the work is cancelled and the `Stop` raised."""
+        return await self._unless_stopped(work, self.budget.remaining_seconds())
+
+    async def for_a_person(self, work: Awaitable[T]) -> T:
+        """`unless_stopped` for work that a person does; the time they take for it counts in no budget."""
+        began = time.monotonic()
+        try:
+            return await self._unless_stopped(work, None)
+        finally:
+            self.budget.began += time.monotonic() - began
+
+    async def _unless_stopped(self, work: Awaitable[T], seconds: float | None) -> T:
+        task = asyncio.ensure_future(work)
+        bell = self._rung()
+        try:
+            await asyncio.wait((task, bell), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if self._reason is None:
+                self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
+            assert self._reason is not None  # noqa: S101 - stop() has set it
+            raise self._reason
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+
+    def _rung(self) -> asyncio.Future[None]:
+        """One future for all who wait: done when the run is stopped."""
+        if self._bell is None:
+            self._bell = asyncio.get_running_loop().create_future()
+            if self._reason:
+                self._bell.set_result(None)
+        return self._bell
+
+    def longest_reply(self, part: RoleConfig, *, record: bool, closing: bool) -> int | None:
+        """How many tokens the reply of a part may have, None for any number.
+
+        What a model thinks is part of its reply, so that the turns of one that thinks have no shorter bounds.
+        """
+        if part.sampling.max_tokens or part.replies is None:
+            return part.sampling.max_tokens
+        stopped = isinstance(self._reason, Interrupted)
+        if part.policy.model in self._thinking:
+            return part.replies.for_turn(interrupted=stopped)
+        return part.replies.for_turn(record=record, closing=closing, interrupted=stopped)
+
+    def saw(self, part: RoleConfig, completion: Completion) -> None:
+        """Remember what the reply shows of the model."""
+        if completion.reasoning:
+            self._thinking.add(part.policy.model)
+
+    def note(self, text: str, *, important: bool = False, told: bool = False) -> None:
+        """Tell something that a person should know, once in a run; what was `told` already is only remembered."""
+        if text not in self._noted:
+            self._noted.add(text)
+            if not told:
+                self.events(Notice(text, important=important))
+
+    def noted(self, text: str) -> bool:
+        return text in self._noted

@@ -1,0 +1,107 @@
+"""What a run leaves: turns, trajectories, and the rollout that holds them all."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from hira.core.errors import HiraError
+from hira.core.memory import DualMemory, Fact, Resource
+from hira.core.policy import Completion, Request, Usage
+from hira.evidence import Citation, Sources
+
+Status = Literal["answered", "unverified", "insufficient_evidence", "partial", "interrupted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One policy call: what was asked, what came back."""
+
+    request: Request
+    completion: Completion
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """All turns of one role in one conversation; `conversation` names it, such as `planner` or `2/code`.
+
+    `calls` counts the calls that the role wrote and that could be read, `unreadable` the turns that could not;
+    `lost` is what replies have cost that broke off.
+    """
+
+    conversation: str
+    role: str
+    turns: list[Turn] = field(default_factory=list)
+    calls: int = 0
+    unreadable: int = 0
+    lost: Usage = Usage()
+
+    @property
+    def usage(self) -> Usage:
+        return sum((turn.completion.usage for turn in self.turns), self.lost)
+
+
+@dataclass(frozen=True, slots=True)
+class Subtask:
+    """What a planner hands out; `id` counts from "1" in the order of issue. `expert` is the one that the planner named,
+    empty if it left the choice to the coordinator."""
+
+    id: str
+    text: str
+    expert: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A subtask that a person would not have handed out, and why; `reason` may be empty."""
+
+    subtask: Subtask
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came back for a subtask, distilled. `ok` is False if the expert failed; `conclusion` then says how."""
+
+    subtask: Subtask
+    expert: str
+    reasoning: str
+    conclusion: str
+    facts: tuple[Fact, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    ok: bool = True
+
+
+@dataclass(slots=True)
+class Rollout:
+    """One question's whole way through a workflow. `findings` are what came back from experts, in order.
+
+    `failure` is what ended the run early, if anything did. `began` is in seconds since the epoch; a run that is resumed
+    keeps it, so that its prompts tell the same day.
+    """
+
+    run: str
+    question: str
+    workflow: str
+    trajectories: dict[str, Trajectory] = field(default_factory=dict)
+    memory: DualMemory = field(default_factory=DualMemory)
+    sources: Sources = field(default_factory=Sources)
+    findings: list[Finding] = field(default_factory=list)
+    answer: str = ""
+    citations: list[Citation] = field(default_factory=list)
+    status: Status = "partial"
+    failure: HiraError | None = None
+    began: float = field(default_factory=time.time)
+
+    @property
+    def today(self) -> str:
+        """The day on which the run began, in UTC, as `2026-11-20`."""
+        return datetime.fromtimestamp(self.began, UTC).date().isoformat()
+
+    @property
+    def error(self) -> str:
+        return str(self.failure or "")
+
+    @property
+    def usage(self) -> Usage:
+        return sum((trajectory.usage for trajectory in self.trajectories.values()), Usage())

@@ -1,0 +1,1 @@
+"""What every part stands on: messages, the policy seam, events, errors, budgets, tools, prompts."""

@@ -1,0 +1,286 @@
+"""What a run may spend, and each of its roles. Checked before each call; a reserve always pays for the answer."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from hira.core.errors import OutOfBudget, RoleBudgetExceeded
+from hira.core.messages import Message
+from hira.core.policy import Usage
+from hira.core.prices import Price
+from hira.core.tokens import count
+
+# The share of every limit that is kept for the answer; at least what the answering call takes.
+RESERVE = 0.1
+# Tokens: of the last reports and the answer; the least that is worth a call; the most that any endpoint lets one ask
+# for as the length of a reply, so that a limit above it is not sent; of a picture, sound or video.
+ANSWER = 1000
+ROOM = 100
+LONGEST_ASKED = 4096
+MEDIA = 1000
+AGAIN = "try again when they have ended"
+"""The fix where nothing but calls under way stands against a call."""
+_FRAME = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one role may spend in a run: total `tokens`, `cost` in US dollars, `seconds` summed over its calls, policy
+    `calls`, and `subtasks` that it is given as an expert. None: no limit."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    calls: int | None = None
+    subtasks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call that is to be made: by which role, with a prompt of about how many tokens, at which price; its `reply` has
+    at most so many tokens, where that is known.
+
+    `answers` marks the calls of the role that writes the run's answer, `last` the very call that writes it; `closes`
+    says that this conversation has a closing call to keep something for, `closing` that this is it.
+    """
+
+    role: str
+    prompt: int = 0
+    price: Price | None = None
+    answers: bool = False
+    last: bool = False
+    closes: bool = False
+    closing: bool = False
+    reply: int | None = None
+
+    def usage(self, completion: int = 0) -> Usage:
+        used = Usage(1, self.prompt, completion)
+        return replace(used, cost=self.price.of(used)) if self.price else used
+
+
+@dataclass(slots=True)
+class Purse:
+    """Limits and what was spent of them; `held` is what calls under way take at least. `whose` is for messages, and
+    `spends` is what is raised where nothing is left."""
+
+    limits: Limits
+    whose: str = ""
+    spends: type[OutOfBudget] = OutOfBudget
+    spent: Usage = Usage()
+    held: Usage = Usage()
+
+    def check(self, call: Wanted, reserve: Usage | None) -> int | None:
+        """How many tokens the reply may have, None if that need not be said.
+
+        Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve, which is for the call
+        that the reserve is kept for, any rest is enough, if something has been paid for already.
+        """
+        used = self.spent + self.held
+        if short := self._short(call, used, reserve):
+            limit, name, needed = short
+            told = f"the budget of {limit:,} {name}{self.whose}"
+            if self._short(call, self.spent, reserve) is None:
+                raise self.spends(f"{told} is held by other calls under way", fix=AGAIN)
+            raise self.out(f"{told} {_used_up(name, not self.spent.calls, needed)}")
+        return self._room(call, used + (reserve or Usage()), ANSWER if reserve is None else ROOM)
+
+    def out(self, told: str) -> OutOfBudget:
+        return self.spends(told)
+
+    def _short(self, call: Wanted, used: Usage, reserve: Usage | None) -> tuple[float, str, float] | None:
+        """The limit that the call would break, its name, and what is needed; None if there is none."""
+        kept, limits, after = reserve or Usage(), self.limits, used + call.usage(ROOM)
+        for name, limit, total, rest in (
+            ("tokens", limits.tokens, after.tokens, kept.tokens),
+            ("US dollars", limits.cost, after.cost or 0.0, kept.cost or 0.0),
+            ("calls", limits.calls, after.calls, kept.calls),
+        ):
+            if limit is None:
+                continue
+            before = {"tokens": used.tokens, "US dollars": used.cost or 0.0, "calls": used.calls}[name]
+            if before >= limit or ((reserve is not None or not self.spent.calls) and total > limit - rest):
+                return limit, name, total + rest
+        return None
+
+    def _room(self, call: Wanted, taken: Usage, least: int) -> int | None:
+        rooms = []
+        if self.limits.tokens is not None:
+            rooms.append(self.limits.tokens - taken.tokens - call.prompt)
+        if self.limits.cost is not None and call.price and call.price.output:
+            left = self.limits.cost - (taken.cost or 0.0) - (call.usage().cost or 0.0)
+            rooms.append(int(left / call.price.output * 1e6))
+        room = max(least, min(rooms, default=LONGEST_ASKED))
+        return room if room < LONGEST_ASKED else None
+
+
+def _used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: FBT001 - the two endings of one sentence
+    if nothing and name != "calls":
+        return (
+            f"is too small: a call and the answer need about {f'{needed:,.0f}' if needed >= 100 else f'{needed:.2g}'}"
+        )
+    return "is used up"
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What several runs may spend together. Each of them keeps what its own answer takes, so that whatever the others
+    spend meanwhile, it comes to one; and the room for a reply is held until the reply has been paid for."""
+
+    purse: Purse
+    _kept: dict[int, Usage] = field(default_factory=dict)
+    _rooms: dict[int, Usage] = field(default_factory=dict)
+
+    @property
+    def limited(self) -> bool:
+        return self.purse.limits != Limits()
+
+    def admit(self, run: int, call: Wanted, answer: Usage) -> int | None:
+        """How long the reply may be. Raises what the purse spends if the call would leave too little for the answers of
+        the runs under way; `answer` is what this run's takes."""
+        others = sum((kept for one, kept in self._kept.items() if one != run), Usage())
+        self._kept[run] = Usage() if call.last else answer
+        room = self.purse.check(call, others if call.last else others + answer)
+        longest = LONGEST_ASKED if room is None else room
+        held = call.usage(min(longest, call.reply or longest))
+        self._rooms[id(call)] = held
+        self.purse.held += held
+        return room
+
+    def charge(self, call: Wanted, usage: Usage) -> None:
+        """Take what the call cost in place of what was held for it."""
+        held = self._rooms.pop(id(call))
+        given_back = None if held.cost is None else -held.cost
+        self.purse.held += Usage(-held.calls, -held.prompt_tokens, -held.completion_tokens, cost=given_back)
+        self.purse.spent += usage
+
+    def leave(self, run: int) -> None:
+        """The run has ended: what it kept for its answer is the others' again."""
+        self._kept.pop(run, None)
+
+
+@dataclass(slots=True)
+class Budget:
+    """Limits of one run: total `tokens`, `cost` in US dollars, `seconds` of wall time, policy `calls`. None: no limit.
+    `roles` holds limits of single roles, `shared` is what this run and others may spend together.
+
+    `admit` refuses a call that would not leave the reserve: a tenth of the limit, or what the answering call takes if
+    that is more. The call that writes the answer may use the reserve up.
+    """
+
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    calls: int | None = None
+    roles: Mapping[str, Limits] = field(default_factory=dict)
+    shared: Allowance | None = None
+    began: float = field(default_factory=time.monotonic, init=False)
+    _run: Purse = field(init=False)
+    _own: dict[str, Purse] = field(init=False)
+    _answer: Usage = field(default=Usage(), init=False)
+
+    def __post_init__(self) -> None:
+        self._run = Purse(Limits(self.tokens, self.cost, None, self.calls))
+        self._own = {
+            role: Purse(limits, f" of role {role!r}", RoleBudgetExceeded) for role, limits in self.roles.items()
+        }
+
+    @property
+    def spent(self) -> Usage:
+        return self._run.spent
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits of the run that are set, by name."""
+        named = {"tokens": self.tokens, "cost": self.cost, "seconds": self.seconds, "calls": self.calls}
+        return {name: limit for name, limit in named.items() if limit is not None}
+
+    def counts(self, role: str) -> bool:
+        """Whether the size of this role's prompts matters."""
+        if self.shared and self.shared.limited:
+            return True
+        purses = (self._run, *([self._own[role]] if role in self._own else []))
+        return any(purse.limits.tokens is not None or purse.limits.cost is not None for purse in purses)
+
+    def subtasks_of(self, role: str) -> int | None:
+        """How many subtasks the role may be given as an expert, None for any number."""
+        return self._own[role].limits.subtasks if role in self._own else None
+
+    def admit(self, call: Wanted) -> int | None:
+        """Hold what the call takes, and say how long its reply may be: in tokens, None where nothing need be said.
+
+        Raises `OutOfBudget` if the run may not make the call, `RoleBudgetExceeded` if only its role may not. `charge`
+        gives back what is held.
+        """
+        closing = replace(call, prompt=call.prompt + ANSWER // 2).usage(ANSWER // 2)
+        if call.answers:
+            self._answer = closing
+        if self.remaining_seconds(last=call.last) == 0.0:
+            raise OutOfBudget(f"the budget of {self.seconds:,} seconds is used up")
+        room = self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))
+        if purse := self._own.get(call.role):
+            if self.role_seconds(call.role, closing=call.closing) == 0.0:
+                raise purse.out(f"the budget of {purse.limits.seconds:,} seconds{purse.whose} is used up")
+            kept = self._reserve(purse.limits, closing) if call.closes else Usage()
+            own = purse.check(call, None if call.closing else kept)
+            room = min((one for one in (room, own) if one is not None), default=None)
+        if self.shared:
+            own = self.shared.admit(id(self), call, self._answer)
+            room = min((one for one in (room, own) if one is not None), default=None)
+        self._hold(call, 1)
+        return room
+
+    def left(self, call: Wanted) -> int | None:
+        """How many tokens may be spent beside the prompts of the calls under way, None without a limit."""
+        rooms = []
+        for purse in (*self._of(call.role), *([self.shared.purse] if self.shared else [])):
+            taken, limits = purse.spent + purse.held, purse.limits
+            if limits.tokens is not None:
+                rooms.append(limits.tokens - taken.tokens)
+            if limits.cost is not None and call.price and call.price.output:
+                rooms.append(int((limits.cost - (taken.cost or 0.0)) / call.price.output * 1e6))
+        return min(rooms, default=None)
+
+    def charge(self, call: Wanted, usage: Usage, *, paid: bool = True) -> None:
+        """Take what the call cost in place of what was held for it. One that came from the record was paid for then."""
+        self._hold(call, -1)
+        if self.shared:
+            self.shared.charge(call, usage if paid else Usage())
+        for purse in self._of(call.role):
+            purse.spent += usage
+
+    def remaining_seconds(self, *, last: bool = False) -> float | None:
+        """Wall seconds a call may still take, None without a limit; never negative."""
+        if self.seconds is None:
+            return None
+        share = 1.0 if last else 1.0 - RESERVE
+        return max(0.0, self.began + self.seconds * share - time.monotonic())
+
+    def role_seconds(self, role: str, *, closing: bool = False) -> float | None:
+        """Seconds that a call of the role may still take by the role's own limit, None without one; never negative."""
+        limit = self._own[role].limits.seconds if role in self._own else None
+        if limit is None:
+            return None
+        return max(0.0, limit * (1.0 if closing else 1.0 - RESERVE) - self._own[role].spent.seconds)
+
+    def _of(self, role: str) -> Iterable[Purse]:
+        return (self._run, *([self._own[role]] if role in self._own else []))
+
+    def _hold(self, call: Wanted, sign: int) -> None:
+        held = call.usage()
+        part = Usage(sign, sign * held.prompt_tokens, 0, cost=None if held.cost is None else sign * held.cost)
+        for purse in self._of(call.role):
+            purse.held += part
+
+    @staticmethod
+    def _reserve(limits: Limits, answer: Usage) -> Usage:
+        """A share of every limit, or the answering call if that takes more."""
+        tokens = max(int((limits.tokens or 0) * RESERVE), answer.tokens)
+        return Usage(1, tokens, 0, cost=max((limits.cost or 0.0) * RESERVE, answer.cost or 0.0))
+
+
+def size(messages: Iterable[Message]) -> int:
+    """About how many tokens the messages are, as a prompt."""
+    return sum(
+        _FRAME + count(message.text) + MEDIA * len(message.media) + sum(count(call.arguments) for call in message.calls)
+        for message in messages
+    )

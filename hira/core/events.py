@@ -1,0 +1,223 @@
+"""What anyone may watch of a run: typed events, one stream, many readers."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hira.core.policy import Usage
+from hira.core.redaction import redact
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened. `at` is seconds since the run began, set when the event is sent."""
+
+    at: float = field(default=0.0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Event):
+    """`models` are by role; `limits` are those of the run's budget that are set: tokens, cost, seconds, calls."""
+
+    run: str
+    question: str
+    workflow: str
+    models: Mapping[str, str]
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(Event):
+    run: str
+    status: str
+    answer: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted(Event):
+    """`prompt` is about how many tokens the model reads, 0 where nobody watches."""
+
+    conversation: str
+    role: str
+    prompt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnText(Event):
+    conversation: str
+    text: str
+    reasoning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded(Event):
+    conversation: str
+    role: str
+    text: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted(Event):
+    conversation: str
+    tool: str
+    arguments: Mapping[str, Any]
+    call: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded(Event):
+    conversation: str
+    tool: str
+    ok: bool
+    text: str
+    seconds: float
+    call: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskIssued(Event):
+    subtask: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAwaited(Event):
+    """The run waits until a person has decided on these subtasks, told by their ids."""
+
+    subtasks: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskApproved(Event):
+    """A person let the subtask be handed out, as `text`; `changed` if they wrote it otherwise than it was issued."""
+
+    subtask: str
+    text: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskRejected(Event):
+    subtask: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskAssigned(Event):
+    subtask: str
+    expert: str
+    reason: str
+    recalled: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskDone(Event):
+    subtask: str
+    expert: str
+    conclusion: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(Event):
+    channel: str
+    text: str
+    origin: str
+    subtask: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRead(Event):
+    source: str
+    kind: str
+    title: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChecked(Event):
+    """The claims of the answer were checked; one record a citation, with the fields of `hira.evidence.Citation`."""
+
+    citations: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Event):
+    """Something a person should know: a fallback was taken, a limit was reached, an id was dropped.
+
+    An `important` one is told even to a person who wants no progress.
+    """
+
+    text: str
+    important: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Error(Event):
+    """What a command tells of a failure, after the run's events or in their place; `where` and `fix` may be empty."""
+
+    what: str
+    where: str = ""
+    fix: str = ""
+
+
+Reader = Callable[[Event], None]
+KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
+
+
+class Events:
+    """One run's stream. Readers are called in order, in the run's own thread; they must be quick.
+
+    None of them is shown one of the `secrets`.
+    """
+
+    def __init__(self, *readers: Reader, secrets: frozenset[str] = frozenset()) -> None:
+        self.readers = list(readers)
+        self.secrets = secrets
+        self._began = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        if self.readers:
+            if self.secrets:
+                event = self._masked(event)
+            object.__setattr__(event, "at", round(time.monotonic() - self._began, 3))
+            for reader in self.readers:
+                reader(event)
+
+    def _masked(self, event: Event) -> Event:
+        told = {name: getattr(event, name) for name in event.__dataclass_fields__}
+        changed = {name: masked for name, one in told.items() if (masked := redact(one, self.secrets)) is not one}
+        return replace(event, **changed) if changed else event
+
+
+def record(event: Event) -> dict[str, Any]:
+    """The event as one JSON object: its kind first, then its fields. Written out: events are recorded by the dozen."""
+    kind = type(event)
+    told: dict[str, Any] = {"event": kind.__name__}
+    for name in kind.__dataclass_fields__:
+        told[name] = getattr(event, name)
+    if kind is TurnEnded or kind is RunEnded:
+        told["usage"] = told["usage"].record
+    return told
+
+
+def events_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+    """The events that the records were made of. Another version may have made them: kinds and fields that this one does
+    not know are passed over, and so is an event that lacks a field of today's."""
+    for one in records:
+        kind = KINDS.get(str(one.get("event")))
+        if kind is None:
+            continue
+        values = _known(kind, one)
+        with suppress(TypeError, AttributeError):  # a field is missing, or another thing than today
+            if "usage" in values:
+                values["usage"] = Usage(**_known(Usage, values["usage"]))
+            yield kind(**values)
+
+
+def _known(kind: type[Event | Usage], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in kind.__dataclass_fields__}

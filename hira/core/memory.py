@@ -1,0 +1,180 @@
+"""The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with sources, resources with paths."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hira.core.bm25 import BM25, stem, words
+
+SIMILAR = 0.7
+"""The share of the longer statement's tokens that stand in front of and behind the stretch in which two differ."""
+_FAILED = frozenset(map(stem, ["fail", "failure", "error", "unable", "cannot", "timeout"]))
+_JOINED = "; "
+_QUOTES = "\"'“”„‘’«»"
+_STOPS = ".,;:?…。，、；：？"
+# with one of these, a longer statement may say the opposite of its part
+_TURNING = frozenset(
+    """not no never none nobody nothing neither nor cannot without hardly only except unless if whether until false
+    falsely untrue wrong wrongly allegedly supposedly denies denied may might could would should""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement; `sources` are where it was read (ids such as `s3`, URLs, file names), empty for an inference."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    subtask: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something worth opening again: what it is, and its URL or path."""
+
+    description: str
+    path: str
+    subtask: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What memory holds for a subtask, most relevant first."""
+
+    facts: tuple[Fact, ...] = ()
+    resources: tuple[Resource, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.facts) + len(self.resources)
+
+    @property
+    def lines(self) -> list[str]:
+        """One line an entry, facts first: what a prompt shows."""
+        facts = [f"{fact.text} (source: {', '.join(fact.sources) or 'inferred'})" for fact in self.facts]
+        return facts + [f"{resource.description}: {resource.path}" for resource in self.resources]
+
+    def take(self, chosen: Sequence[int]) -> "Recall":
+        """The entries whose positions in `lines` were chosen, in the order chosen."""
+        entries: list[Fact | Resource] = [*self.facts, *self.resources]
+        kept = [entries[at] for at in dict.fromkeys(chosen)]
+        return Recall(
+            tuple(entry for entry in kept if isinstance(entry, Fact)),
+            tuple(entry for entry in kept if isinstance(entry, Resource)),
+        )
+
+
+@dataclass(slots=True)
+class DualMemory:
+    """Facts and resources of one run, in the order in which they came."""
+
+    facts: list[Fact] = field(default_factory=list)
+    resources: list[Resource] = field(default_factory=list)
+
+    def add_fact(self, fact: Fact) -> bool:
+        """Keep the fact; what its source said already is not kept twice. True if memory has changed.
+
+        No statement is lost by it, and none is ascribed to a source that does not make it.
+        """
+        for at, known in enumerate(self.facts):
+            if _parts(known.text) == _parts(fact.text) and _share(known, fact):
+                self.facts[at] = replace(known, sources=tuple(dict.fromkeys((*known.sources, *fact.sources))))
+                return self.facts[at] != known
+        if any(_holds(known, fact) for known in self.facts):
+            return False
+        if less := [at for at, known in enumerate(self.facts) if _holds(fact, known)]:
+            self.facts[less[0]] = fact
+            self.facts = [one for at, one in enumerate(self.facts) if at not in less[1:]]
+            return True
+        for at, known in enumerate(self.facts):
+            if (known.sources, known.subtask) == (fact.sources, fact.subtask) and _alike(known, fact):
+                self.facts[at] = replace(known, text=f"{known.text.removesuffix('.')}{_JOINED}{fact.text}")
+                return True
+        self.facts.append(fact)
+        return True
+
+    def add_resource(self, resource: Resource) -> bool:
+        """Keep the resource unless its path is known already. True if memory grew."""
+        if any(known.path == resource.path for known in self.resources):
+            return False
+        self.resources.append(resource)
+        return True
+
+    def recall(self, task: str, n: int) -> Recall:
+        """The at most `n` entries most relevant to the task: BM25, weighted by quality.
+
+        Entries that share no word with the task are left out, unless all entries fit into `n` anyway.
+        """
+        everything = Recall(tuple(self.facts), tuple(self.resources))
+        lines = everything.lines
+        quality = [*map(_quality, self.facts), *(1.0 for _ in self.resources)]
+        scores = [score * worth for score, worth in zip(BM25(lines).scores(task), quality, strict=True)]
+        order = sorted(range(len(lines)), key=lambda at: -scores[at])
+        return everything.take(order if len(lines) <= n else [at for at in order if scores[at] > 0][:n])
+
+
+def _quality(fact: Fact) -> float:
+    """A fact with a source is worth more than an inference, a report of failure less (HiRA, memory quality)."""
+    return (1.0 if fact.sources else 0.6) * (0.3 if _FAILED & set(words(fact.text)) else 1.0)
+
+
+def tokens(statement: str) -> list[str]:
+    """The words of a statement in order, without the marks of punctuation around them; signs stay with their number."""
+    return [word.casefold() for word in _words(statement)]
+
+
+def _words(statement: str) -> list[str]:
+    bare = (word.lstrip(_QUOTES).rstrip(_QUOTES + _STOPS) for word in statement.replace("’", "'").split())
+    return [word for word in bare if word]
+
+
+def _parts(text: str) -> list[list[str]]:
+    """The tokens of each of the statements that stand in one entry."""
+    return [tokens(part) for part in text.split(_JOINED)]
+
+
+def _share(one: Fact, other: Fact) -> bool:
+    """Whether the two are of one source, or both of none."""
+    return bool(set(one.sources) & set(other.sources)) or not (one.sources or other.sources)
+
+
+def _holds(more: Fact, less: Fact) -> bool:
+    """Whether the one statement stands in the other side by side, unturned, and is read in no source but its own."""
+    if not _share(more, less) or not set(less.sources) <= set(more.sources):
+        return False
+    (wanted, *others), size = _parts(less.text), len(tokens(less.text))
+    return not others and any(
+        part[at : at + size] == wanted and not _turned([*part[:at], *part[at + size :]])
+        for part in _parts(more.text)
+        for at in range(len(part) - size + 1)
+    )
+
+
+def _alike(known: Fact, new: Fact) -> bool:
+    """Whether the new statement differs from one of the entry in a single short stretch that does not turn it round.
+
+    Statements with another name or another number in that stretch are about something else.
+    """
+    theirs = _words(new.text)
+    for part in known.text.split(_JOINED):
+        ours = _words(part)
+        front = _common(ours, theirs)
+        back = _common(ours[front:][::-1], theirs[front:][::-1])
+        mine, own = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
+        close = front + back >= SIMILAR * max(len(ours), len(theirs))
+        if close and not (_marked(mine) and _marked(own)) and not _turned(mine + own):
+            return True
+    return False
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words the two begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a.casefold() != b.casefold()), min(len(one), len(other)))
+
+
+def _marked(own: Sequence[str]) -> bool:
+    """Whether there is a name or a number among the words."""
+    return any(sign.isupper() or sign.isdigit() for word in own for sign in word)
+
+
+def _turned(own: Sequence[str]) -> bool:
+    return any(word.casefold() in _TURNING or word.casefold().endswith("n't") for word in own)

@@ -1,0 +1,190 @@
+"""Who says it: the seam of the whole project.
+
+A workflow never knows whether an endpoint, the weights in training or a script stands behind a `Policy`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+from hira.core.messages import Message, ToolCall
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to sample. `None` leaves the endpoint's own default; `max_tokens` counts completion tokens.
+
+    `reasoning_effort` is how much a reasoning model thinks; an endpoint that refuses it is asked without.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    reasoning_effort: Effort | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost. `cost` is in US dollars, None where no price is known; `seconds` is summed over calls."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def record(self) -> dict[str, int | float | None]:
+        """As JSON values. Written out, because `asdict` copies every one of them."""
+        return {
+            "calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cached_tokens": self.cached_tokens,
+            "cost": self.cost,
+            "seconds": self.seconds,
+        }
+
+    def __add__(self, other: "Usage") -> "Usage":
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            sum(known) if known else None,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The token ids of one turn and the log-probabilities of the sampled ones. Shapes: (P,), (T,), (T,)."""
+
+    prompt: tuple[int, ...]
+    sampled: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+
+Choose = Literal["auto", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a policy.
+
+    `tools` are function definitions in the chat API's shape; `schema` is a JSON schema the reply should follow;
+    with `choose` "none" they are shown, because the history speaks of them, but none may be called;
+    `continues` asks for the last message, the assistant's own, to be carried on rather than answered;
+    `conversation` names the conversation, so that weights in training can append to its tokens. `tell` is told what a
+    person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again,
+    `again` how many tokens the reply may then have, `seconds` how long all may take (None: any number, any time). After
+    `cut_after` seconds a reply that streams in is cut and taken as far as it has come.
+
+    A policy that is a program reads `callable_tools`, the definitions of the tools that may be called in whatever
+    dialect, and writes a call with `write_call`: its text by the tool's name and arguments, empty where calls are
+    native.
+    """
+
+    messages: tuple[Message, ...]
+    sampling: Sampling = Sampling()
+    stop: tuple[str, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    schema: Mapping[str, Any] | None = None
+    continues: bool = False
+    conversation: str = ""
+    choose: Choose = "auto"
+    tell: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    left: int | None = field(default=None, compare=False, repr=False)
+    again: int | None = field(default=None, compare=False, repr=False)
+    cut_after: float | None = field(default=None, compare=False, repr=False)
+    seconds: float | None = field(default=None, compare=False, repr=False)
+    callable_tools: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
+    write_call: Callable[[str, Mapping[str, Any]], str] | None = field(default=None, compare=False, repr=False)
+
+
+Finish = Literal["stop", "length", "calls", "filtered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came back. `text` ends before the stop string; `stop` is the one that fired, where that is known.
+
+    `notes` are what a person should know of how the reply came about, one line each.
+    """
+
+    text: str
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: Finish = "stop"
+    stop: str | None = None
+    usage: Usage = Usage(calls=1)
+    model: str = ""
+    tokens: Tokens | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Delta(NamedTuple):
+    """A piece of a reply as it streams in."""
+
+    text: str
+    reasoning: bool = False
+
+
+Watch = Callable[[Delta], None]
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Answers requests. With `watch` given, pieces are handed to it as they arrive."""
+
+    @property
+    def model(self) -> str: ...
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion: ...
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """A policy that can tell how many tokens a text is to its model, without asking anybody over a network. It may take
+    a while: it is asked in a thread."""
+
+    def count(self, text: str) -> int: ...
+
+
+def counting(policy: Policy) -> Counts | None:
+    """The policy, or the one that it stands before, if it can count."""
+    inner: object = policy
+    while inner is not None and not isinstance(inner, Counts):
+        inner = getattr(inner, "policy", None)
+    return inner
+
+
+def cut_at_stop(completion: Completion, stops: tuple[str, ...]) -> Completion:
+    """End the text before the first stop string that it holds, whatever the server did with it."""
+    found = [(at, stop) for stop in stops if (at := completion.text.find(stop)) >= 0]
+    if not found:
+        return completion
+    at, stop = min(found)
+    return replace(completion, text=completion.text[:at], stop=stop, finish="stop")
+
+
+def role_of(conversation: str) -> str:
+    """The role that a conversation's name ends in: "2/code.3" is one of `code`.
+
+    >>> role_of("2/code.3"), role_of("planner")
+    ('code', 'planner')
+    """
+    return re.sub(r"\.\d+$", "", conversation.rpartition("/")[2])

@@ -1,0 +1,202 @@
+"""Text from tools is data: it can form no token of any dialect or chat template, and hides nothing.
+
+Two strengths. `clean` is for what tools bring: `Prompt.fill` passes every value through it unless hira made it itself
+(`Filled`), and so do the dialects with every result. `said` is for the user's words and for what roles of this run
+wrote of them: they may be about code or markup, so only tokens that act wherever they stand are broken.
+
+Marks are broken by look-alikes (`‹` for `<`), so the text stays readable.
+"""
+
+import html
+import re
+from collections.abc import Container
+
+from hira.core.messages import Filled
+
+LONGEST_TITLE = 200
+_ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
+# controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, selectors of variants, tags; and
+# halves of characters, which cannot be sent
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_HALVES = re.compile("[\ud800-\udfff]")
+# scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something
+_JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]+")
+_NAMES = r"""think thinking answer tool_calls? tool_responses? tool_results? tool_name tool function_calls?
+function_results? function invoke parameters? parameter use_mcp_tool server_name arguments memory report plan user_input
+information sources? documents? results? system user assistant (?:begin|end|start)_\w+ \w+_(?:id|begin|start|end|token)
+bos eos pad unk sop s eo[adhp] response observation (?:unused|reserved|special|extra_id|tokens_unused)_?\d+""".split()
+# what a tokenizer may fold to `<`, `>`, `|`, `[`, `]` and `\` counts as these
+_L, _R, _BAR = "<＜﹤", ">＞﹥", "|｜"
+_PIPED = re.compile(rf"[{_L}]\s*(?:/\s*)?[{_BAR}][^{_L}{_R}\n]{{0,80}}?[{_BAR}]\s*[{_R}]")
+_NAMED = re.compile(
+    rf"[{_L}]\s*(?:/\s*)?(?:[{_BAR}]\s*)?(?:\w{{1,20}}:)?(?:{'|'.join(_NAMES)})(?:[\s=/{_BAR}][^{_L}{_R}]*)?[{_R}]",
+    re.IGNORECASE,
+)
+_HALF = re.compile(rf"[{_L}](?=\s*(?:/\s*)?(?:[{_BAR}]|(?:begin|end|start)_\w))|(?<=[{_BAR}])\s*[{_R}]", re.IGNORECASE)
+_BRACKETED = re.compile(
+    r"[\[［]\s*((?:/\s*)?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|SYS"
+    r"|(?-i:THINK|ARGS|CALL_ID|IMG|gMASK|sMASK)))\s*[\]］]"
+    r"|[<＜]{2}\s*((?:/\s*)?SYS)\s*[>＞]{2}|[\]\[](~!?b|e~)[\[\]]",
+    re.IGNORECASE,
+)
+_QUOTE, _COLON = "[\"'＂]", "\\s*[:：]\\s*"
+_NAME_KEY = "name|tool|(?:tool|function)_name|function|action"
+_ARGUMENTS_KEY = rf"{_QUOTE}(arguments|parameters|args|(?:tool_|action_)?input|kwargs){_QUOTE}"
+_JSON_CALL = re.compile(
+    rf"""({_QUOTE}(?:{_NAME_KEY}){_QUOTE}{_COLON}{_QUOTE}[^"'＂\\\n]{{1,80}}{_QUOTE}\s*,\s*){_ARGUMENTS_KEY}(?={_COLON})"""
+    rf"|(\{{\s*){_ARGUMENTS_KEY}(?={_COLON}\{{)",
+    re.IGNORECASE,
+)
+_BOXED = re.compile(r"(?<![\\＼﹨])[\\＼﹨]++(?=boxed\b|fbox\b)")
+_LIVE = re.compile(
+    rf"[{_L}][{_BAR}]/?[^\s{_L}{_R}{_BAR}]{{1,60}}[{_BAR}][{_R}]|[{_L}]/?(?=｜)|(?<=｜)[{_R}]"
+    rf"|[{_L}]\s*(?:begin|end)_\w+_(?:call|subtask|link|query|result)\s*[{_R}]"
+    rf"|[{_L}]\s*(?:/\s*)?(?:use_mcp_tool|tool_response)\s*[{_R}]|[{_L}](?:start|end|begin)_of_\w+[{_R}]"
+    rf"|(?-i:[{_L}]/?(?:s|bos|eos|pad|unk|sop|eot_id|im_start|im_end|think|thinking|tool_calls?|tool_responses?)[{_R}])",
+    re.IGNORECASE,
+)
+_LIVE_BRACKETED = re.compile(
+    r"\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS|THINK|[gs]MASK))\]|<<(/?SYS)>>"
+    r"|[\]\[](~!?b|e~)[\[\]]"
+)
+_BROKEN = str.maketrans(_L + _R, "‹‹‹›››")
+
+# Code as Markdown has it for certain: a fence that begins a line, a span within a line and outside a row of a table.
+_CODE = re.compile(
+    r"^(`{3,})[^`\n]*\n.*?^ {0,3}\1`*[ \t]*$|(?<![\\`])(`+)(?!`)[^|\n]*?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE
+)
+_KEPT = re.compile("\x00(\\d+)\x00")
+_TITLE = r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*"""
+_TARGET = rf"\(\s*<?((?:[^\s()<>]|\([^()]*\))*)>?{_TITLE}\)"
+_IMAGE = re.compile(rf"!\[([^\[\]]*)\]{_TARGET}")
+_LINK = re.compile(rf"\[([^\[\]]*)\]{_TARGET}")
+# the first characters of a target tell where it leads; to look at all of it from every bracket takes quadratic time
+_AHEAD = r"\s*<?([^\s<>]{0,2000})"
+_LINKING = re.compile(rf"\](?=\({_AHEAD})")
+_DEFINED = re.compile(rf"\[([^\[\]\n]{{0,1000}})\]:(?={_AHEAD})")
+_DEFINING = re.compile(rf"\]:(?={_AHEAD})")
+_BEGUN = r"(?:[a-z][a-z0-9+.-]{1,31}:(?!:)|[^\s<>@:/]+@)"
+_AUTOLINK = re.compile(rf"<({_BEGUN}[^\s<>]*)>", re.IGNORECASE)
+_AUTOLINKING = re.compile(rf"<(?={_BEGUN})", re.IGNORECASE)
+_OUTWARD = re.compile(r"//|www\.|[a-z][a-z0-9+.-]*:.", re.IGNORECASE)
+_ID = re.compile(r"\s*s\d+(?:\s*[,;]\s*s\d+)*\s*")
+_SWALLOWING = "iframe|math|noembed|noframes|noscript|plaintext|script|select|style|svg|template|textarea|title|xmp"
+_LOADING = "|".join(
+    """a applet area audio base body button details embed form frame frameset html image img input link meta object
+    picture source track video""".split()
+)
+_ACTING = r"(?:on\w+|\w*src\w*|\w*href|style|\w*action|background|poster|data|ping|is)"
+_HTML = re.compile(
+    rf"<(?=[!?]|/?(?:{_SWALLOWING})(?:[\s/>]|\Z)|(?:{_LOADING})[\s/][^<>]*="
+    rf"""|[a-z][\w:.-]*[\s/](?:[^<>"']|"[^"<]*"|'[^'<]*')*?(?:\b{_ACTING}\s*=|"[^"<]*(?:<|\Z)|'[^'<]*(?:<|\Z)))"""
+    r"([^<>]*)(>?)",
+    re.IGNORECASE,
+)
+# what is left of a tag around one that was broken, but not a bare tag or type
+_OPEN = re.compile(r"<(?=[a-z])(?![a-z][\w:.-]*\s*/?>)", re.IGNORECASE)
+# a line that may begin a block of HTML, in which backticks mean nothing
+_BLOCK = re.compile(r"^(?:[^\S\n]|[>*+\d.)-])*+<[a-z/!?]", re.IGNORECASE | re.MULTILINE)
+
+
+def clip_title(title: str) -> str:
+    """A title on one line, of at most `LONGEST_TITLE` characters: it stands in prompts and lists, and a page, a file
+    or a server may call itself whatever it likes."""
+    flat = " ".join(title[: 4 * LONGEST_TITLE].split())
+    return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"
+
+
+def is_text(text: str) -> bool:
+    """Whether it can be sent and stored: no half of a character, as file names that are not UTF-8 hold, is in it."""
+    return not _HALVES.search(text)
+
+
+def printable(text: str) -> str:
+    """The text with a mark in the place of each half of a character, and of each byte that was not UTF-8."""
+    return _HALVES.sub("\ufffd", text)
+
+
+def clean(text: str) -> str:
+    """The text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
+    for end in ("\r\n", "\r", "\u2028", "\u2029"):
+        text = text.replace(end, "\n")
+    text = _JOINERS.sub(_joining, _INVISIBLE.sub("", _ESCAPES.sub("", text)))
+    for pattern in (_PIPED, _NAMED, _HALF):
+        text = pattern.sub(_look_alike, text)
+    text = _JSON_CALL.sub(r"\1\3“\2\4”", _BRACKETED.sub(_unbracketed, text))
+    return _BOXED.sub("", text)
+
+
+def sanitize(text: str) -> Filled:
+    """Words of the user or of a role of this run, ready for a prompt: as they are, but for tokens that act anywhere.
+
+    Those are the tokens of the dialects and of chat templates. Tags, types and LaTeX stay, since nobody reads calls or
+    answers out of such a text. Idempotent.
+    """
+    return Filled(_LIVE_BRACKETED.sub(_unbracketed, _LIVE.sub(_look_alike, text)))
+
+
+def _joining(found: re.Match[str]) -> str:
+    """What joins two characters that are not of ASCII, or chooses how the one before it is drawn; else nothing."""
+    text, run = found.string, found[0]
+    before, after = text[max(0, found.start() - 1) : found.start()], text[found.end() : found.end() + 1]
+    if not before or before.isascii():
+        return run if after == "\u20e3" and run == "\ufe0f" else ""
+    kept = run in ("\ufe0e", "\ufe0f")
+    joins = run in ("\u200c", "\u200d", "\ufe0f\u200d") and after and not after.isascii() and after not in "＼﹨"
+    return run if kept or joins else ""
+
+
+def _look_alike(token: re.Match[str]) -> str:
+    return token[0].translate(_BROKEN)
+
+
+def _unbracketed(token: re.Match[str]) -> str:
+    return f"‹{token[1] or token[2] or token[3]}›"
+
+
+def presentable(text: str, read: Container[str]) -> str:
+    """A model's answer without anything that loads or leads elsewhere when it is rendered as Markdown or HTML.
+
+    Of a picture its words stay, and of a link that leads to something that nobody `read`. HTML that loads, runs or
+    hides something is broken by look-alikes. Code between backticks is shown as it is.
+    """
+    code: list[str] = []
+
+    def put_by(match: re.Match[str]) -> str:
+        code.append(match[0])
+        return f"\x00{len(code) - 1}\x00"
+
+    def kept(target: str) -> bool:
+        return target in read or not _leads_out(target)
+
+    def worded(link: re.Match[str]) -> str:
+        if kept(link[2]):
+            return link[0]
+        return f"[{link[1]}]" if _ID.fullmatch(link[1]) else link[1]
+
+    text = _CODE.sub(put_by, text.replace("\x00", ""))
+    text = _LINK.sub(worded, _IMAGE.sub(r"\1", text))
+    text = _LINKING.sub(lambda end: end[0] if kept(end[1].rstrip(")")) else "] ", text)
+    text = _DEFINED.sub(lambda name: name[0] if kept(name[2]) else f"‹{name[1]}›:", text)
+    text = _DEFINING.sub(lambda end: end[0] if kept(end[1]) else "›:", text)
+    text = _AUTOLINK.sub(lambda link: link[1] if link[1] in read else f"‹{link[1]}›", text)
+    text = _AUTOLINKING.sub("‹", text)
+    if _BLOCK.search(text):
+        code = [_unloading(one) for one in code]
+    return _KEPT.sub(lambda place: code[int(place[1])], _unloading(text))
+
+
+def _unloading(text: str) -> str:
+    """With every tag of HTML broken that loads, runs or hides something."""
+    broken = _HTML.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", text)
+    return broken if broken == text else _OPEN.sub("‹", broken)
+
+
+def _leads_out(target: str) -> bool:
+    """Whether a link's target is an address, as a browser reads it, rather than a place in the same text."""
+    plain = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
+    return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))

@@ -1,0 +1,301 @@
+"""What a role may call: a name, a description, a JSON schema, and a function that returns an observation."""
+
+import asyncio
+import hashlib
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints, overload
+
+from hira.core.errors import ToolError, UsageError
+from hira.core.sanitize import clip_title
+from hira.core.sources import Source, join_question_and_answer
+from hira.core.tokens import clip
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+# Tokens that the model is shown of one text, and the characters for each that are counted: no prose has so many.
+SHOWN = 4_000
+_COUNTED = 20
+_SPELLED = 160
+
+
+LEFT_OUT = "\n…\n"
+"""Between two passages of one source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a source as the model is shown it; the whole text stays with the source."""
+
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a tool saw: plain `text` (hira's own words or counts) and `passages` of what was read.
+
+    `ok` is False for a call that failed; `text` then tells the model how. A `citable` text is a result that an answer
+    may rest on: in a run it becomes a source together with the call.
+    """
+
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+    ok: bool = True
+    citable: bool = False
+
+
+Run = Callable[[dict[str, Any]], Awaitable[Observation]]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool. `parameters` is the JSON schema of an object; `run` gets arguments that were checked against it.
+
+    `seconds` bounds one call. `pure` says that the same arguments bring the same within one run, so that it calls once;
+    `stateful` that its calls build on one another, so that a resumed run makes the earlier ones again, unseen. `server`
+    is whom a call in the style of MCP names beside the tool. Nothing is opened or shown that is on a `blocked` host.
+    `speaks` names the role that it has speak: those calls are recorded themselves, so a resumed run makes this again.
+    Of each text that it brings, `shown` tokens reach the model, 0 being all of it. A tool that was made of a
+    `function` can be called like it.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    run: Run
+    seconds: float = 120.0
+    pure: bool = False
+    stateful: bool = False
+    check: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False)
+    server: str = "tools"
+    blocked: Collection[str] = ()
+    speaks: str = ""
+    shown: int = SHOWN
+    function: Callable[..., Any] | None = field(default=None, repr=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function itself returns, as its own test wants it. `call` is how a model calls it."""
+        if self.function is None:
+            raise UsageError(f"the tool {self.name!r} was not made of a function", fix="await its method call({…})")
+        return self.function(*args, **kwargs)
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The function definition of the chat API."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the parameters, required ones first."""
+        names = list(self.parameters.get("properties", {}))
+        return sorted(names, key=lambda name: name not in self.parameters.get("required", ()))
+
+    async def call(self, arguments: Mapping[str, Any]) -> Observation:
+        """Run with these arguments. `ToolError` says, for the model, what was wrong with them or with the call."""
+        checked = self.check(arguments)
+        try:
+            async with asyncio.timeout(self.seconds):
+                observation = await self.run(checked)
+        except TimeoutError:
+            raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
+        named = tuple(_with_short_title(one) for one in observation.passages)
+        observation = replace(observation, passages=named)
+        return _bounded(observation, self, arguments) if self.shown else observation
+
+
+def _bounded(observation: Observation, tool: Tool, arguments: Mapping[str, Any]) -> Observation:
+    """The observation with what the model is shown of each text cut to measure. A plain text that is too long becomes
+    a source, so that nothing of it is lost; one that only says what failed is cut."""
+    passages = tuple(replace(one, text=_cut(one.text, tool.shown)) for one in observation.passages)
+    text = _cut(observation.text, tool.shown)
+    if text != observation.text and observation.ok:
+        (whole,) = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text).passages
+        return replace(observation, text="", passages=(replace(whole, text=text), *passages), citable=False)
+    return replace(observation, text=text, passages=passages)
+
+
+def _with_short_title(passage: Passage) -> Passage:
+    title = clip_title(passage.source.title)
+    return passage if title == passage.source.title else replace(passage, source=replace(passage.source, title=title))
+
+
+def read_result(place: str, title: str, arguments: Mapping[str, Any], result: str) -> Observation:
+    """A tool's text as a source that can be cited. The call stays with it, since it says what the result is about."""
+    if not result.strip():
+        return Observation(result)
+    spelled = json.dumps(dict(arguments), ensure_ascii=False, default=str)
+    source = Source(
+        locate_call(place, arguments), title, join_question_and_answer(f"{title}({spelled})", result), "tool"
+    )
+    return Observation(passages=(Passage(source, result),))
+
+
+def _cut(text: str, limit: int) -> str:
+    """At most about `limit` tokens of a text, its beginning and its end."""
+    most = limit * _COUNTED
+    return clip(text if len(text) <= most else text[: most // 2] + text[-most // 2 :], limit, middle=True)
+
+
+def locate_call(place: str, arguments: Mapping[str, Any]) -> str:
+    """Where the result of a call comes from; the same call has the same location.
+
+    >>> located("tool:tides", {"harbour": "Husum"})
+    'tool:tides({"harbour": "Husum"})'
+    """
+    spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str) if arguments else ""
+    if len(spelled) > _SPELLED:
+        spelled = f"{spelled[:_SPELLED]}… #{hashlib.sha256(spelled.encode()).hexdigest()[:8]}"
+    return f"{place}({spelled})"
+
+
+@overload
+def tool(
+    function: Callable[..., Any], *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
+) -> Tool: ...
+
+
+@overload
+def tool(
+    function: None = None, *, name: str = "", seconds: float = 120.0, pure: bool = False, shown: int = SHOWN
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str = "",
+    seconds: float = 120.0,
+    pure: bool = False,
+    shown: int = SHOWN,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a typed function: its docstring is the description, its signature the schema.
+
+    >>> @tool
+    ... def population(city: str) -> str:
+    ...     "How many people live in a city."
+    ...     return CENSUS[city]
+
+    A plain function runs in a thread and may block. It may return text or an `Observation`; `shown` tokens of each of
+    its texts reach the model, and what is longer stays whole as a source. The function can still be called. Raises
+    `UsageError` for a function that no model could call.
+    """
+    if function is None:
+        return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown)
+    model, parameters = _arguments(function)
+
+    def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
+        from pydantic import ValidationError
+
+        try:
+            checked = model.model_validate(dict(arguments))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg'].lower()}" for one in error.errors()
+            )
+            raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
+        return {key: getattr(checked, key) for key in type(checked).model_fields}
+
+    async def run(arguments: dict[str, Any]) -> Observation:
+        if inspect.iscoroutinefunction(function):
+            result = await function(**arguments)
+        else:
+            # asyncio's own threads are a handful; blocking tools of many questions wait side by side
+            from anyio import to_thread
+
+            result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)
+        return result if isinstance(result, Observation) else Observation(str(result), citable=True)
+
+    return Tool(
+        name or function.__name__,
+        inspect.cleandoc(function.__doc__ or ""),
+        parameters,
+        run,
+        seconds,
+        pure,
+        check=check,
+        shown=shown,
+        function=function,
+    )
+
+
+def _arguments(function: Callable[..., Any]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
+    """The model that checks the arguments of a function, and their JSON schema."""
+    if not inspect.isroutine(function):
+        raise UsageError(f"a tool is made of a function, not of {function!r}", fix="write @tool above a def")
+    hints = get_type_hints(function, include_extras=True)
+    fields: list[_Field] = []
+    for one in inspect.signature(function).parameters.values():
+        _check_parameter(one, function, hints)
+        hint, default = hints[one.name], ... if one.default is one.empty else one.default
+        fields.append(_Field(one.name, _told(hint), type(default), default, hint))
+    made = _model if all(map(_hashable, fields)) else _model.__wrapped__
+    return made(function.__name__, tuple(fields))
+
+
+def _check_parameter(one: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for a parameter that no model could give."""
+    if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+        what = f"tool {function.__name__!r}: a model cannot be told what {str(one).partition(':')[0]!r} takes"
+        raise UsageError(what, fix="name each parameter, or take one list or dict")
+    if one.kind is one.POSITIONAL_ONLY:
+        what = f"tool {function.__name__!r}: parameter {one.name!r} cannot be given by its name"
+        raise UsageError(what, fix="leave out the / of the signature")
+    if one.name not in hints:
+        method = one.name in ("self", "cls")
+        fix = f"make it of an object's method: tool(it.{function.__name__})" if method else f"write {one.name}: str"
+        raise UsageError(f"tool {function.__name__!r}: parameter {one.name!r} needs a type", fix=fix)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """One parameter. Two are equal if no model could tell them apart."""
+
+    name: str
+    told: Any
+    sort: type
+    default: Any
+    hint: Any = field(compare=False)
+
+
+def _hashable(one: _Field) -> bool:
+    try:
+        hash(one)
+    except TypeError:
+        return False
+    return True
+
+
+def _told(hint: Any) -> Any:
+    """A hint as it is compared: two descriptions with the same words are one, though they are two objects."""
+    from pydantic.fields import FieldInfo
+    from pydantic_core import PydanticUndefined
+
+    if get_origin(hint) is not Annotated:
+        return hint
+    plain = [
+        repr(one)
+        if isinstance(one, FieldInfo) and one.default is PydanticUndefined and one.default_factory is None
+        else one
+        for one in hint.__metadata__
+    ]
+    return (hint.__origin__, *plain)
+
+
+@lru_cache(maxsize=64)
+def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
+    """Remembered, since the tools of each run have the same few signatures, and a class is dear to make and to drop."""
+    from pydantic import ConfigDict, create_model
+
+    told: dict[str, Any] = {one.name: (one.hint, one.default) for one in fields}
+    model = create_model(name, __config__=ConfigDict(extra="forbid"), **told)
+    schema = model.model_json_schema()
+    parameters = {"type": "object", "properties": schema.get("properties", {}), "required": schema.get("required", [])}
+    if definitions := schema.get("$defs"):
+        parameters["$defs"] = definitions
+    return model, parameters

@@ -1,0 +1,147 @@
+"""The hybrid reward of a rubric generator: does its rubric order reports as people did, is it a good rubric, can it be
+read (rubrics paper, section 3.3, eq. 1 to 3)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hira.agents.conversation import Conversation
+from hira.agents.rubrics.rubric import Rubric, Scores
+from hira.agents.rubrics.writer import WRITER, Written
+from hira.agents.run_context import RoleConfig, RunContext, together
+from hira.agents.trajectory import Rollout
+from hira.core.errors import DialectError, Stop, UsageError
+from hira.core.events import Notice
+from hira.evaluation.rewards.reward import Score
+from hira.evaluation.rewards.rubric_judge import quality, score
+from hira.policies.dialects import record
+
+BEST = 4.0
+"""Of R_llm: the judge's quality is from 0 to 4."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """λ_pref and λ_llm of eq. 1, 1 and 1 in the paper. With these the judge's range of 4 outweighs the 2 between a
+    right and a wrong order; `judge_scale` 0.25 gives it a range of 1, which is safer where its taste is not that of
+    people."""
+
+    preference: float = 1.0
+    quality: float = 1.0
+    judge_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if min(self.preference, self.quality, self.judge_scale) < 0 or not self.preference + self.quality:
+            raise UsageError("weights of a reward are not negative, and not all 0", fix="the paper's are 1 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What eq. 1 adds up: `preference` is -1 or 1, `quality` 0 to 4, `form` 0 or -1. None where a judge failed."""
+
+    preference: float | None
+    quality: float | None
+    form: float
+
+
+INVALID = Parts(-1.0, 0.0, -1.0)
+"""What cannot be read orders no reports and has no quality: with the paper's weights -2, the least there is."""
+
+
+def total(parts: Parts, weights: Weights = Weights()) -> float | None:
+    """R = λ_pref R_pref + λ_llm R_llm + R_fmt (eq. 1); None if a part that counts is not known.
+
+    >>> total(Parts(1.0, 4.0, 0.0)), total(INVALID), total(Parts(-1.0, 2.5, 0.0)), total(Parts(None, 2.5, 0.0))
+    (5.0, -2.0, 1.5, None)
+    """
+    value = parts.form
+    for part, weight in (
+        (parts.preference, weights.preference),
+        (parts.quality, weights.quality * weights.judge_scale),
+    ):
+        if weight and part is None:
+            return None
+        value += weight * (part or 0.0)
+    return value
+
+
+def preference(accepted: float | None, rejected: float | None) -> float | None:
+    """R_pref of eq. 3: 1 if the report that people preferred has the higher score, else -1, a tie included; None if a
+    report has no score."""
+    if accepted is None or rejected is None:
+        return None
+    return 1.0 if accepted > rejected else -1.0
+
+
+def read_rubric(rollout: Rollout) -> Rubric | None:
+    """The rubric in the last reply of the role that writes it; None if it is none."""
+    written = [one for one in rollout.trajectories.values() if one.role == WRITER and one.turns]
+    if not written:
+        return None
+    try:
+        return Rubric.of(record.read(written[-1].turns[-1].completion, Written).items)
+    except (DialectError, ValueError):
+        return None
+
+
+def by_definition(scores: Scores, formula: Literal["normalised", "paper"]) -> float | None:
+    """S of a report: eq. 2 where the weights add up to more than 0; `normalised` orders alike and exists always."""
+    return scores.normalised if formula == "normalised" else scores.weighted_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """Rewards a rollout of `hira.workflows.rubric`. The references of its query are two reports: the one that people
+    preferred, then the other. What a weight of 0 leaves out is not asked."""
+
+    part: RoleConfig
+    weights: Weights = Weights()
+    formula: Literal["normalised", "paper"] = "normalised"
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        if len(references) != 2:
+            fix = 'each line is {"query": "…", "accepted": "…", "rejected": "…"}'
+            raise UsageError(f"a preference has two reports, not {len(references)}", fix=fix)
+        rubric = read_rubric(rollout)
+        if rubric is None:
+            return Score(total(INVALID, self.weights), _told(INVALID), why="the rubric cannot be read, or is not valid")
+        notes: list[str] = []
+        team = RunContext({"*": self.part})
+        team.events.readers.append(lambda event: notes.append(event.text) if isinstance(event, Notice) else None)
+        try:
+            scores = await self._scores(team, rollout.question, rubric, references)
+            reward = await self._quality(team.conversation("judge", "rubric"), rollout.question, rubric)
+        except Stop as stop:
+            return Score(None, why=stop.what)
+        parts = Parts(preference(*scores), reward, 0.0)
+        told = _told(parts)
+        if None not in scores:
+            told["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
+        return Score(total(parts, self.weights), {**told, "items": len(rubric.items)}, why="; ".join(notes))
+
+    async def aclose(self) -> None:
+        await self.part.policy.aclose()
+
+    async def _scores(
+        self, team: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
+    ) -> tuple[float | None, float | None]:
+        if not self.weights.preference:
+            return None, None
+        found = await together(
+            [score(team, rubric, query, report, name) for name, report in zip("ab", references, strict=True)]
+        )
+        accepted, rejected = (by_definition(one, self.formula) for one in found)
+        return accepted, rejected
+
+    async def _quality(self, conversation: Conversation, query: str, rubric: Rubric) -> float | None:
+        if not self.weights.quality:
+            return None
+        judged = await quality(conversation, query, rubric)
+        return judged.reward if judged else None
+
+
+def _told(parts: Parts) -> dict[str, float]:
+    known = {"preference": parts.preference, "quality": parts.quality, "format": parts.form}
+    told = {name: value for name, value in known.items() if value is not None}
+    if parts.preference is not None:
+        told["accuracy"] = float(parts.preference > 0)  # what exams tell: the preference accuracy of eq. 6
+    return told

@@ -1,0 +1,104 @@
+"""Judges: of a report item by item, of a rubric, and of reports by preference (rubrics paper, appendix C.2, C.3, C.11,
+C.12). A judge that fails gives None, never 0: what nobody judged is not bad."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+from hira.agents.record import record
+from hira.agents.rubrics.rubric import Item, Rubric, Scores
+from hira.agents.run_context import Conversation, RunContext, together
+from hira.core.errors import DialectError, EndpointError
+from hira.core.events import Notice
+from hira.core.messages import Filled, user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+
+RATE = Prompt(__file__, "rubric_rate")
+QUALITY = Prompt(__file__, "rubric_quality")
+POINTWISE = Prompt(__file__, "rubric_pointwise")
+PAIRWISE = Prompt(__file__, "rubric_pairwise")
+T = TypeVar("T", bound=BaseModel)
+
+
+class Rated(BaseModel):
+    reason: str = ""
+    rating: int = Field(ge=1, le=10)
+
+
+class Judged(BaseModel):
+    reason: str = ""
+    reward: float = Field(ge=0, le=4, allow_inf_nan=False)
+    confidence: Annotated[int, Field(ge=0, le=100)] = 100
+
+
+class Better(BaseModel):
+    reason: str = ""
+    better: Literal["A", "B"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How good a rubric is: `reward` from 0 to 4 (R_llm of eq. 1), how sure the judge is in percent, and why."""
+
+    reward: float
+    confidence: int
+    reason: str
+
+
+async def score(team: RunContext, rubric: Rubric, query: str, report: str, under: str = "") -> Scores:
+    """A report by a rubric: each item is rated by the role `judge` in a conversation of its own, all side by side.
+
+    `under` names the report, where one team scores several.
+    """
+    stem = f"{under}/" if under else ""
+    conversations = [team.conversation("judge", f"{stem}{at}") for at in range(1, len(rubric.items) + 1)]
+    ratings = await together(
+        [rate(one, item, query, report) for one, item in zip(conversations, rubric.items, strict=True)]
+    )
+    return Scores(rubric, tuple(ratings))
+
+
+async def rate(conversation: Conversation, item: Item, query: str, report: str) -> int | None:
+    """How far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge failed."""
+    told = {
+        "query": sanitize(query),
+        "title": sanitize(item.title),
+        "criterion": sanitize(item.criterion),
+        "report": sanitize(report),
+    }
+    rated = await _judged(conversation, RATE.fill(**told), Rated)
+    return rated.rating if rated else None
+
+
+async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
+    """How good a rubric is for a query, whatever any report is; None if the judge failed."""
+    items = "\n".join(f"- {one.title} ({one.weight:+d}): {one.description}" for one in rubric.items)
+    judged = await _judged(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Judged)
+    return Quality(judged.reward, judged.confidence, judged.reason) if judged else None
+
+
+async def pointwise(conversation: Conversation, query: str, report: str) -> int | None:
+    """How good a report is by itself, without a rubric, from 1 to 10; None if the judge failed."""
+    rated = await _judged(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), Rated)
+    return rated.rating if rated else None
+
+
+async def pairwise(
+    conversation: Conversation, query: str, first: str, second: str
+) -> Literal["first", "second"] | None:
+    """Which of two reports is better, in the order shown; None if the judge failed. Show them the other way round as
+    well to see whether the order decided."""
+    prompt = PAIRWISE.fill(query=sanitize(query), first=sanitize(first), second=sanitize(second))
+    judged = await _judged(conversation, prompt, Better)
+    return None if judged is None else "first" if judged.better == "A" else "second"
+
+
+async def _judged(conversation: Conversation, prompt: Filled, shape: type[T]) -> T | None:
+    """What a judge says, None if it cannot be had; that is told. A budget that is used up ends the run all the same."""
+    try:
+        return await record(conversation, user(prompt), shape)
+    except (DialectError, EndpointError) as error:
+        conversation.team.events(Notice(f"{conversation.name}: not judged, because {error.what}"))
+        return None

@@ -1,0 +1,333 @@
+"""How models write calls: what a call begins with, and what reads it from there (`_FORMATS`).
+
+A call names a tool on offer; JSON that does not is an answer. A reader says how far it has read, so that nothing is
+read twice.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from hira.core.tool import Tool
+from hira.policies.dialects.decoded import Beyond, first
+from hira.policies.dialects.lenient import read_arguments, read_value
+from hira.policies.dialects.textual import check_call, coerce_value, faulty
+
+
+class Read(NamedTuple):
+    """What a reader made of the text up to `end`: calls as names with arguments, or what is wrong with them. With
+    neither, it is no call."""
+
+    end: int
+    calls: tuple[tuple[str, Any], ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A text, and the tools that may be called in it by their plain names. `cut` says that it ended at the length
+    limit, `marked` that a token of the model's own announced a call."""
+
+    text: str
+    tools: Mapping[str, Tool]
+    cut: bool = False
+    marked: bool = False
+
+    def tool(self, written: str) -> Tool | None:
+        """The tool that is meant by a name as written."""
+        return self.tools.get(plain(_ADDRESS.sub("", written.strip())))
+
+
+_FLAGS = re.MULTILINE
+Reader = Callable[[Turn, "re.Match[str]"], Read]
+
+_NAMES = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
+_LISTS = ("tool_calls", "calls", "tool_uses")
+_BESIDE = frozenset({"id", "type", "thought", "reason"})
+NEAR = 300
+"""Characters around the beginning of a call in which its name, and the tokens before it, are looked for."""
+_NESTED = 4
+"""Tokens that announce calls, one within the other."""
+
+_ADDRESS = re.compile(r"^(?:functions?|tools?|default_api)\.|:\d+$")
+_KEYED = rf"""["']?(?:{"|".join((*_NAMES, *_ARGUMENTS))})["']?\s*:"""
+_BEGUN = re.compile(rf"\{{\s*{_KEYED}")
+_NAMING = re.compile(rf"""["']?\b(?:{"|".join(_NAMES)})["']?\s*:\s*["']([^"'\n]{{1,80}})["']""")
+_BAR = "[|｜]"
+_MARK = (
+    rf"<{_BAR}?(?:\w{{1,20}}:)?(?:{_BAR}DSML{_BAR})?(?:tool|function)[_▁ ]?calls?"
+    rf"(?:[_▁ ](?:section[_▁ ])?(?:begin|start))?{_BAR}?>|<TOOLCALL>|<\|python_(?:tag|start)\|>|\[TOOL_CALLS\]"
+    r"|<\|action_start\|>(?:\s*<\|plugin\|>)?|<\|START_ACTION\|>|<\|tools_prefix\|>|\bfunctools(?=\s*\[)"
+)
+_CHANNEL = r"<\|start\|>(?:assistant)?|<\|channel\|>(?:commentary|analysis)?"
+BEFORE = re.compile(rf"(?:(?:{_MARK}|{_CHANNEL}|```\w*|\[)\s*)+\Z")
+DRESS = re.compile(rf"(?:[\s,;\[]|{_MARK}|{_CHANNEL}|```\w*)*")
+_SPACE = re.compile(r"(?:[\s\[]|```\w*)*")
+AFTER = re.compile(
+    r"(?:\s*(?:[\]})]|```(?!\w)|</[^<>\n]{0,20}(?:tool(?!_resp)|function|TOOL)[^<>\n]{0,20}>"
+    rf"|<{_BAR}(?:tool|call|end|eom|eot|im_end|python_end|action_end|END_ACTION)"
+    rf"(?![^<>\n]{{0,30}}(?:begin|start))[^<>\n]{{0,30}}{_BAR}>))+"
+)
+_NOTHING = re.compile(r"\s*\Z")
+_MARKED = re.compile(_MARK)
+_XML = re.compile(
+    rf"<(?P<close>/?)(?:{_BAR}DSML{_BAR}|[\w-]{{1,20}}:)?(?P<kind>function|invoke|parameter)\b[^\S\n]*"
+    r"""(?:=[^\S\n]*|[^<>\n]{0,40}?name[^\S\n]*=[^\S\n]*)?["']?(?P<name>[^<>"'\s]{0,80})["']?[^<>\n]{0,40}>"""
+)
+_KEY_VALUE = re.compile(r"<(?P<close>/?)(?P<kind>arg_key|arg_value|tool_call)>")
+_LINE_ENDS = re.compile(r"[ \t]*(?:[\],;)`<]|\n|\Z)")
+_INPUT = re.compile(
+    r"\s*\n[\s*#>-]{0,10}(?:Action[ _]?)?(?:Input|Parameters?|Arguments?)\b[^:\n]{0,20}:[\s*]*(?:```\w*\s*|-\s+)?",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(r"[\s*-]{0,10}(\w{1,40})[ \t]*[:=][ \t]*([^\n]+)")
+_BRACKETED = re.compile(r"[ \t]*\[([^\[\]\n]{1,400})\]")
+
+
+def read_at(turn: Turn, begun: "re.Match[str]") -> Read:
+    """What stands where a call may begin, by the first format of the table that it fits."""
+    furthest = begun.end()
+    for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
+        if fitting := opening.match(turn.text, begun.start()):
+            read = reader(turn, fitting)
+            if read.calls or read.error:
+                return read
+            furthest = max(furthest, read.end)
+    return Read(furthest)
+
+
+def _read_marked(turn: Turn, begun: "re.Match[str]") -> Read:
+    """A call behind tokens that announce one."""
+    turn = Turn(turn.text, turn.tools, turn.cut, marked=True)
+    at = begun.start()
+    for _ in range(_NESTED):
+        if (mark := _MARKED.match(turn.text, at)) is None:
+            break
+        space = _SPACE.match(turn.text, mark.end())
+        at = space.end() if space else mark.end()
+        for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
+            if reader is not _read_marked and (fitting := opening.match(turn.text, at)):
+                read = reader(turn, fitting)
+                if read.calls or read.error:
+                    return read
+    return Read(at, error=_unreadable(turn, "no tool and no arguments can be read in it"))
+
+
+def _read_json(turn: Turn, begun: "re.Match[str]") -> Read:
+    """An object with a name and arguments, whatever their keys; a list of them is read one by one."""
+    text, at = turn.text, begun.start()
+    try:
+        value, end = first(text, at)
+    except json.JSONDecodeError as fault:
+        naming = _NAMING.search(text, at, at + NEAR)
+        meant = turn.marked or bool(naming and turn.tool(naming[1]))
+        if isinstance(fault, Beyond):
+            return Read(len(text), error=_unreadable(turn, faulty(fault)) if meant or _BEGUN.match(text, at) else "")
+        if not meant and not (turn.cut and naming is None and _BEGUN.match(text, at)):
+            return Read(max(fault.pos, begun.end()))
+        try:
+            value, end = read_value(text, at)
+        except json.JSONDecodeError:
+            return Read(len(text), error=_unreadable(turn, f"it is not valid JSON: {faulty(fault)}"))
+    if calls := _calls_of(value, turn):
+        return Read(end, calls)
+    stranger = value.get("name") if isinstance(value, dict) and isinstance(value.get("arguments"), dict) else None
+    if isinstance(stranger, str) and (turn.marked or _is_last(text, end)):
+        return Read(end, error=_unknown(turn, stranger))
+    return Read(end)
+
+
+def _calls_of(value: Any, turn: Turn) -> tuple[tuple[str, Any], ...]:
+    """The calls that a JSON value stands for; none if it is something else."""
+    if isinstance(value, list):
+        found = [_calls_of(one, turn) for one in value]
+        return tuple(call for calls in found for call in calls) if all(found) else ()
+    if not isinstance(value, dict):
+        return ()
+    inner = next((value[key] for key in (*_LISTS, "function") if isinstance(value.get(key), list | dict)), None)
+    if inner is not None:
+        return _calls_of(inner, turn)
+    for key in _NAMES:
+        if isinstance(value.get(key), str) and (tool := turn.tool(value[key])):
+            beside = _BESIDE - {*tool.fields}
+            return _call_of(tool, {name: one for name, one in value.items() if name != key and name not in beside})
+    name, given = next(iter(value.items()), ("", None))
+    tool = turn.tool(name) if len(value) == 1 and isinstance(given, dict | str) else None
+    return ((plain(tool.name), given),) if tool else ()
+
+
+def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The call of a tool by what stands beside its name; none if that is more or other than a call has."""
+    for key in _ARGUMENTS:
+        if key in given and len(given) == 1:
+            return ((plain(tool.name), given[key]),)
+    takes = given.keys() <= {*tool.fields} or bool(tool.parameters.get("additionalProperties"))
+    if takes and (given or not tool.parameters.get("required")):
+        return ((plain(tool.name), dict(given)),)
+    return ()
+
+
+def _read_named(turn: Turn, begun: "re.Match[str]") -> Read:
+    """A name, and its arguments as JSON behind it."""
+    tool = turn.tool(begun["named"])
+    return _arguments(turn, tool, begun.end()) if tool else Read(begun.end(), error=_unknown(turn, begun["named"]))
+
+
+def _arguments(turn: Turn, tool: Tool, at: int) -> Read:
+    """The call of a tool whose arguments stand at a place of the text, as JSON."""
+    try:
+        value, end = read_value(turn.text, at)
+    except json.JSONDecodeError as fault:
+        return Read(len(turn.text), error=_unreadable(turn, f"its arguments are not valid JSON: {faulty(fault)}"))
+    return Read(end, ((plain(tool.name), value),))
+
+
+def _read_xml(turn: Turn, begun: "re.Match[str]") -> Read:
+    """`<function=NAME>` or `<invoke name="NAME">` with a tag for each parameter, or with JSON."""
+    head = _XML.match(turn.text, begun.start())
+    tool = turn.tool(head["name"]) if head else None
+    if head is None or tool is None:
+        return Read(begun.end(), error=_unknown(turn, head["name"] if head else ""))
+    given: dict[str, Any] = {}
+    key, value_at, end, closed = "", head.end(), len(turn.text), False
+    for tag in _XML.finditer(turn.text, head.end()):
+        outer = tag["kind"] != "parameter"
+        if key and (tag["close"] or not outer):
+            given[key] = coerce_value(_unlined(turn.text[value_at : tag.start()]), tool, key)
+            key = ""
+        if outer and not key:
+            end, closed = (tag.end() if tag["close"] else tag.start()), True
+            break
+        if not tag["close"]:
+            key, value_at = tag["name"], tag.end()
+    if not closed and turn.cut:
+        return Read(end, error=_unreadable(turn, ""))
+    if key:
+        given[key] = coerce_value(_unlined(turn.text[value_at:]), tool, key)
+    brace = turn.text.find("{", head.end(), end)
+    if not given and brace >= 0:
+        return _arguments(turn, tool, brace)._replace(end=end)
+    return Read(end, ((plain(tool.name), given),))
+
+
+def _read_key_value(turn: Turn, begun: "re.Match[str]") -> Read:
+    """A name, and pairs of `<arg_key>` and `<arg_value>` behind it."""
+    tool = turn.tool(begun["named"])
+    if tool is None:
+        return Read(begun.end(), error=_unknown(turn, begun["named"]))
+    given: dict[str, Any] = {}
+    key, inside, end, closed = "", begun.end(), len(turn.text), False
+    for tag in _KEY_VALUE.finditer(turn.text, begun.end()):
+        if tag["kind"] == "tool_call":
+            end, closed = (tag.end() if tag["close"] else tag.start()), True
+            break
+        if not tag["close"]:
+            inside = tag.end()
+        elif tag["kind"] == "arg_key":
+            key = turn.text[inside : tag.start()].strip()
+        else:
+            given[key] = coerce_value(_unlined(turn.text[inside : tag.start()]), tool, key)
+    if not closed and turn.cut:
+        return Read(end, error=_unreadable(turn, ""))
+    return Read(end, ((plain(tool.name), given),))
+
+
+def _read_python(turn: Turn, begun: "re.Match[str]") -> Read:
+    """A call in Python's syntax, alone on its line or in a list."""
+    tool = turn.tool(begun["named"])
+    try:
+        positional, given, end = read_arguments(turn.text, begun.end())
+    except ValueError:
+        return Read(begun.end())
+    if tool is None or len(positional) > len(tool.fields) or not _LINE_ENDS.match(turn.text, end):
+        return Read(end)
+    return Read(end, ((plain(tool.name), dict(zip(tool.fields, positional, strict=False)) | given),))
+
+
+def _read_action(turn: Turn, begun: "re.Match[str]") -> Read:
+    """`Action: NAME`, and `Action Input:` below it with JSON, or with the bare value of one parameter."""
+    text, tool = turn.text, turn.tool(begun["named"])
+    below, inline = _INPUT.match(text, begun.end()), _BRACKETED.match(text, begun.end())
+    if tool is None:
+        return Read(begun.end())
+    if below:
+        if text.startswith("{", below.end()):
+            return _arguments(turn, tool, below.end())
+        given, end = {}, below.end()
+        while line := _FIELD.match(text, end):
+            if line[1] not in tool.fields:
+                break
+            given[line[1]], end = coerce_value(line[2].strip("\"'`"), tool, line[1]), line.end()
+        if given:
+            return Read(end, ((plain(tool.name), given),))
+        end = text.find("\n", below.end())
+        end = end if end >= 0 else len(text)
+        return Read(end, ((plain(tool.name), text[below.end() : end].strip(" \t\"'`")),))
+    return Read(inline.end(), ((plain(tool.name), inline[1].strip()),)) if inline else Read(begun.end())
+
+
+_FORMATS: Mapping[str, Reader] = {
+    # Llama, Gemma and others: [search(query="x")]
+    r"(?:^|(?<=[\[,;>])|(?<=```python\n)|(?<=```tool_code\n))[ \t]*(?P<named>{known})(?:\.call)?\(": _read_python,
+    # ReAct, as many models learned it
+    r"^[\s*#>-]{{0,10}}Action\b[^:\n]{{0,40}}:[ \t*`]*(?P<named>{known})\b[*`]*": _read_action,
+    # Qwen3-Coder, Seed-OSS, Step; MiniMax; DeepSeek V3.2
+    r"<(?:[|｜]DSML[|｜]|[\w-]{{1,20}}:)?(?:function|invoke)(?=[^\S\n]*=|[^<>\n]{{1,40}}name[^\S\n]*=)": _read_xml,
+    # GLM 4.5 and later
+    r"<tool_call>\s*(?P<named>[\w.-]{{1,80}})\s*(?=<arg_key>|</tool_call>)": _read_key_value,
+    # Mistral since 2025: [TOOL_CALLS]search[ARGS]{{…}}
+    r"\[TOOL_CALLS\]\s*(?P<named>[\w.-]{{1,80}})(?:\[CALL_ID\]\w{{0,40}})?(?:\[ARGS\])?\s*(?=\{{)": _read_named,
+    # DeepSeek V3, R1 and V3.1; Kimi K2
+    r"<[|｜]tool[_▁]call[_▁]begin[|｜]>\s*(?:function<[|｜]tool[_▁]sep[|｜]>)?(?P<named>[\w.:-]{{1,80}})\s*"
+    r"(?:<[|｜]tool[_▁](?:sep|call_argument_begin)[|｜]>)?\s*(?:```\w*\s*)?(?=\{{)": _read_named,
+    # Harmony, which gpt-oss writes
+    r"\bto=(?P<named>[\w.-]{{1,80}})[^<>\n{{]{{0,40}}(?:<\|(?:channel|constrain)\|>[^<>\n{{]{{0,40}}){{0,2}}"
+    r"<\|message\|>\s*(?=\{{)": _read_named,
+    # Hermes, Qwen 2.5 and 3, Granite, Jamba, InternLM and whoever else announces JSON
+    rf"(?:{_MARK})".replace("{", "{{").replace("}", "}}"): _read_marked,
+    # OpenAI's own form, Llama 3, and what small models write whatever they are told
+    r"""\{{\s*["']?\w""": _read_json,
+}
+
+
+@lru_cache(maxsize=64)
+def _formats(known: tuple[str, ...]) -> "tuple[tuple[re.Pattern[str], Reader], ...]":
+    """The table for these names of tools."""
+    names = "|".join(map(re.escape, sorted(known, key=len, reverse=True))) or r"(?!)"
+    return tuple((re.compile(begin.format(known=names), _FLAGS), reader) for begin, reader in _FORMATS.items())
+
+
+@lru_cache(maxsize=64)
+def opening_of(known: tuple[str, ...]) -> "re.Pattern[str]":
+    """Where a call may begin, in any format."""
+    return re.compile("|".join(f"(?:{re.sub('[?]P<named>', '?:', one.pattern)})" for one, _ in _formats(known)), _FLAGS)
+
+
+def plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _is_last(text: str, end: int) -> bool:
+    """Whether nothing is said behind this."""
+    after = AFTER.match(text, end)
+    return bool(_NOTHING.match(text, after.end() if after else end))
+
+
+def _unlined(value: str) -> str:
+    """Without the line breaks that set a value apart from its tags."""
+    return value.removeprefix("\n").removesuffix("\n")
+
+
+def _unknown(turn: Turn, name: str) -> str:
+    """What is told of a call of no tool; nothing, where nothing but its form says that it is one."""
+    return check_call(name.strip(), {}, {tool.name: tool for tool in turn.tools.values()})[1]
+
+
+def _unreadable(turn: Turn, why: str) -> str:
+    if turn.cut:
+        return "Your call was cut off before it ended. Write it again, shorter."
+    return f"Your call cannot be read: {why}."

@@ -1,0 +1,77 @@
+"""Calls as JSON blocks: an object with `name` and `arguments`, in a fence or bare."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hira.core.messages import Filled, Message, assistant
+from hira.core.policy import Completion
+from hira.core.prompts import Prompt
+from hira.core.tool import Tool
+from hira.policies.dialects.answer import verbatim
+from hira.policies.dialects.decoded import first
+from hira.policies.dialects.dialect import Call, Dialect, Parsed
+from hira.policies.dialects.text_calls import found_in, read_turn, spoken_in
+from hira.policies.dialects.textual import RESULT, example, format_results, format_tools
+
+INSTRUCTIONS = Prompt(__file__, "json_tools")
+
+_BESIDE = re.compile(r"(?:[\s,\[\]]|```\w*)*")
+_ACTING = re.compile(r"<(?=\s*/?\s*tool_response\b)", re.IGNORECASE)
+
+
+class Json:
+    name = "json"
+
+    def instructions(self, tools: Sequence[Tool]) -> Filled:
+        if not tools:
+            return Filled("")
+        shown = self.write(example(tools[0]), tools[0]).strip()
+        return INSTRUCTIONS.fill(tools=Filled(format_tools(tools)), example=Filled(shown))
+
+    def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
+        """The tag of a result: a fence would stop a turn where its call begins."""
+        del several
+        return (RESULT,) if tools else ()
+
+    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
+        del tools
+        return ()
+
+    def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
+        said = verbatim(completion).partition(RESULT)[0]
+        plain = Parsed(said.strip(), (), assistant(said))
+        parsed = read_turn(plain, completion, tools, several, self.write)
+        if parsed.calls and (found := found_in(plain, completion, tools, several)):
+            text = spoken_in(plain, completion)
+            if _as_told(text[found.start : found.end], found.calls):
+                closed = "\n```" if text.count("```", found.start, found.end) % 2 else ""
+                rest = "" if text[found.end :].strip() else text[found.end :]
+                return Parsed(parsed.text, parsed.calls, assistant(text[: found.end] + closed + rest))
+        return parsed
+
+    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
+        return format_results(pairs, notice)
+
+    def write(self, call: Call, tool: Tool) -> str:
+        del tool
+        written = json.dumps({"name": call.name, "arguments": dict(call.arguments)}, ensure_ascii=False)
+        return "\n```json\n" + _ACTING.sub(r"\\u003c", written) + "\n```\n"
+
+
+def _as_told(written: str, calls: Sequence[Call]) -> bool:
+    """Whether calls are written as the instructions say, so that the conversation keeps them to the letter."""
+    at = 0
+    for call in calls:
+        gap = _BESIDE.match(written, at)
+        try:
+            value, at = first(written, gap.end() if gap else at)
+        except json.JSONDecodeError:
+            return False
+        if value != {"name": call.name, "arguments": call.arguments}:
+            return False
+    return bool(_BESIDE.fullmatch(written, at))
+
+
+DIALECT: Dialect = Json()

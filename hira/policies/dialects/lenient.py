@@ -1,0 +1,172 @@
+"""JSON as models write it: single quotes, bare keys, trailing commas, raw new lines, Python's literals, a bracket that
+is missing at the end. What could mean two things is not read."""
+
+import json
+import re
+from typing import Any
+
+from hira.policies.dialects.decoded import Beyond, first
+
+_DEEPEST = 100
+_SPACE = re.compile(r"\s*")
+_KEY = re.compile(r"[A-Za-z_]\w*(?=\s*[:=])")
+_LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|\b(?:true|false|null|True|False|None)\b")
+_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+# behind the text of a string
+_ENDS = re.compile(r"\s*(?:[,:}\])]|\Z)")
+# where brackets that were never closed count as closed
+_OVER = re.compile(r"\s*(?:\Z|```|</|<\||<｜)")
+_ESCAPE = re.compile(
+    r"""\\(?:u([0-9a-fA-F]{4})|U(0010[0-9a-fA-F]{4}|000[0-9a-fA-F]{5})|x([0-9a-fA-F]{2})|(["'\\/nrtbf]))"""
+)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_MARKS = {one: re.compile(rf"\\.|{one}", re.DOTALL) for one in ('"""', "'''", '"', "'")}
+
+
+def read_value(text: str, at: int = 0) -> tuple[Any, int]:
+    """The value that begins at a place of the text, and where it ends.
+
+    Raises `json.JSONDecodeError` with what strict JSON would have been refused for.
+    """
+    try:
+        return first(text, at)
+    except Beyond:
+        raise
+    except json.JSONDecodeError:
+        reader = _Reader(text, at)
+        try:
+            return reader.value(), reader.at
+        except _Unclear:
+            pass
+        raise
+
+
+def read_arguments(text: str, at: int) -> tuple[list[Any], dict[str, Any], int]:
+    """The positional and the named arguments of a call in Python's syntax, from behind its opening parenthesis, and
+    where the call ends. Raises `ValueError` for anything but literals."""
+    reader = _Reader(text, at, quoting="python")
+    try:
+        return (*reader.arguments(), reader.at)
+    except _Unclear as fault:
+        raise ValueError(str(fault)) from None
+
+
+class _Unclear(Exception):
+    """What is written could mean several things, or nothing."""
+
+
+class _Reader:
+    """Reads one value, each character of it once. In `quoting` "json" a quotation mark within a string need not be
+    escaped, if what follows it cannot follow a string."""
+
+    def __init__(self, text: str, at: int, quoting: str = "json") -> None:
+        self.text = text
+        self.at = at
+        self.loose = quoting == "json"
+
+    def value(self, depth: int = 0) -> Any:
+        self._skip()
+        mark = self.text[self.at : self.at + 1]
+        if depth > _DEEPEST:
+            raise _Unclear("it is nested too deeply")
+        if mark == "{":
+            return self._object(depth)
+        if mark == "[":
+            return self._list(depth)
+        if mark and mark in "\"'":
+            return self._string()
+        if literal := _LITERAL.match(self.text, self.at):
+            self.at = literal.end()
+            return _WORDS[literal[0]] if literal[0] in _WORDS else _number(literal[0])
+        raise _Unclear(f"no value at {self.at}")
+
+    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        while not self._takes(")"):
+            self._skip()
+            if key := _KEY.match(self.text, self.at):
+                self.at = key.end()
+                if not self._takes("="):
+                    raise _Unclear("a name without a value")
+                named[key[0]] = self.value()
+            else:
+                positional.append(self.value())
+            if not self._takes(",") and self.text[self.at : self.at + 1] != ")":
+                raise _Unclear(f"neither a comma nor an end at {self.at}")
+        return positional, named
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        self.at += 1
+        found: dict[str, Any] = {}
+        while not self._closes("}"):
+            key = self._key()
+            if not self._takes(":"):
+                raise _Unclear(f"no value behind {key!r}")
+            found[key] = self.value(depth + 1)
+            self._separates("}")
+        return found
+
+    def _list(self, depth: int) -> list[Any]:
+        self.at += 1
+        found: list[Any] = []
+        while not self._closes("]"):
+            found.append(self.value(depth + 1))
+            self._separates("]")
+        return found
+
+    def _key(self) -> str:
+        self._skip()
+        if bare := _KEY.match(self.text, self.at):
+            self.at = bare.end()
+            return bare[0]
+        if self.text[self.at : self.at + 1] not in ('"', "'"):
+            raise _Unclear(f"no key at {self.at}")
+        return self._string()
+
+    def _string(self) -> str:
+        mark = self.text[self.at : self.at + 3]
+        mark = mark if mark in _MARKS else mark[0]
+        begun = self.at = self.at + len(mark)
+        for found in _MARKS[mark].finditer(self.text, begun):
+            if found[0] != mark:
+                continue
+            if self.loose and not _ENDS.match(self.text, found.end()):
+                continue
+            self.at = found.end()
+            text = _ESCAPE.sub(_unescaped, self.text[begun : found.start()])
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two halves make one character
+        raise _Unclear("a string without an end")
+
+    def _closes(self, bracket: str) -> bool:
+        """Whether the bracket comes next, or the text is over without it."""
+        return self._takes(bracket) or bool(self.loose and _OVER.match(self.text, self.at))
+
+    def _separates(self, bracket: str) -> None:
+        if self._takes(",") or self.text[self.at : self.at + 1] == bracket:
+            return
+        if not (self.loose and _OVER.match(self.text, self.at)):
+            raise _Unclear(f"neither a comma nor an end at {self.at}")
+
+    def _takes(self, mark: str) -> bool:
+        self._skip()
+        if not self.text.startswith(mark, self.at):
+            return False
+        self.at += len(mark)
+        return True
+
+    def _skip(self) -> None:
+        space = _SPACE.match(self.text, self.at)
+        self.at = space.end() if space else self.at
+
+
+def _number(text: str) -> int | float:
+    try:
+        return float(text) if set(text) & set(".eE") else int(text)
+    except ValueError:
+        raise _Unclear("a number is too long") from None
+
+
+def _unescaped(found: "re.Match[str]") -> str:
+    code = found[1] or found[2] or found[3]
+    return chr(int(code, 16)) if code else _ESCAPED.get(found[4], found[4])

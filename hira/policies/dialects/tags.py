@@ -1,0 +1,228 @@
+"""HiRA's special tokens: `<|begin_call_subtask|> … <|end_call_subtask|>` and their kin (HiRA, appendix).
+
+The tokens of the paper's tools are kept to the letter; a tool of your own gets `<|begin_NAME_call|>`. A body is the
+bare value where a tool takes one parameter, `name: value` lines where it takes several, or one JSON object.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from hira.core.messages import Filled, Message
+from hira.core.policy import Completion
+from hira.core.prompts import Prompt, safe
+from hira.core.tool import Tool
+from hira.policies.dialects.decoded import decode_json
+from hira.policies.dialects.dialect import Call, Dialect, Parsed, missing
+from hira.policies.dialects.text_calls import read_turn
+from hira.policies.dialects.textual import Written, coerce_value, find_unquoted, read, turn_of
+
+INSTRUCTIONS = Prompt(__file__, "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """The tokens around one tool's calls (`call`) and results (`result`)."""
+
+    call: str
+    result: str
+
+    @property
+    def begin(self) -> str:
+        return f"<|begin_{self.call}|>"
+
+    @property
+    def end(self) -> str:
+        return f"<|end_{self.call}|>"
+
+    @property
+    def result_begin(self) -> str:
+        return f"<|begin_{self.result}|>"
+
+    @property
+    def result_end(self) -> str:
+        return f"<|end_{self.result}|>"
+
+
+TAGS = {
+    "subtask": Tag("call_subtask", "subtask_result"),
+    "search": Tag("search_query", "search_result"),
+    "browse": Tag("click_link", "click_result"),
+    "python": Tag("code_call", "code_call_result"),
+    "look": Tag("multimodal_call", "multimodal_result"),
+}
+
+_BEGIN = re.compile(r"<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
+_END = re.compile(r"<\s*(?:\|\s*)?end_(\w+)\s*(?:\|\s*)?>", re.IGNORECASE)
+# a small model's habit: a fence around nothing but the call itself
+_ONE_CALL = re.compile(
+    r"```\w*\s*<\s*(?:\|\s*)?begin_(\w+)\s*(?:\|\s*)?>.*<\s*(?:\|\s*)?end_\1\s*(?:\|\s*)?>\s*```$",
+    re.DOTALL | re.IGNORECASE,
+)
+_FENCED = re.compile(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
+
+
+def tag(name: str) -> Tag:
+    return TAGS.get(name) or Tag(f"{name}_call", f"{name}_result")
+
+
+class Tags:
+    name = "tags"
+
+    def instructions(self, tools: Sequence[Tool]) -> Filled:
+        told = [
+            INSTRUCTIONS.fill(
+                name=tool.name,
+                description=tool.description.rstrip("."),
+                begin=Filled(tag(tool.name).begin),
+                body=body_shape(tool),
+                parameters=describe_parameters(tool),
+                end=Filled(tag(tool.name).end),
+                result_begin=Filled(tag(tool.name).result_begin),
+                result_end=Filled(tag(tool.name).result_end),
+            )
+            for tool in tools
+        ]
+        return Filled("\n\n".join(told))
+
+    def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
+        """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""
+        return tuple(tag(tool.name).end if several == 1 else tag(tool.name).result_begin for tool in tools)
+
+    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
+        del tools
+        return ()
+
+    def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
+        text = turn_of(completion, _BEGIN)
+        own = read(text, _Reader(text, completion, tools).following, several)
+        return read_turn(own, completion, tools, several, self.write)
+
+    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
+        told = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
+        text = "\n\n".join([*told, notice] if notice else told)
+        return (Message("user", text, prompt="result", values={"results": list(pairs)}),)
+
+    def write(self, call: Call, tool: Tool) -> str:
+        return f"{tag(call.name).begin}{body(call.arguments, tool)}{tag(call.name).end}"
+
+
+class _Reader:
+    """Finds the calls of one turn."""
+
+    def __init__(self, text: str, completion: Completion, tools: Sequence[Tool]) -> None:
+        self.text = text
+        self.completion = completion
+        self.tools = {tag(tool.name).call: tool for tool in tools}
+        self.results = {tag(tool.name).result for tool in tools}
+
+    def following(self, at: int) -> Written | None:
+        begin = find_unquoted(self.text, at, _BEGIN, _ONE_CALL)
+        if begin is None:
+            return None
+        start, name = begin.start(), begin[1].lower()
+        if name in self.results:
+            return Written(start)
+        closed = self._close(begin, name)
+        if name not in self.tools:
+            error = f"There is no call <|begin_{name}|> here.{self._available()}"
+        elif closed is None:
+            error = f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
+        else:
+            inner, end = closed
+            call, error = self._call(name, inner)
+            return Written(start, end, f"<|begin_{name}|>{inner}<|end_{name}|>", call, error)
+        return Written(start, error=error)
+
+    def _call(self, name: str, inner: str) -> tuple[Call | None, str]:
+        """The call with this body, or what is wrong with it."""
+        tool = self.tools[name]
+        try:
+            given = arguments(inner, tool)
+        except ValueError as error:
+            return None, f"The body of <|begin_{name}|> cannot be read: {error}"
+        lacking = missing(given, tool)
+        return (None, lacking) if lacking else (Call(tool.name, given), "")
+
+    def _close(self, begin: "re.Match[str]", name: str) -> tuple[str, int] | None:
+        """The body of a call and where it ends. A server may keep the end token, name it, or silently strip it."""
+        for match in _END.finditer(self.text, begin.end()):
+            if match[1].lower() == name:
+                return self.text[begin.end() : match.start()], match.end()
+        if self.completion.finish == "length":
+            return None
+        return self.text[begin.end() :], len(self.text)
+
+    def _available(self) -> str:
+        names = ", ".join(f"<|begin_{name}|>" for name in self.tools)
+        return f" Available: {names}." if names else " No tool is available; answer without one."
+
+
+def body_shape(tool: Tool) -> str:
+    """How a body of this tool looks, for the instructions."""
+    if len(tool.fields) == 1:
+        return f"the {tool.fields[0]}"
+    return "\n" + "\n".join(f"{name}: the {name}" for name in tool.fields) + "\n"
+
+
+def describe_parameters(tool: Tool) -> str:
+    """A line on each parameter that has a description."""
+    properties = tool.parameters.get("properties", {})
+    told = {name: str(properties.get(name, {}).get("description", "")) for name in tool.fields}
+    return "".join(f"\n- {name}: {one}" for name, one in told.items() if one)
+
+
+def body(arguments: Mapping[str, Any], tool: Tool) -> str:
+    """Arguments as a body that `arguments` reads back unchanged."""
+    if len(tool.fields) == 1 and list(arguments) == tool.fields and isinstance(arguments[tool.fields[0]], str):
+        value = str(arguments[tool.fields[0]])
+        if value == value.strip() and value and not value.startswith(("{", "```", "python\n")):
+            return f" {value} "
+    return f" {json.dumps(dict(arguments), ensure_ascii=False)} "
+
+
+def arguments(inner: str, tool: Tool) -> dict[str, Any]:
+    """The arguments in a body: one JSON object, `name: value` lines, or the bare value of the parameter needed."""
+    inner = inner.strip()
+    if inner.startswith("{") and (record := _record(inner, tool)) is not None:
+        return record
+    fields = tool.fields
+    if len(fields) > 1 and (lines := _lines(fields)).match(inner):
+        parts = lines.split(inner)[1:]
+        return {
+            name.lower(): coerce_value(value.strip(), tool, name.lower())
+            for name, value in zip(parts[::2], parts[1::2], strict=True)
+        }
+    required = tool.parameters.get("required", fields)
+    if not inner and not required:
+        return {}
+    if not fields or len(required) > 1:
+        raise ValueError(f"write one line for each of {', '.join(f'{name}:' for name in required)}")
+    if not inner:
+        raise ValueError(f"it is empty; write the {fields[0]} in it")
+    if fields[0] == "code":
+        inner = (fenced[1] if (fenced := _FENCED.match(inner)) else inner).removeprefix("python\n").strip("\n")
+    return {fields[0]: coerce_value(inner, tool, fields[0])}
+
+
+@cache
+def _pattern(fields: tuple[str, ...]) -> "re.Pattern[str]":
+    return re.compile(r"^[^\S\n]*(" + "|".join(map(re.escape, fields)) + r")\s*:[ \t]*", re.MULTILINE | re.IGNORECASE)
+
+
+def _lines(fields: Sequence[str]) -> "re.Pattern[str]":
+    return _pattern(tuple(fields))
+
+
+def _record(inner: str, tool: Tool) -> dict[str, Any] | None:
+    try:
+        record = decode_json(inner)
+    except json.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) and set(record) <= set(tool.fields) else None
+
+
+DIALECT: Dialect = Tags()

@@ -1,0 +1,180 @@
+"""Calls that a model wrote into its text, in whatever form it was trained on.
+
+Every dialect looks for them in a turn that holds no call of its own. A turn is read in linear time.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hira.core.messages import assistant
+from hira.core.policy import Completion, Delta, Watch
+from hira.core.tool import Tool
+from hira.policies.dialects.answer import verbatim
+from hira.policies.dialects.call_formats import AFTER, BEFORE, DRESS, NEAR, Read, Turn, opening_of, plain, read_at
+from hira.policies.dialects.dialect import Call, Parsed
+from hira.policies.dialects.lenient import read_value
+from hira.policies.dialects.textual import RESULT, check_call, coerce_value
+
+_TRIES = 2_000
+"""Places of one turn at which a call is looked for: Python counts the lines before each fault that it finds in JSON."""
+_TAIL = 80
+# words of a tool's JSON schema, which small models copy into its arguments
+_SCHEMA = frozenset({"type", "required", "description", "title", "additionalProperties"})
+_CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+_FENCE = re.compile(r"```\w*\s*")
+_MAYBE = re.compile(r"[<\[{`]")
+# how a call begins in the dialects that are hira's own
+_OWN = re.compile(r"<\|?\s*(?:begin_\w|use_mcp_tool)")
+
+Write = Callable[[Call, Tool], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The calls of a turn, which stand from `start` to `end` of its text. Without calls, `error` tells the model what
+    is wrong with the first one."""
+
+    start: int
+    end: int
+    calls: tuple[Call, ...] = ()
+    error: str = ""
+
+
+def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: int = 1) -> Found | None:
+    """The first calls in a text, at most `several`, with nothing said between them. None if there is none, nor anything
+    that is meant as one. What follows a result that the model wrote itself is not read."""
+    turn = Turn(text.partition(RESULT)[0], {plain(tool.name): tool for tool in tools}, cut)
+    opening = opening_of(tuple(tool.name for tool in tools))
+    at, tried, quoted = 0, 0, _CODE.search(turn.text)
+    while (begun := opening.search(turn.text, at)) and tried < _TRIES:
+        while quoted and quoted.end() <= begun.start():
+            quoted = _CODE.search(turn.text, quoted.end())
+        if quoted and quoted.start() < begun.start() and not _opens(turn.text, quoted, begun):
+            at = quoted.end()
+            continue
+        read = read_at(turn, begun)
+        if read.error or read.calls:
+            return _followed(turn, opening, begun, read, several)
+        at, tried = max(read.end, begun.end()), tried + 1
+    return None
+
+
+def fit_arguments(arguments: Any, tool: Tool) -> Any:
+    """Arguments as the tool takes them, where it is clear what was meant: JSON in a string, the bare value of the only
+    parameter, an object in a list, words of the tool's own schema beside them."""
+    fields = tool.fields
+    only = fields[0] if len(fields) == 1 or len(tool.parameters.get("required", ())) == 1 else ""
+    if isinstance(arguments, str) and (written := arguments.lstrip()).startswith(("{", "[")):
+        try:
+            arguments, _ = read_value(written)
+        except json.JSONDecodeError:
+            return arguments
+    if isinstance(arguments, list) and len(arguments) == 1:
+        arguments = arguments[0]
+    if isinstance(arguments, str) and only and arguments.strip():
+        return {only: coerce_value(arguments, tool, only)}
+    if not isinstance(arguments, dict):
+        return arguments
+    inner = arguments.get("properties")
+    if isinstance(inner, dict) and "properties" not in fields:
+        arguments = inner
+    return {name: value for name, value in arguments.items() if name in fields or name not in _SCHEMA}
+
+
+def _followed(turn: Turn, opening: "re.Pattern[str]", begun: "re.Match[str]", read: Read, several: int) -> Found:
+    """What was read, with the calls that follow it."""
+    near = turn.text[max(0, begun.start() - NEAR) : begun.start()]
+    dress = BEFORE.search(near)
+    start, calls, end = begun.start() - (len(dress[0]) if dress else 0), list[Call](), read.end
+    while read.calls and not read.error:
+        for name, arguments in read.calls[: several - len(calls)]:
+            tool = turn.tools[name]
+            call, error = check_call(tool.name, fit_arguments(arguments, tool), {tool.name: tool})
+            if call is None:
+                return Found(start, end, tuple(calls), "" if calls else error)
+            calls.append(call)
+        after = AFTER.match(turn.text, read.end)
+        end = after.end() if after else read.end
+        following = opening.search(turn.text, end) if len(calls) < several else None
+        if following is None or not DRESS.fullmatch(turn.text, end, following.start()):
+            break
+        read = read_at(turn, following)
+    return Found(start, end, tuple(calls), "" if calls else read.error)
+
+
+def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
+    """Whether a call is how a block of code begins; further within, and in a line, it is quoted."""
+    fence = _FENCE.match(text, quoted.start())
+    return bool(fence and fence.end() <= begun.start() and DRESS.fullmatch(text, fence.end(), begun.start()))
+
+
+def read_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int, write: Write) -> Parsed:
+    """A turn that a dialect has read in its `own` way, with the calls that it holds in another one, if it holds none in
+    that. The conversation keeps them as the dialect writes them."""
+    found = None if own.calls else found_in(own, completion, tools, several)
+    if found is None or (own.error and not found.calls):
+        return own
+    said = spoken_in(own, completion)[: found.start].strip()
+    if found.error:
+        return Parsed(said, (), assistant(said), found.error)
+    named = {tool.name: tool for tool in tools}
+    kept = said + "".join(write(call, named[call.name]) for call in found.calls)
+    return Parsed(said, found.calls, assistant(kept.strip()))
+
+
+def found_in(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> Found | None:
+    return find_calls(spoken_in(own, completion), tools, cut=completion.finish == "length", several=several)
+
+
+def spoken_in(own: Parsed, completion: Completion) -> str:
+    """Where calls are looked for: what was said, or what was thought where nothing was said."""
+    said = verbatim(completion) if own.error else own.message.text
+    return said if said.strip() else completion.reasoning
+
+
+class Held:
+    """Hands on the text of a turn as it streams in, up to where a call may begin; thought passes."""
+
+    def __init__(self, watch: Watch, tools: Sequence[Tool]) -> None:
+        self._watch = watch
+        self._tools = tools
+        self._opening = opening_of(tuple(tool.name for tool in tools))
+        self._begins = ("action", "functools", *(tool.name for tool in tools))
+        self._waiting = ""
+        self._call = False
+
+    def __call__(self, delta: Delta) -> None:
+        if delta.reasoning or not self._tools:
+            self._watch(delta)
+            return
+        self._waiting += delta.text
+        if not self._call:
+            self._release()
+
+    def end(self) -> None:
+        """The turn is over: hand on what was no call after all."""
+        if self._waiting and not _OWN.search(self._waiting) and not find_calls(self._waiting, self._tools, cut=True):
+            self._watch(Delta(self._waiting))
+        self._waiting = ""
+
+    def _release(self) -> None:
+        """Hand on what can belong to no call any more."""
+        text = self._waiting
+        begun = self._opening.search(text) or _OWN.search(text)
+        if begun:
+            self._call = True
+            dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
+            upto = (dress or begun).start()
+        else:
+            maybe = _MAYBE.search(text, max(0, len(text) - _TAIL))
+            upto = maybe.start() if maybe else len(text)
+            line = text.rfind("\n", 0, upto) + 1
+            words = text[line:upto].lstrip(" \t*#>-").lower()
+            if upto - line <= _TAIL and any(one.startswith(words) or words.startswith(one) for one in self._begins):
+                upto = line
+        if upto:
+            self._watch(Delta(text[:upto]))
+            self._waiting = text[upto:]

@@ -1,0 +1,117 @@
+"""Calls in tags, as the Model Context Protocol is prompted for (MATPO, appendix A).
+
+`<use_mcp_tool>` holds the names of a server and of its tool, and the arguments as one JSON object. Names of tools are
+unique in hira, so a server that is missing or misspelt is no reason to refuse a call.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hira.core.messages import Filled, Message
+from hira.core.policy import Completion
+from hira.core.prompts import Prompt
+from hira.core.tool import Tool
+from hira.policies.dialects.dialect import Call, Dialect, Parsed
+from hira.policies.dialects.text_calls import read_turn
+from hira.policies.dialects.textual import (
+    RESULT,
+    Written,
+    check_call,
+    example,
+    find_unquoted,
+    format_results,
+    format_tools,
+    read,
+    turn_of,
+)
+
+INSTRUCTIONS = Prompt(__file__, "xml_tools")
+BEGIN, END = "<use_mcp_tool>", "</use_mcp_tool>"
+
+_BEGIN = re.compile(r"<\s*(use_mcp_tool|tool_response)\s*>", re.IGNORECASE)
+_END = re.compile(r"<\s*/\s*use_mcp_tool\s*>", re.IGNORECASE)
+_TOOL, _TOOL_END = (re.compile(rf"<\s*{slash}tool_name\s*>", re.IGNORECASE) for slash in ("", r"/\s*"))
+_ARGUMENTS, _ARGUMENTS_END = (re.compile(rf"<\s*{slash}arguments\s*>", re.IGNORECASE) for slash in ("", r"/\s*"))
+# a small model's habit: a fence around nothing but the call itself
+_ONE_CALL = re.compile(
+    r"```\w*\s*<\s*use_mcp_tool\s*>(?:(?!<\s*use_mcp_tool).)*<\s*/\s*use_mcp_tool\s*>\s*```$", re.DOTALL | re.IGNORECASE
+)
+_ACTING = re.compile(r"<(?=\s*/?\s*(?:use_mcp_tool|arguments|tool_name|tool_response)\b)", re.IGNORECASE)
+
+
+class Xml:
+    name = "xml"
+
+    def instructions(self, tools: Sequence[Tool]) -> Filled:
+        servers = dict.fromkeys(tool.server for tool in tools)
+        parts = [
+            f"Server {server}\n{format_tools([tool for tool in tools if tool.server == server])}" for server in servers
+        ]
+        if not tools:
+            return Filled("")
+        shown = Filled(self.write(example(tools[0]), tools[0]))
+        return INSTRUCTIONS.fill(tools=Filled("\n\n".join(parts)), example=shown)
+
+    def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
+        """The end tag, so that a turn ends with its call; with several calls a turn, the tag of a result."""
+        return ((END if several == 1 else RESULT),) if tools else ()
+
+    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
+        del tools
+        return ()
+
+    def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
+        text = turn_of(completion, _BEGIN)
+        named = {tool.name: tool for tool in tools}
+
+        def following(at: int) -> Written | None:
+            begin = find_unquoted(text, at, _BEGIN, _ONE_CALL)
+            if begin is None or begin[1].lower() != "use_mcp_tool":
+                return begin and Written(begin.start())
+            end = _END.search(text, begin.end())
+            if not end and completion.finish == "length":
+                return Written(begin.start(), error=f"Your call was cut off before {END}. Write it again, shorter.")
+            inner = text[begin.end() : end.start() if end else len(text)]
+            call, error = _read(inner, named)
+            closed = text[begin.start() : end.end() if end else len(text)]
+            if not end:
+                closed = closed + END if completion.stop == END else f"{closed.rstrip()}\n{END}"
+            return Written(begin.start(), end.end() if end else len(text), closed, call, error)
+
+        return read_turn(read(text, following, several), completion, tools, several, self.write)
+
+    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
+        return format_results(pairs, notice)
+
+    def write(self, call: Call, tool: Tool) -> str:
+        arguments = _ACTING.sub(r"\\u003c", json.dumps(dict(call.arguments), ensure_ascii=False))
+        return (
+            f"{BEGIN}\n<server_name>{tool.server}</server_name>\n<tool_name>{call.name}</tool_name>\n"
+            f"<arguments>\n{arguments}\n</arguments>\n{END}"
+        )
+
+
+def _read(inner: str, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
+    """The call between the tags, or what is wrong with it."""
+    begin = _ARGUMENTS.search(inner)
+    *_, end = (None, *_ARGUMENTS_END.finditer(inner, begin.end())) if begin else (None,)
+    arguments = inner[begin.end() : end.start()] if begin and end else None
+    outside = (inner[: begin.start()], inner[end.end() :]) if begin and end else (inner,)
+    name = next(filter(None, map(_named, outside)), "")
+    if not name:
+        return None, "The call names no tool: write <tool_name>…</tool_name> in it."
+    if arguments is None and (tool := tools.get(name)) and tool.parameters.get("required"):
+        return None, f"The call of {tool.name} lacks <arguments>{{…}}</arguments> with {', '.join(tool.fields)}."
+    return check_call(name, (arguments or "").strip(), tools)
+
+
+def _named(text: str) -> str:
+    """What stands between the tags of a tool's name, empty if nothing does."""
+    begin = _TOOL.search(text)
+    end = begin and _TOOL_END.search(text, begin.end())
+    return text[begin.end() : end.start()].strip() if begin and end else ""
+
+
+DIALECT: Dialect = Xml()

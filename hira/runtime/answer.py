@@ -1,0 +1,105 @@
+"""What a question is answered with, for Python and as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hira.agents.trajectory import Rollout, Status
+from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a run ends with. `sources` is everything that was read, `citations` what the text rests on.
+
+    `status` is `answered`, `unverified` (nothing that was read supports the main claim, or a source contradicts one),
+    `insufficient_evidence` (the answer says that it has none), `partial` (a budget ended the run), `interrupted` or
+    `failed`; the text of the last three is what was known by that time, and `error` says what ended the run.
+    """
+
+    text: str
+    status: Status
+    citations: tuple[Citation, ...]
+    sources: tuple[Source, ...] = field(repr=False)
+    rollout: Rollout = field(repr=False)
+    model: str
+    error: str = ""
+
+    @property
+    def cited(self) -> tuple[Source, ...]:
+        """The sources that the text cites, in its order, and those that were found to support an uncited claim."""
+        read = self.rollout.sources.read
+        found = [one.source for one in self.citations if one.attributed and one.verdict == "supported"]
+        return tuple(read[one] for one in dict.fromkeys([*find_cited(self.text), *found]) if one in read)
+
+    @property
+    def flagged(self) -> str:
+        """The text with the verdict behind every claim that was checked and not found supported."""
+        return flag_claims(self.text, self.citations)
+
+    def source(self, source: str) -> Source:
+        """What stands behind an id such as `s1`. Raises `KeyError` for one that nobody read."""
+        return self.rollout.sources.read[source]
+
+    def json(self) -> dict[str, Any]:
+        """The answer as one JSON object: the same keys for every run."""
+        record, usage = self.rollout, self.rollout.usage
+        return {
+            "question": record.question,
+            "answer": self.text,
+            "status": self.status,
+            "error": self.error,
+            "citations": citations_as_json(self.citations, record.sources),
+            "sources": [
+                {"id": one.id, "title": one.title, "location": one.location, "kind": one.kind} for one in self.sources
+            ],
+            "facts": [
+                {"text": fact.text, "sources": list(fact.sources), "subtask": fact.subtask}
+                for fact in record.memory.facts
+            ],
+            "resources": [asdict(resource) for resource in record.memory.resources],
+            "subtasks": [
+                {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
+                for finding in record.findings
+            ],
+            "usage": {
+                "calls": usage.calls,
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "cost": usage.cost,
+                "seconds": round(usage.seconds, 3),
+            },
+            "workflow": record.workflow,
+            "model": self.model,
+            "run_id": record.run,
+        }
+
+
+def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[dict[str, Any]]:
+    """The citations as plain values, each with the location of its source."""
+    return [
+        {
+            "id": one.source,
+            "source": sources.read[one.source].location,
+            "claim": one.claim,
+            "quote": one.quote,
+            "verdict": one.verdict,
+            "score": one.score,
+            "by": one.by,
+            "attributed": one.attributed,
+        }
+        for one in citations
+    ]
+
+
+def answer_of(record: Rollout, model: str) -> Answer:
+    """The answer that a rollout came to."""
+    return Answer(
+        record.answer,
+        record.status,
+        tuple(record.citations),
+        tuple(record.sources.read.values()),
+        record,
+        model,
+        record.error,
+    )

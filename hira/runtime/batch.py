@@ -1,0 +1,143 @@
+"""Many questions at once, so many at a time, each a run of its own: one that fails is an answer with its error.
+
+>>> async for answer in hira.batch(["…", "…"], concurrency=8): ...
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import TypeVar
+
+from hira.agents.trajectory import Rollout
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import AccessDenied, HiraError, UsageError, fault
+from hira.core.events import Reader
+from hira.journal import NoRun, StillGoing
+from hira.runtime.answer import Answer
+from hira.runtime.run import Run, SessionOwner, resume_run
+
+CONCURRENCY = 8
+W = TypeVar("W")
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked. `run` names a run of the journal that is gone on with, if it is there and asks the same;
+    `begin_as` is how a new one is named, if that is to be known before."""
+
+    text: str
+    id: str = ""
+    files: tuple[Path, ...] = ()
+    run: str = ""
+    begin_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A question with its answer; `answer.status` tells a failed one."""
+
+    question: Question
+    answer: Answer
+
+
+def _unwatched(_question: Question, _run: str) -> Sequence[Reader]:
+    return ()
+
+
+class Batch:
+    """Questions under way. Iterating asks them and gives each answer when it is there; leaving the iteration early
+    ends the runs in flight at once, `stop` ends them with what is known and begins no others.
+
+    `begins` is told each question and the name of its run before anything is asked, and may return readers of its
+    events. `failure` is what no other question would get past either, such as a refused key; it ends the batch.
+    """
+
+    def __init__(
+        self,
+        owner: SessionOwner,
+        questions: Iterable[str | Question],
+        *,
+        concurrency: int = CONCURRENCY,
+        begins: Callable[[Question, str], Sequence[Reader]] = _unwatched,
+    ) -> None:
+        if concurrency < 1:
+            raise UsageError(f"{concurrency} questions at once are none", fix="ask at least one at a time")
+        self.failure: HiraError | None = None
+        self._owner = owner
+        self._questions = (Question(one) if isinstance(one, str) else one for one in questions)
+        self._concurrency = concurrency
+        self._begins = begins
+        self._runs: set[Run] = set()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Begin no other question; those in flight are answered from what is known."""
+        self._stopped = True
+        for run in self._runs:
+            run.stop()
+
+    async def __aiter__(self) -> AsyncIterator[Answer]:
+        async with aclosing(self.each()) as finished:
+            async for done in finished:
+                yield done.answer
+
+    async def each(self) -> AsyncGenerator[Done, None]:
+        """The questions with their answers, as they finish. Raises what is wrong with the settings before any work."""
+        await self._owner.opened()
+        taken = takewhile(lambda _: not self._stopped, self._questions)
+        async with aclosing(map_concurrently(taken, self._concurrency, self.answer)) as finished:
+            async for done in finished:
+                if hopeless(done):
+                    self.failure = self.failure or done.answer.rollout.failure
+                    self._stopped = True
+                yield done
+
+    async def answer(self, question: Question) -> Done:
+        """The question, answered. A fault of one question is told in its answer and leaves the others alone."""
+        failure: HiraError
+        try:
+            run = await self._run(question)
+        except UsageError as error:
+            crew = await self._owner.opened()
+            return make_failed(question, error, workflow=crew.workflow.name, model=crew.model)
+        self._runs.add(run)
+        if self._stopped:
+            run.stop()
+        try:
+            await run.work(*self._begins(question, run.id))
+        except HiraError as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - a fault of hira's own in one question must not end the others
+            failure = fault(error)
+        else:
+            return Done(question, run.answer)
+        finally:
+            self._runs.discard(run)
+        crew = await self._owner.opened()
+        return make_failed(replace(question, run=run.id), failure, workflow=crew.workflow.name, model=crew.model)
+
+    async def _run(self, question: Question) -> Run:
+        journal = (await self._owner.opened()).journal
+        if question.run and journal:
+            # it is asked anew only where it was never recorded, its record is gone, or it asks something else: one that
+            # cannot be gone on with now has been paid for
+            with suppress(NoRun):
+                if (await asyncio.to_thread(journal.entry, question.run)).question == question.text:
+                    return await resume_run(self._owner, question.run)
+        return Run(self._owner, question.text, question.files, run=question.begin_as)
+
+
+def make_failed(question: Question, failure: HiraError, *, workflow: str, model: str) -> Done:
+    """A question whose run did not even come to an answer of its own."""
+    record = Rollout(question.run, question.text, workflow, status="failed", failure=failure)
+    return Done(question, Answer("", "failed", (), (), record, model, str(failure)))
+
+
+def hopeless(done: Done) -> bool:
+    """Whether no other question would fare better: a refused key, settings that do not do."""
+    failure = done.answer.rollout.failure
+    return isinstance(failure, AccessDenied | UsageError) and not isinstance(failure, StillGoing)

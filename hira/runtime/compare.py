@@ -1,0 +1,119 @@
+"""One question put to several workflows at once: with the same models and tools, and what one of them has searched or
+fetched is free for the others.
+
+>>> async with comparison(settings, ["hira", "react", "rag"], "…") as compared:
+...     async for one in compared.each():
+...         print(one.workflow, one.answer.status, one.seconds)
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hira.core.errors import HiraError, UsageError, fault
+from hira.core.events import Reader
+from hira.core.policy import Policy
+from hira.runtime.answer import Answer
+from hira.runtime.batch import Question, make_failed
+from hira.runtime.factory import open_session
+from hira.runtime.registry import AnyOf, made_workflow
+from hira.runtime.run import Run
+from hira.runtime.session import Session
+from hira.runtime.settings import Settings
+from hira.tools.once import Once
+from hira.workflows import BuiltIn
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How one workflow fared: its answer, and the seconds from the question to it."""
+
+    workflow: str
+    answer: Answer
+    seconds: float
+
+    @property
+    def supported(self) -> tuple[int, int]:
+        """How many of its cited claims hold, and how many there are."""
+        claims = {citation.claim for citation in self.answer.citations}
+        held = {citation.claim for citation in self.answer.citations if citation.verdict == "supported"}
+        return len(held), len(claims)
+
+
+class Comparison:
+    """A question under way in several workflows. `stop` ends those in flight with what they know."""
+
+    def __init__(self, crews: Mapping[str, Session], question: str, files: Sequence[Path] = ()) -> None:
+        self.crews = crews
+        self.question = question
+        self.files = tuple(files)
+        self._runs = {name: Run(crew, question, self.files) for name, crew in crews.items()}
+
+    def stop(self) -> None:
+        for run in self._runs.values():
+            run.stop()
+
+    async def each(self, *readers: Reader) -> AsyncGenerator[Compared, None]:
+        """How each workflow fared, as they end. One that fails is an answer that says so, and the others go on.
+
+        The `readers` are shown the events of all of them.
+        """
+        running = {asyncio.ensure_future(self._one(name, readers)) for name in self._runs}
+        try:
+            while running:
+                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    yield task.result()
+        finally:
+            for task in running:
+                task.cancel()
+            if running:
+                await asyncio.wait(running)
+
+    async def _one(self, name: str, readers: Sequence[Reader]) -> Compared:
+        run, began = self._runs[name], time.monotonic()
+        failure: HiraError
+        try:
+            await run.work(*readers)
+        except HiraError as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - a fault in one workflow must not lose the answers of the others
+            failure = fault(error)
+        else:
+            return Compared(name, run.answer, time.monotonic() - began)
+        asked = Question(self.question, run=run.id)
+        done = make_failed(asked, failure, workflow=name, model=self.crews[name].model)
+        return Compared(name, done.answer, time.monotonic() - began)
+
+
+@asynccontextmanager
+async def comparison(
+    settings: Settings,
+    names: Sequence[str],
+    question: str,
+    *,
+    files: Sequence[Path] = (),
+    policies: Mapping[str, Policy] | None = None,
+) -> AsyncIterator[Comparison]:
+    """The comparison, with everything that it opened closed at its end. Raises what is wrong with the settings."""
+    made = {name: made_workflow(settings.changed({"workflow": name}, "--workflow")) for name in names}
+    if not made:
+        raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
+    async with open_shared(settings, made, policies) as crews:
+        yield Comparison(crews, question, files)
+
+
+@asynccontextmanager
+async def open_shared(
+    settings: Settings, workflows: Mapping[str, BuiltIn], policies: Mapping[str, Policy] | None
+) -> AsyncIterator[dict[str, Session]]:
+    """A crew for each workflow, all with the same connections, tools and record."""
+    common = await open_session(settings, workflow=AnyOf(workflows), policies=policies)
+    common.bench.once = Once()
+    try:
+        yield {name: common.beside(workflow) for name, workflow in workflows.items()}
+    finally:
+        await common.aclose()

@@ -1,0 +1,179 @@
+"""Which model is asked where: what is named, what is found on this machine, else `offline`."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hira.core.errors import AccessDenied, EndpointError, UsageError
+from hira.core.policy import Policy
+from hira.core.redaction import without_userinfo
+from hira.policies import LOCAL_PORTS, OPENAI_URL, open_policy
+from hira.policies.fallback import Fallback, names_of, place_of
+from hira.policies.names import IN_PROCESS, OFFLINE, Api, has_own_place, resolve_name
+from hira.policies.pace import USUAL, Timeout
+from hira.runtime.settings import Continuation, RoleSettings, Settings, nearest
+from hira.runtime.settings.keys import Place, placed_for
+
+WANTS_KEY = frozenset({401, 403})
+_LISTED = 5
+_ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
+_KEYED = "set OPENAI_API_KEY, or name another endpoint with --base-url"
+_NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
+
+
+async def find_model(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
+    """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
+    server found on this machine, else `offline`. Of several models for a role the first one decides."""
+    _check_base_urls(settings)
+    _check_adapters(settings)
+    settings = await _placed(settings, ports)
+    _check_keys(settings)
+    return settings
+
+
+def with_client(settings: Settings, client: Any) -> Settings:
+    """The settings of runs whose requests a client sends: its endpoint and its key replace those of the settings."""
+    if not settings.model:
+        raise UsageError("no model is named for the client", fix='name it: Hira("MODEL", client=…)')
+    settings = settings.changed({"base_url": "", "api_key": ""}, "Hira(client=…)")
+    _check_base_urls(settings)
+    _check_adapters(settings)
+    return settings.told({}, secrets=[str(client.api_key or "")])
+
+
+def _check_base_urls(settings: Settings) -> None:
+    """Raise `UsageError` for a base URL that is no address of HTTP, or has the path of a request at its end."""
+    urls = {settings.origin("base_url"): settings.base_url}
+    urls |= {f"role {role}": own.base_url for role, own in settings.roles.items()}
+    for origin, url in urls.items():
+        if url and not _ADDRESS.match(url):
+            what = f"the base URL {without_userinfo(url)!r} does not begin with http:// or https://"
+            near = f"http://{url}" if "://" not in url else "http://HOST:PORT/v1"
+            raise UsageError(what, where=f"set by {origin}", fix=f"write {without_userinfo(near)}")
+        bare = url.rstrip("/")
+        for path in ("/chat/completions", "/completions", "/models", "/responses"):
+            if bare.endswith(path):
+                what = f"the base URL {without_userinfo(url)!r} ends in {path}, which hira adds itself"
+                fix = f"write {without_userinfo(bare.removesuffix(path))}"
+                raise UsageError(what, where=f"set by {origin}", fix=fix)
+
+
+def _check_adapters(settings: Settings) -> None:
+    """Raise `UsageError` for an adapter of a model that is not in this process."""
+    general = bool(settings.adapter)
+    for role, own in {"": RoleSettings(), **settings.roles}.items():
+        here = any(name.startswith(IN_PROCESS) for name in names_of(own.model or settings.model))
+        general = general and not here
+        if own.adapter and not here:
+            raise UsageError(f"role {role!r} has an adapter and no model of this process", fix=_NAME_A_BASE)
+    if general:
+        raise UsageError("an adapter goes with a model of this process", fix=_NAME_A_BASE)
+
+
+def _check_keys(settings: Settings) -> None:
+    """Raise `AccessDenied` for a role whose model would be asked at OpenAI without a key."""
+    for role, own in settings.roles.items():
+        for name in names_of(own.model):
+            place = placed_for(name, role, own, settings)
+            if not (place.base_url or place.secret or has_own_place(place.model)):
+                what = f"there is no key for model {name!r} of role {role!r}"
+                where = f"at {OPENAI_URL}, no key, and no local server was found"
+                raise AccessDenied(what, where=where, fix=_meant(name))
+
+
+async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
+    key = settings.api_key.get_secret_value()
+    first = next(iter(names_of(settings.model)), "")
+    if has_own_place(first) or place_of(first)[1]:
+        return settings
+    if settings.base_url or key:
+        return settings if settings.model else await _only_model(settings, key)
+    from hira.policies.probe import find_local  # loads httpx
+
+    local = await find_local(ports) if ports else []
+    found = [one for one in local if one.models]
+    if settings.model:
+        served = next((one for one in found if first in one.models), None)
+        if served is None and (has_own_place(meant := resolve_name(first)) or place_of(meant)[1]):
+            return settings
+        if served is None:
+            raise _no_key(settings, [name for one in found for name in one.models])
+        return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
+    if not found:
+        chosen = settings.changed({"model": OFFLINE}, "no endpoint, key or local server was found")
+        return chosen.told({}, [f"a server at {one.base_url} wants a key: set HIRA_API_KEY, and name it with --base-url"
+                                for one in local if one.status in WANTS_KEY])  # fmt: skip
+    server = found[0]
+    model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
+    origin = f"{server.server or 'a server'} found on this machine"
+    return settings.changed({"model": model, "base_url": server.base_url}, origin)
+
+
+async def _only_model(settings: Settings, key: str) -> Settings:
+    """An endpoint without a model's name: its model, if it has one; else a choice that is the user's."""
+    from hira.policies.probe import probe  # loads httpx
+
+    base_url = settings.base_url or OPENAI_URL
+    found = await probe(base_url, key)
+    where = f"at {without_userinfo(base_url)}, {_key_told(settings)}"
+    if found.ok and len(found.models) == 1:
+        named = settings.changed({"model": found.models[0]}, "the only model there")
+        if found.base_url == settings.base_url:
+            return named
+        return named.changed({"base_url": found.base_url}, settings.origin("base_url"))
+    if found.ok:
+        shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
+        has = f"{where}, which has {shown or 'none'}"
+        raise UsageError("no model is named", where=has, fix="choose one with --model NAME or HIRA_MODEL")
+    refused = found.status in WANTS_KEY
+    fix = "check the key" if refused else "name the model (--model) and check the base URL"
+    raise (AccessDenied if refused else EndpointError)(
+        f"no model is named and the endpoint lists none: {found.error}", where=where, fix=fix, status=found.status
+    )
+
+
+def _no_key(settings: Settings, served: Sequence[str]) -> AccessDenied:
+    """The error for a model that nobody here has; `served` are those that servers of this machine have."""
+    return AccessDenied(
+        f"there is no key for model {settings.model!r}",
+        where=f"at {OPENAI_URL}, model from {settings.origin('model')}, no key, and no local server has it",
+        fix=_meant(settings.model, served),
+    )
+
+
+def _meant(name: str, served: Sequence[str] = ()) -> str:
+    """What to do about a model that has no place: its name may be misspelt."""
+    near = nearest(name, [OFFLINE, *served])
+    return f"did you mean {near!r}? Else {_KEYED}" if near else _KEYED
+
+
+def _key_told(settings: Settings) -> str:
+    return f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
+
+
+class Places(NamedTuple):
+    """Endpoints of a role, in order of preference, and how they are asked."""
+
+    places: tuple[Place, ...]
+    continuation: Continuation
+    api: Api = "chat"
+
+    def opened(self, client: Any = None, timeout: Timeout = USUAL) -> Policy:
+        """The policy; with several models, one that falls back. A `client` sends what has no base URL."""
+        way = "none" if self.continuation == "turns" else self.continuation
+        policies = [
+            open_policy(
+                place.model,
+                base_url=place.base_url,
+                api_key=place.secret,
+                key_origin=place.key_origin,
+                continuation=way,
+                patient=place is self.places[-1],
+                adapter=place.adapter,
+                client=None if place.base_url else client,
+                timeout=timeout,
+                api=self.api,
+            )
+            for place in self.places
+        ]
+        return policies[0] if len(policies) == 1 else Fallback(tuple(policies))

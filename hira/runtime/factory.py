@@ -1,0 +1,184 @@
+"""Settings become people and things: who speaks for each role, and what they may use in a run."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hira.agents.expert import Expert
+from hira.agents.run_context import Continuation, RoleConfig, Verify
+from hira.agents.verifier import ROLE
+from hira.core.bounds import ReplyBound
+from hira.core.errors import UsageError
+from hira.core.events import Notice
+from hira.core.plugin import load_object
+from hira.core.policy import Policy, Sampling
+from hira.core.prices import FREE, Price, Prices, litellm_table
+from hira.evidence import Verifier
+from hira.journal import Journal
+from hira.policies import LOCAL_PORTS, OPENAI_URL
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
+from hira.policies.fallback import names_of
+from hira.policies.learned import Learned
+from hira.policies.names import OFFLINE
+from hira.policies.pace import Timeout
+from hira.policies.transport import is_nearby
+from hira.runtime.endpoints import Places, find_model, with_client
+from hira.runtime.registry import AnyOf, check_roles, dialect_of, made_workflow, unused_tools
+from hira.runtime.session import Session
+from hira.runtime.settings import OFF, RoleSettings, Settings
+from hira.runtime.settings.keys import placed_for
+from hira.runtime.toolset import workbench
+from hira.tools import Tool
+from hira.workflows import Workflow
+
+if TYPE_CHECKING:
+    from hira.runtime.telemetry.live import Telemetry
+
+
+async def open_session(  # noqa: PLR0913 - one for each thing that a program may hand over
+    settings: Settings,
+    *,
+    tools: Sequence[Tool] = (),
+    experts: Sequence[Expert] = (),
+    policies: Mapping[str, Policy] | None = None,
+    workflow: Workflow | None = None,
+    client: Any = None,
+    verifier: Verifier | None = None,
+    ports: Sequence[int] = LOCAL_PORTS,
+) -> Session:
+    """Cast the roles and lay out the tools. Everything that is wrong with the settings is raised here, before any work.
+
+    `policies` speak for their roles in place of what the settings say; with an entry `*` no endpoint is looked for.
+    A `client` sends the requests of every role that has no endpoint of its own.
+    """
+    given = dict(policies or {})
+    flow = workflow or made_workflow(settings, experts)
+    check_roles(settings, flow, given)
+    unused = unused_tools(settings, flow, tools)
+    if client is not None:
+        settings = with_client(settings, client)
+    elif "*" not in given:
+        settings = await find_model(settings, ports)
+    prices = await asyncio.to_thread(litellm_table)
+    cast, own = cast_of(settings, given, prices, dialect_of(flow), client)
+    verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
+    settings = settings.changed({"verify": choose_verify(settings, given, cast)}, settings.origin("verify"))
+    sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
+    bench = await workbench(settings, tools, sees=sees)
+    bench.notices += map(Notice, unused)
+    journal = await asyncio.to_thread(opened_journal, settings, bench.notices)
+    learned = await asyncio.to_thread(Learned, settings.cache)
+    named = workflow is None or isinstance(workflow, AnyOf) or workflow == made_workflow(settings, experts)
+    handed = [
+        *(f"tool {one.name!r}" for one in tools),
+        *(f"expert {one.name!r}" for one in experts),
+        *(f"policy of {role!r}" for role in given),
+        *([] if client is None else ["client"]),
+        *([] if named else [f"workflow {flow.name!r}"]),
+        *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
+    ]
+    telemetry = opened_telemetry(settings, bench.notices)
+    return Session(
+        settings, cast, flow, bench, own, journal, telemetry, tuple(handed), verifier=verifier, learned=learned
+    )
+
+
+def open_verifier(name: str) -> Verifier:
+    """The verifier that the settings name as `module:Object`. Raises `UsageError` for what is none."""
+    verifier = load_object(name)
+    if not isinstance(verifier, Verifier):
+        fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
+        raise UsageError(f"{name!r} is no verifier: {verifier!r:.80}", fix=fix)
+    return verifier
+
+
+def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapping[str, RoleConfig]) -> Verify:
+    """How answers are checked: as the settings say, else by the run's model where an endpoint is connected.
+
+    `policies` that a program handed over are often scripts that count their calls: they are asked only if the settings
+    say so. Raises `UsageError` if the settings ask for a model and there is none.
+    """
+    role = ROLE if ROLE in cast else "*"
+    offline = cast[role].policy.model == OFFLINE
+    if settings.verify == "model" and offline:
+        what = "no model is connected that could verify answers"
+        raise UsageError(what, fix="name one with --model or --role verifier=MODEL, or use --verify lexical")
+    return settings.verify or ("lexical" if offline or role in policies else "model")
+
+
+def opened_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
+    """The journal that the settings name. One that cannot be opened is told of, and the runs go unrecorded."""
+    if settings.journal is None:
+        return None
+    try:
+        return Journal(settings.journal)
+    except UsageError as error:
+        told = f"{error.what} ({settings.journal}); this run is not recorded and cannot be resumed"
+        notices.append(Notice(told, important=True))
+        return None
+
+
+def opened_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
+    """Where spans of runs go, None for nowhere. One that was named for hira and cannot be used is told of."""
+    if settings.otel in ("", OFF):
+        return None
+    try:
+        from hira.runtime.telemetry.live import Telemetry
+
+        return Telemetry(settings.otel)
+    except (ImportError, UsageError):
+        if not settings.origin("otel").startswith("OTEL_"):
+            notices.append(Notice("spans are not exported: pip install 'hira[otel]'"))
+        return None
+
+
+def cast_of(
+    settings: Settings,
+    policies: Mapping[str, Policy],
+    table: Mapping[str, Mapping[str, Any]] | None = None,
+    dialect: Dialect = NATIVE,
+    client: Any = None,
+) -> tuple[dict[str, RoleConfig], tuple[Policy, ...]]:
+    """Each role's part, `*` for all that are not named, and the policies that were opened for them.
+
+    Roles that name the same model at the same place share one policy. `table` is litellm's, of prices; it is not asked
+    for what is served from this machine or its network. `dialect` is the workflow's own, where none is set.
+    """
+    given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
+    opened: dict[Places, Policy] = {}
+    timeout = Timeout(**settings.timeout.model_dump())
+
+    def part(role: str, own: RoleSettings) -> RoleConfig:
+        continuation = own.continuation or settings.continuation
+        model = own.model or settings.model
+        names = names_of(model) or [model]
+        asked = Places(
+            tuple(placed_for(name, role, own, settings) for name in names), continuation, own.api or settings.api
+        )
+        policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
+        if policy is None:
+            if asked not in opened:
+                opened[asked] = asked.opened(client, timeout)
+            policy = opened[asked]
+        sampling = Sampling(
+            settings.temperature if own.temperature is None else own.temperature,
+            settings.top_p if own.top_p is None else own.top_p,
+            own.top_k or settings.top_k,
+            seed=settings.seed,
+            reasoning_effort=own.reasoning_effort or settings.reasoning_effort,
+        )
+        named = own.dialect or settings.dialect
+        spoken = DIALECTS[named] if named else dialect
+        prices = Prices(given, {} if any(is_nearby(place.base_url) for place in asked.places) else table or {})
+        longest = own.max_reply_tokens or settings.max_reply_tokens
+        # what a program hands over is its own: it is bounded where somebody says so
+        replies = ReplyBound.of(longest) if longest or policy is opened.get(asked) else None
+        chosen = named or continuation != "turns" or spoken is not NATIVE
+        otherwise = None if chosen else FALLBACKS[NATIVE.name]
+        goes_on: Continuation = "turns" if continuation == "turns" else "chain"
+        first = asked.places[0]
+        place = (first.base_url or OPENAI_URL, first.model) if otherwise and policy is opened.get(asked) else ("", "")
+        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place)
+
+    roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
+    return {role: part(role, own) for role, own in roles.items()}, tuple(opened.values())

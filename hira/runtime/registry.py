@@ -1,0 +1,173 @@
+"""The workflow that the settings name, with its options, and whether its roles are the ones that are spoken of."""
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from hira.agents.expert import Expert
+from hira.agents.experts import EXPERTS
+from hira.agents.run_context import RunContext
+from hira.agents.verifier import ROLE
+from hira.core.errors import UsageError
+from hira.core.policy import Policy
+from hira.policies.dialects import DIALECTS, NATIVE, Dialect
+from hira.runtime.settings import McpSettings, Settings, did_you_mean, nearest
+from hira.tools import Tool
+from hira.workflows import WORKFLOWS, BuiltIn, Workflow
+
+GENERAL = ("max_subtasks", "parallel", "without")
+"""Settings that mean the same in every workflow that has them; without a value the workflow's own holds."""
+JUDGE = "judge"
+"""The role that scores answers and reports; no workflow has it."""
+ANYWHERE = frozenset({ROLE})
+"""Roles of every workflow: the one that checks the answer."""
+MAY_BE_ZERO = frozenset({"pages", "papers"})
+"""Numbers of a workflow that may be 0; of all others there is at least one."""
+_NO_OPTIONS = frozenset({"name", "experts"})
+
+
+def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn:
+    """The workflow that the settings name, with one's own experts beside the built-in ones.
+
+    Raises `UsageError` for a workflow or an option that is not known, and for a flag that this workflow has no use for.
+    """
+    name = settings.workflow
+    if name not in WORKFLOWS:
+        raise UsageError(f"unknown workflow {name!r}", fix=did_you_mean(name, WORKFLOWS))
+    make = WORKFLOWS[name]
+    has = options_of(make)
+    given: dict[str, Any] = {}
+    for general in GENERAL:
+        value = getattr(settings, general)
+        if value and general in has:
+            given[general] = value
+        elif value and settings.origin(general).startswith("--"):
+            raise UsageError(f"workflow {name!r} has no use for {settings.origin(general)}", fix="leave it out")
+    _check_tables(settings)
+    for option, value in settings.workflows.get(name, {}).items():
+        given[option] = _option(name, has, option, value)
+    if "experts" in typing.get_type_hints(make):
+        given["experts"] = (*EXPERTS, *experts)
+    return make(**given)
+
+
+def _check_tables(settings: Settings) -> None:
+    """Raise `UsageError` for options of no workflow that there is, and for options that a workflow does not have, also
+    where another one is run: a misspelt name would be passed over for good."""
+    for name, options in settings.workflows.items():
+        if name not in WORKFLOWS:
+            where = f"table [workflows.{name}]"
+            raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
+        has = options_of(WORKFLOWS[name])
+        for option, value in options.items():
+            _option(name, has, option, value)
+
+
+def options_of(make: Any) -> dict[str, Any]:
+    """The options of a workflow with their types: the fields of its dataclass."""
+    if not is_dataclass(make):
+        return {}
+    hints = typing.get_type_hints(make)
+    return {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
+
+
+def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> Any:
+    """The value as the option's type wants it; what came from a command line is text."""
+    if option not in has:
+        fix = did_you_mean(option, has) if has else "it has none"
+        raise UsageError(f"workflow {workflow!r} has no option {option!r}", fix=fix)
+    try:
+        read = TypeAdapter(has[option]).validate_python(value)
+    except ValidationError as error:
+        says = error.errors(include_input=False)[0]["msg"].lower()
+        what = f"option {option!r} of workflow {workflow!r}: {says}, it was {value!r}"
+        raise UsageError(what, fix="correct it, or leave the option out") from None
+    least = 0 if option in MAY_BE_ZERO else 1
+    if isinstance(read, int) and not isinstance(read, bool) and read < least:
+        what = f"option {option!r} of workflow {workflow!r}: {read} is too few"
+        raise UsageError(what, fix=f"give {least} or more")
+    return read
+
+
+def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:
+    """Raise `UsageError` for a role that the workflow does not have, if it says which ones it has (`roles`).
+
+    Roles in a file of settings may be those of another workflow; what was named for this run may not.
+    """
+    known = getattr(workflow, "roles", None)
+    if known is None:
+        return
+    known = known | ANYWHERE
+    anywhere = {role for make in WORKFLOWS.values() for role in make().roles} | {JUDGE}
+    wanted = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
+    for role in (*settings.roles, *policies):
+        if role not in (known if role in wanted else known | anywhere) and role != "*":
+            where = f"in workflow {workflow.name!r}"
+            raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
+
+
+def dialect_of(workflow: Workflow) -> Dialect:
+    """What the roles of a workflow write calls in where no setting says it: its `dialect`, a name or an object."""
+    own = getattr(workflow, "dialect", NATIVE)
+    if not isinstance(own, str):
+        return own
+    if own not in DIALECTS:
+        where = f"dialect of workflow {workflow.name!r}"
+        raise UsageError(f"unknown dialect {own!r}", where=where, fix=did_you_mean(own, DIALECTS))
+    return DIALECTS[own]
+
+
+def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
+    """What to tell of tools that nobody in this workflow is given, if it says who is (`takes_tools`).
+
+    Servers in a file of settings may be for roles of another workflow, or for an expert that another program has; a
+    role that is never given tools, or is misspelt, is a `UsageError`.
+    """
+    takes = getattr(workflow, "takes_tools", None)
+    if takes is None:
+        return []
+    unused = [
+        f"those of MCP server {name!r}" for name, own in settings.mcp.items() if not takes & roles_of_server(own, takes)
+    ]
+    unused += ["those that were handed over"] if tools and not takes else []
+    told = [f"workflow {workflow.name!r} has nobody who is given these tools: {', '.join(unused)}"] if unused else []
+    made = [make() for make in WORKFLOWS.values()]
+    anywhere = takes.union(*(one.takes_tools for one in made))
+    roles = {*getattr(workflow, "roles", ()), *(role for one in made for role in one.roles)}
+    for name, own in settings.mcp.items():
+        for role in sorted(roles_of_server(own, takes) - anywhere):
+            if role in roles or nearest(role, anywhere):
+                fix = did_you_mean(role, sorted(takes)) if takes else "leave `roles` out"
+                raise UsageError(f"role {role!r} is given no tools", where=f"roles of [mcp.{name}]", fix=fix)
+            told.append(f"[mcp.{name}] names {role!r}, which is no role here: an expert of another program's, perhaps")
+    return told
+
+
+def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str]:
+    """The roles that are given a server's tools: all of them unless some are named."""
+    return frozenset(server.roles) if server.for_some else takes
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Stands for several workflows while the crew that they share is made: a role of any of them may be cast."""
+
+    workflows: Mapping[str, BuiltIn]
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.workflows)
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset(role for workflow in self.workflows.values() for role in workflow.roles)
+
+    @property
+    def takes_tools(self) -> frozenset[str]:
+        return frozenset(role for workflow in self.workflows.values() for role in workflow.takes_tools)
+
+    async def run(self, question: str, team: RunContext) -> str:
+        raise NotImplementedError(f"{self.name} are run one by one: {question!r}, {team!r}")

@@ -1,0 +1,105 @@
+"""Going through a recorded run again, with nothing but the record: no model, no tool, no network, no documents."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.events import Events
+from hira.core.policy import Completion, Policy, Request, Watch
+from hira.evidence import Judgement, SourcedClaim
+from hira.journal import Entry, Journal, NotRecorded
+from hira.runtime.answer import Answer, answer_of
+from hira.runtime.factory import cast_of
+from hira.runtime.registry import dialect_of, made_workflow
+from hira.runtime.session import in_dialects
+from hira.runtime.settings import Settings
+from hira.tools.stand_ins import stand_ins
+from hira.workflows import WORKFLOWS, Workflow, rollout
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`events` are the recorded ones, as `--events` shows them; `answer` is what going through the record came to.
+
+    `ends` says where the record ended early, empty if it led to the end.
+    """
+
+    entry: Entry
+    events: list[dict[str, Any]]
+    answer: Answer
+    ends: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether the code of today comes to the recorded answer by the recorded calls."""
+        return not self.ends and self.answer.text == self.entry.answer
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A policy that has only its name; what it said is in the record."""
+
+    model: str
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        del watch
+        raise NotRecorded(f"the record does not hold this turn of {request.conversation!r}")
+
+    async def aclose(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentVerifier:
+    """A verifier that has only its name; what it said is in the record."""
+
+    name: str
+
+    async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
+        del question
+        raise NotRecorded(f"the record does not hold what {self.name!r} said of {len(claims)} claims")
+
+
+async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:
+    """Go through the run by its record. `workflow` is one of your own, if the run was made with one.
+
+    Raises `UsageError` for a run that is not there.
+    """
+    log = journal.replay(run)
+    entry, events = journal.entry(log.run), journal.events(log.run)
+    settings = settings_of(entry)
+    started = next((event for event in events if event["event"] == "RunStarted"), {})
+    policies: dict[str, Policy] = {role: Silent(model) for role, model in started.get("models", {}).items()}
+    policies.setdefault("*", Silent(settings.model))
+    flow = workflow or made_workflow(settings)
+    roles, _ = cast_of(settings, policies, dialect=dialect_of(flow))
+    cast = in_dialects(roles, log.dialects)
+    record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
+    record.sources.reserved.update(log.sources)
+    files = tuple(map(Path, entry.files))
+    team = RunContext(cast, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
+    team.verify = settings.verify or "lexical"
+    team.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
+    await rollout(flow, entry.question, team)
+    ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
+    return Replay(entry, events, answer_of(record, settings.model), ends)
+
+
+def recorded_settings(entry: Entry) -> Mapping[str, Any]:
+    """What the run was made with, without what is only known today: keys, and where this machine keeps its files.
+
+    Where several workflows share their settings, as on a server, the run tells which of them was its own.
+    """
+    kept = {
+        name: value
+        for name, value in entry.settings.items()
+        if name in Settings.model_fields and name not in ("cache", "journal", "reuse", "reuse_hours", "otel")
+    }
+    return {**kept, "workflow": entry.workflow} if entry.workflow in WORKFLOWS else kept
+
+
+def settings_of(entry: Entry) -> Settings:
+    return Settings(**recorded_settings(entry))

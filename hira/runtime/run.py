@@ -1,0 +1,176 @@
+"""`Run`: one question under way."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from hira.agents.run_context import RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.errors import HiraError, Interrupted, Stop, UsageError
+from hira.core.events import Event, Notice, Reader, RunEnded
+from hira.core.policy import Usage
+from hira.journal import Entry, Log, StillGoing
+from hira.runtime.answer import Answer, answer_of
+from hira.runtime.session import HANDED, Session
+from hira.runtime.validation import question_of
+from hira.workflows import rollout
+
+
+class SessionOwner(Protocol):
+    """Who opens the session that runs share: a `Hira`, or a session itself."""
+
+    async def opened(self) -> Session: ...
+
+
+class Run:
+    """A question under way. Iterating asks it and gives its events as they happen, `RunEnded` last; `answer` is there
+    from then on. Leaving the iteration early ends the run at once, with the status `interrupted` and no text; `stop`
+    ends it with what is known.
+
+    >>> run = hira.stream("…")
+    >>> async for event in run: ...
+    >>> run.answer.text
+
+    Python closes an iteration that a `break` leaves a moment later; `contextlib.aclosing(aiter(run))` does so at once.
+    """
+
+    def __init__(
+        self,
+        owner: SessionOwner,
+        question: str,
+        files: Sequence[Path],
+        *,
+        run: str = "",
+        log: Log | None = None,
+        past: Entry | None = None,
+    ) -> None:
+        self.id = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+        self._log = log
+        self._past = past
+        self._begun = False
+        self.question = question_of(question)
+        self.files = tuple(files)
+        self.failure: HiraError | None = None
+        self._owner = owner
+        self._team: RunContext | None = None
+        self._stop = False
+        self._answer: Answer | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """The answer of a run that has ended; `failure` says what made it fail, if it did."""
+        if self._answer is None:
+            how = "iterate over it to its end, or leave it early inside of contextlib.aclosing(aiter(run))"
+            raise RuntimeError(f"the run has not ended yet: {how}")
+        return self._answer
+
+    @property
+    def spent(self) -> Usage:
+        """What the run has taken so far."""
+        return self._team.rollout.usage if self._team else Usage()
+
+    def stop(self) -> None:
+        """End soon: calls in flight are dropped and the answer is written from what is known."""
+        self._stop = True
+        if self._team:
+            self._team.stop(Interrupted("interrupted; answering from what is known"))
+
+    async def __aiter__(self) -> AsyncGenerator[Event]:
+        crew = await self._owner.opened()
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
+        crew.iterated.add(task)
+        task.add_done_callback(crew.iterated.discard)
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        last: Event | None = None
+        try:
+            while (event := await queue.get()) is not None:
+                if isinstance(event, RunEnded):
+                    last = event
+                else:
+                    yield event
+            await task
+            if last:
+                yield last
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the journal holds what was done so far, so that the run can go on later."""
+        return self._log is not None and not self._log.trouble
+
+    def give_up(self) -> None:
+        """End the record of a run that was claimed and never came to its question; one of the journal has the answer
+        and the cost that it had. Of a run that has begun nothing is changed."""
+        if self._log and not self._begun:
+            self._begun = True
+            past = self._past
+            kept = (past.status, past.answer, past.error) if past and past.status != "running" else None
+            self._log.end(*(kept or ("interrupted", "", "cancelled")), Usage(**past.usage) if past else Usage())
+
+    async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
+        """Ask the question, once; `answer` is there afterwards. `stream` shows the models' text as it comes.
+
+        `said` is what the person was told before, for the record.
+        """
+        if self._team:
+            raise RuntimeError("a run asks its question once; make another for the next")
+        crew = await self._owner.opened()
+        log = self._log = self._log or crew.begun(self.id, self.files)
+        if log and said:
+            log.event(Notice(said))
+        try:
+            async with crew.team(self.id, self.question, self.files, readers, stream=stream, log=log) as team:
+                self._team = team
+                if self._stop:
+                    self.stop()
+                self._begun = True
+                record = await rollout(crew.workflow, self.question, team)
+                if log and log.trouble:
+                    team.events(Notice(f"{log.trouble}; this run cannot be resumed"))
+        except asyncio.CancelledError:
+            if log and not self._begun:
+                log.describe(self.question, crew.workflow.name)
+            self.give_up()
+            record = self._team.rollout if self._team else Rollout(self.id, self.question, crew.workflow.name)
+            record.status, record.failure = "interrupted", record.failure or Interrupted("cancelled")
+            self._answer = answer_of(record, crew.model)
+            raise
+        except Exception as error:
+            self._begun = True
+            if log:  # a run that could not begin, or that a fault in one's own workflow ended
+                log.describe(self.question, crew.workflow.name)
+                log.end("failed", "", str(error) or type(error).__name__)
+                await log.settle()
+            raise
+        self.failure = None if isinstance(record.failure, Stop) else record.failure
+        self._answer = answer_of(record, crew.model)
+
+
+async def resume_run(owner: SessionOwner, run: str) -> Run:
+    """A run of the journal that goes on where it ended; no call that it completed is made again.
+
+    Raises `UsageError` for a run that is not there, that is still going on, or that this session cannot continue.
+    """
+    crew = await owner.opened()
+    journal = crew.journal
+    if journal is None:
+        raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
+    entry = await asyncio.to_thread(journal.entry, run)
+    if entry.alive:
+        fix = "wait until it ends, or end that process"
+        raise StillGoing(f"run {entry.id} is still going on", where=f"in process {entry.pid}", fix=fix)
+    if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
+        raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
+                         fix="give the same tools, experts, policies and workflow as then")  # fmt: skip
+    if entry.workflow not in ("", crew.workflow.name):
+        what = f"run {entry.id} was made with the workflow {entry.workflow!r}, not {crew.workflow.name!r}"
+        raise UsageError(what, fix=f"give that one: Hira(workflow={entry.workflow!r})")
+    log = await asyncio.to_thread(journal.resume, entry)
+    return Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)

@@ -1,0 +1,271 @@
+"""What all runs of one `Hira` in one event loop share, and the team that each run gets of it."""
+
+import asyncio
+import json
+import platform
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hira.agents.run_context import Approve, RoleConfig, RunContext
+from hira.agents.trajectory import Rollout
+from hira.core.budget import Allowance, Budget, Limits
+from hira.core.errors import UsageError
+from hira.core.events import Event, Events, Notice, Reader, TurnEnded, TurnText
+from hira.core.policy import Policy
+from hira.evidence import Verifier
+from hira.journal import Journal, Log
+from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
+from hira.policies.fallback import Fallback
+from hira.policies.learned import DIALECT, Learned
+from hira.runtime.registry import dialect_of
+from hira.runtime.settings import Settings
+from hira.runtime.toolset import Toolset, web_searches
+from hira.tools.stand_ins import dump_toolbox
+from hira.workflows import WORKFLOWS, Workflow
+
+if TYPE_CHECKING:
+    from hira.runtime.telemetry.live import Telemetry
+
+HANDED = "handed"
+"""Stands in a run's recorded settings for what its program handed over as objects."""
+DIALECTS_OF = "dialects"
+"""Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
+APPROVAL = "approval"
+"""Stands among what is handed over for a person who is asked about subtasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What all runs of one `Hira` in one event loop share: the cast, the workflow, the tools, and how to close them.
+
+    `handed` names what came as objects from a program, and which no settings can bring back. `approve` asks a person
+    about the subtasks of these runs, `verifier` checks their answers in place of what the settings say, `shared` is
+    what they may spend together with others. `iterated` are the tasks of runs that somebody iterates over, or left.
+    """
+
+    settings: Settings
+    cast: Mapping[str, RoleConfig]
+    workflow: Workflow
+    bench: Toolset
+    own: tuple[Policy, ...]
+    journal: Journal | None = None
+    telemetry: "Telemetry | None" = None
+    handed: tuple[str, ...] = ()
+    approve: Approve | None = None
+    verifier: Verifier | None = None
+    shared: Allowance | None = None
+    iterated: set[asyncio.Task[None]] = field(default_factory=set)
+    learned: Learned = field(default_factory=Learned)
+
+    @property
+    def model(self) -> str:
+        """The model of the roles that are not cast by name."""
+        return self.cast["*"].policy.model
+
+    @asynccontextmanager
+    async def team(
+        self,
+        run: str,
+        question: str,
+        files: Sequence[Path],
+        readers: Sequence[Reader],
+        *,
+        stream: bool = False,
+        log: Log | None = None,
+    ) -> AsyncIterator[RunContext]:
+        """A team for one run. Its work folder and its processes are gone when the context is left.
+
+        What the run does goes into `log`, what that holds already is not done again.
+        """
+        secrets = self.settings.secrets
+        events = Events(*readers, secrets=secrets)
+        if log:
+            events.readers.append(logged(log))
+        if self.settings.max_cost is not None:
+            events.readers.append(unpriced(events))
+        watching = self.telemetry.watching() if self.telemetry else nullcontext()
+        with watching as traced:
+            if traced:
+                events.readers.append(traced)
+            try:
+                async with self._team(run, question, files, events, stream=stream, log=log) as team:
+                    yield team
+            finally:
+                events.readers.clear()  # who reads may hold the run, and neither would be freed at once
+
+    @asynccontextmanager
+    async def _team(
+        self, run: str, question: str, files: Sequence[Path], events: Events, *, stream: bool, log: Log | None
+    ) -> AsyncIterator[RunContext]:
+        async with self.bench.toolbox(run, question, files, events) as tools:
+            budget = replace(budget_of(self.settings), shared=self.shared)
+            record = Rollout(run, question, self.workflow.name)
+            if log:
+                record.began = log.began
+                if self.journal and self.settings.reuse:  # prompts that show ids are to be those of the earlier run
+                    earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
+                    given = {*log.sources.values()}
+                    record.sources.reserved.update({where: one for where, one in earlier.items() if one not in given})
+                record.sources.reserved.update(log.sources)
+                log.tools(await dump_toolbox(tools))
+            learned = log.dialects if log else self.dialects()
+            cast = in_dialects({role: self._learning(part) for role, part in self.cast.items()}, learned)
+            cast = with_fresh_fallbacks(cast)
+            secrets = self.settings.secrets
+            try:
+                yield RunContext(
+                    cast,
+                    record,
+                    events,
+                    budget,
+                    tools,
+                    tuple(files),
+                    stream,
+                    secrets,
+                    log,
+                    approve=self.approve,
+                    verify=self.settings.verify or "lexical",
+                    verifier=self.verifier,
+                )
+            finally:
+                if self.shared:
+                    self.shared.leave(id(budget))
+
+    def _learning(self, part: RoleConfig) -> RoleConfig:
+        return replace(part, learn=partial(self.learned.keep, *part.place, DIALECT)) if any(part.place) else part
+
+    def begun(self, run: str, files: Sequence[Path]) -> Log | None:
+        """The record of a new run, None if nothing is recorded."""
+        if self.journal is None:
+            return None
+        verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
+        return self.journal.begin(
+            run,
+            settings={**self.settings.shown(), HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()},
+            files=files,
+            versions=versions(),
+            scope=scope_of(self.settings, files),
+            reuse=self.settings.reuse_hours * 3600 if self.settings.reuse else None,
+        )
+
+    def dialects(self) -> Mapping[str, str]:
+        """The dialects in which roles begin because their models wrote nothing readable in the usual one."""
+        known = {role: self.learned.get(*part.place, DIALECT) for role, part in self.cast.items() if part.otherwise}
+        return {role: name for role, name in known.items() if name in DIALECTS}
+
+    async def opened(self) -> "Session":
+        """Itself, so that a run may be given a crew in the place of the `Hira` that would open one."""
+        return self
+
+    def beside(self, workflow: Workflow) -> "Session":
+        """The same models, tools and record for another workflow, in its own dialect where none is set."""
+        dialect = dialect_of(workflow)
+        named = {role for role, own in self.settings.roles.items() if own.dialect}
+        free = not self.settings.dialect
+        cast = {
+            role: replace(part, dialect=dialect, otherwise=part.otherwise if dialect is NATIVE else None)
+            if free and role not in named
+            else part
+            for role, part in self.cast.items()
+        }
+        return replace(self, workflow=workflow, cast=cast)
+
+    def approving(self, approve: Approve) -> "Session":
+        """The same, with a person who is asked about each subtask before it is handed out.
+
+        Raises `UsageError` for a workflow that hands out none.
+        """
+        if not getattr(self.workflow, "approves", False):
+            able = [name for name, make in WORKFLOWS.items() if getattr(make, "approves", False)]
+            what = f"the workflow {self.workflow.name!r} hands out no subtasks that a person could approve"
+            raise UsageError(what, fix=f"do without it, or use one of {', '.join(able)}")
+        return replace(self, approve=approve, handed=(*self.handed, APPROVAL))
+
+    def spending(self, shared: Allowance) -> "Session":
+        """The same for runs that spend of what they share with others."""
+        return replace(self, shared=shared)
+
+    async def aclose(self) -> None:
+        for task in self.iterated:
+            task.cancel()
+        while self.iterated:  # what they end with is still recorded
+            await asyncio.wait(self.iterated)
+        if self.journal:
+            await asyncio.to_thread(self.journal.close)
+        if self.telemetry:
+            await asyncio.to_thread(self.telemetry.close)
+        await self.bench.aclose()
+        for policy in self.own:
+            await policy.aclose()
+
+
+def with_fresh_fallbacks(cast: Mapping[str, RoleConfig]) -> Mapping[str, RoleConfig]:
+    """The cast for one run: of several models for a role the first one speaks."""
+    fresh = {id(part.policy): part.policy.for_run() for part in cast.values() if isinstance(part.policy, Fallback)}
+    return {role: replace(part, policy=fresh.get(id(part.policy), part.policy)) for role, part in cast.items()}
+
+
+def in_dialects(cast: Mapping[str, RoleConfig], dialects: Mapping[str, str]) -> Mapping[str, RoleConfig]:
+    """The cast, with the roles that are named beginning in these dialects."""
+    return {
+        role: replace(part, dialect=DIALECTS[dialects[role]], otherwise=FALLBACKS.get(dialects[role]))
+        if role in dialects
+        else part
+        for role, part in cast.items()
+    }
+
+
+def budget_of(settings: Settings) -> Budget:
+    """What one run may spend, and each of its roles."""
+    roles = {
+        role: Limits(own.max_tokens, own.max_cost, own.max_time, own.max_calls, own.max_subtasks)
+        for role, own in settings.roles.items()
+    }
+    limited = {role: limits for role, limits in roles.items() if limits != Limits()}
+    return Budget(settings.max_tokens, settings.max_cost, settings.max_time, settings.max_calls, limited)
+
+
+def unpriced(events: Events) -> Reader:
+    """A reader that tells, once, that a limit of money cannot be held because a call came without a price."""
+    told = False
+
+    def read(event: Event) -> None:
+        nonlocal told
+        if isinstance(event, TurnEnded) and event.usage.cost is None and not told:
+            told = True
+            text = f"the price of {event.role}'s model is unknown, so the limit of US dollars does not hold; give it: "
+            events(Notice(f'{text}[prices."MODEL"] in hira.toml'))
+
+    return read
+
+
+def scope_of(settings: Settings, files: Sequence[Path]) -> str:
+    """Names the runs whose tools see the same as this one's; empty where they read documents, which may change."""
+    if settings.docs or files:
+        return ""
+    return json.dumps([web_searches(settings), settings.searxng_url, sorted(settings.mcp)])
+
+
+def logged(log: Log) -> Reader:
+    """A reader that writes events into the journal, but not each piece of a text that the turn's end holds whole."""
+
+    def read(event: Event) -> None:
+        if not isinstance(event, TurnText):
+            log.event(event)
+
+    return read
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """What a run was made with: hira, Python, and the packages that speak to models."""
+    found = {"python": platform.python_version()}
+    for package in ("hira", "openai", "httpx", "litellm", "xllamacpp"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

@@ -1,0 +1,80 @@
+"""What hira is to work with: read once, at the edge, from flags, environment and files, each value with its origin.
+
+    flags > environment > profile > ./hira.toml > $XDG_CONFIG_HOME/hira/hira.toml > defaults
+
+A profile is a file of the same form that a training run writes (`--profile RUN`): its model, adapters and workflow.
+
+A model is not chosen here: `model == ""` lets `hira.runtime.endpoints` look for a local server, then takes `offline`.
+
+    model = "qwen3-32b"
+    base_url = "http://127.0.0.1:8000/v1"
+    docs = ["papers"]
+
+    [roles.planner]
+    model = "gpt-5"
+    base_url = "https://api.openai.com/v1"
+
+    [prices."qwen3-32b"]
+    input = 0.1
+    output = 0.4
+
+    [workflows.mars]
+    turns = 5
+
+    [search_keys]
+    serper = "…"
+
+    [mcp.files]
+    command = "npx"
+    args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
+"""
+
+from hira.runtime.settings.fields import (
+    FILE,
+    JOURNAL,
+    OFF,
+    PROFILE,
+    SEARCH_KEYS,
+    SERVED,
+    SHORTEST_SECRET,
+    Continuation,
+    Dialect,
+    Extractor,
+    KeySettings,
+    McpSettings,
+    Part,
+    PriceSettings,
+    RoleSettings,
+    Sandbox,
+    Settings,
+    TimeoutSettings,
+)
+from hira.runtime.settings.loading import load
+from hira.runtime.settings.trust import MCP_CONSENT, TRUST
+from hira.runtime.settings.wrong import did_you_mean, nearest
+
+__all__ = [
+    "FILE",
+    "JOURNAL",
+    "MCP_CONSENT",
+    "OFF",
+    "PROFILE",
+    "SEARCH_KEYS",
+    "SERVED",
+    "SHORTEST_SECRET",
+    "TRUST",
+    "Continuation",
+    "Dialect",
+    "Extractor",
+    "KeySettings",
+    "McpSettings",
+    "Part",
+    "PriceSettings",
+    "RoleSettings",
+    "Sandbox",
+    "Settings",
+    "TimeoutSettings",
+    "did_you_mean",
+    "load",
+    "nearest",
+]

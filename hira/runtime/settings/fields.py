@@ -1,0 +1,312 @@
+"""What can be set, with the bounds of each value."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from hira.core.errors import UsageError
+from hira.core.policy import Effort
+from hira.core.redaction import passwords_in, without_userinfo
+from hira.policies.names import Api
+from hira.runtime.settings.wrong import did_you_mean, invalid
+
+FILE = "hira.toml"
+PROFILE, SERVED = "profile.toml", "served.toml"
+JOURNAL, OFF = "journal.sqlite", "off"
+ORIGINS = "origins"
+Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
+Dialect = Literal["native", "tags", "xml", "json"]
+Extractor = Literal["hira", "trafilatura"]
+Verify = Literal["lexical", "model", "off"]
+Sandbox = Literal["auto", "container", "process", "off"]
+# How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
+Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
+SHORTEST_SECRET = 8
+_SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+# Where the key of a search service is found.
+SEARCH_KEYS: Mapping[str, str] = {
+    "serper": "SERPER_API_KEY",
+    "tavily": "TAVILY_API_KEY",
+    "brave": "BRAVE_API_KEY",
+    "exa": "EXA_API_KEY",
+    "serpapi": "SERPAPI_API_KEY",
+    "jina": "JINA_API_KEY",
+    "openalex": "OPENALEX_API_KEY",
+    "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
+}
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable of this name usually holds a key or a password."""
+    return bool(_SECRET.search(name))
+
+
+class Checked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, values: Any) -> Any:
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise UsageError(f"unknown setting {key!r}", fix=did_you_mean(str(key), cls.model_fields))
+        return values
+
+
+class RoleSettings(Checked):
+    """What one role does differently from the others; None and "" mean: as all of them.
+
+    `model` may name several, separated by commas: the next one speaks when the one before it is down. The limits bound
+    what the role may spend in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
+    subtasks that it is given as an expert. An `adapter` that is "" is none: the base speaks alone.
+    """
+
+    model: str = ""
+    adapter: str | None = None
+    base_url: str = ""
+    api: Api | None = None
+    api_key: SecretStr = SecretStr("")
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=1)
+    reasoning_effort: Effort | None = None
+    dialect: Dialect | None = None
+    continuation: Continuation | None = None
+    max_reply_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+    max_time: float | None = Field(default=None, gt=0)
+    max_calls: int | None = Field(default=None, ge=1)
+    max_subtasks: int | None = Field(default=None, ge=0)
+
+
+class TimeoutSettings(Checked):
+    """Seconds that an endpoint is waited for: to connect, until the first token of a reply that streams in, between two
+    of its tokens, and for a whole reply. One that was seen to be slow is waited for longer."""
+
+    connect: float = Field(default=10, gt=0)
+    first_token: float = Field(default=300, gt=0)
+    between_tokens: float = Field(default=120, gt=0)
+    reply: float = Field(default=900, gt=0)
+
+
+class PriceSettings(Checked):
+    """What a model costs, in US dollars for a million tokens; `cached` is for prompt tokens that the endpoint had in
+    its cache, None if they cost as much as others."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+
+class McpSettings(Checked):
+    """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs, with `headers`.
+
+    `roles` are those that are given its tools, all that work in a loop if none is named, or `*`; `seconds` bounds a
+    call.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, SecretStr] = Field(default_factory=dict)
+    url: str = Field(default="", pattern="^(https?://.+)?$")
+    headers: Mapping[str, SecretStr] = Field(default_factory=dict)
+    roles: tuple[str, ...] = ()
+    seconds: float = Field(default=120, gt=0)
+
+    @property
+    def for_some(self) -> bool:
+        """Whether its tools are for those alone that are named."""
+        return bool(self.roles) and "*" not in self.roles
+
+    @property
+    def secrets(self) -> list[SecretStr]:
+        """Keys and passwords by their names; of a header such as `Authorization: Bearer …` the last word."""
+        words = [SecretStr(value.get_secret_value().split()[-1]) for value in self.headers.values() if value]
+        return [*words, *(value for name, value in self.env.items() if _SECRET.search(name))]
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("name either a command or a url")
+        if self.url and (self.args or self.env):
+            raise ValueError("args and env go with a command")
+        if self.command and self.headers:
+            raise ValueError("headers go with a url")
+        return self
+
+
+class KeySettings(Checked):
+    """Who may use `hira serve` with this key: so many questions at once, and tokens and US dollars for all of them
+    together as long as the server runs."""
+
+    key: SecretStr = SecretStr("")
+    concurrency: int = Field(default=8, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+
+
+class Settings(Checked):
+    """Everything that can be set. Sampling defaults are the HiRA paper's (its top-k of 20 is no field of the chat
+    API and is sent only where it is set); `max_tokens`, `max_cost` (US dollars), `max_time` (seconds) and
+    `max_calls` bound one run, `max_reply_tokens` each reply of a model (4,096 where it is not set); `timeout` says
+    how long an endpoint is waited for; `prices` are by model, in US dollars for a million tokens; `sandbox` is how
+    much has to hold Python code back (hira.tools.python), `sandbox_image` the image of its container; `cache` is
+    the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
+    services, separated by commas, in order of preference; `contact` (an address or URL) is told to the sites that
+    are read; `extractor` reads web pages; `allow` holds "host:port" entries of servers of this network that may be
+    opened all the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
+    whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
+    programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows`
+    holds further options of workflows, by their names. `verify` says how answers are checked, None for a model where
+    one is connected and by words alone elsewhere; `verifier` names a verifier of your own as `module:Object`. `otel`
+    is the base URL of a collector of spans, empty or "off" for none.
+    """
+
+    profile: Path | None = None
+    model: str = ""
+    adapter: str = ""
+    base_url: str = ""
+    api: Api = "chat"
+    api_key: SecretStr = SecretStr("")
+    workflow: str = "hira"
+    workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
+    roles: Mapping[str, RoleSettings] = Field(default_factory=dict)
+    docs: tuple[Path, ...] = ()
+    exclude: tuple[Path, ...] = ()
+    search: str = ""
+    search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
+    searxng_url: str = ""
+    mcp: Mapping[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")], McpSettings] = Field(default_factory=dict)
+    contact: str = ""
+    extractor: Extractor = "hira"
+    allow: tuple[str, ...] = ()
+    temperature: float = Field(default=0.7, ge=0)
+    top_p: float = Field(default=0.95, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=1)
+    seed: int | None = None
+    reasoning_effort: Effort | None = None
+    dialect: Dialect | None = None
+    continuation: Continuation = "turns"
+    without: frozenset[Part] = frozenset()
+    max_subtasks: int | None = Field(default=None, ge=1)
+    parallel: int | None = Field(default=None, ge=1)
+    max_reply_tokens: int | None = Field(default=None, ge=1)
+    timeout: TimeoutSettings = TimeoutSettings()
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+    max_time: float | None = Field(default=None, gt=0)
+    max_calls: int | None = Field(default=None, ge=1)
+    prices: Mapping[str, PriceSettings] = Field(default_factory=dict)
+    keys: Mapping[str, KeySettings] = Field(default_factory=dict)
+    verify: Verify | None = None
+    verifier: str = ""
+    sandbox: Sandbox = "auto"
+    sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
+    cache: Path | None = None
+    journal: Path | None = None
+    reuse: bool = False
+    reuse_hours: float = Field(default=24, gt=0)
+    otel: str = ""
+    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _withheld: tuple[str, ...] = PrivateAttr(default=())
+    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _told(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """A wrong value is a `UsageError`; the context of the validation may say where each value came from."""
+        try:
+            return handler(values)
+        except ValidationError as error:
+            raise invalid(error, (info.context or {}).get(ORIGINS, {})) from None
+
+    @field_validator("docs", "exclude", mode="before")
+    @classmethod
+    def _one_or_several(cls, paths: Any) -> Any:
+        return (paths,) if paths and isinstance(paths, str | Path) else paths
+
+    @field_validator("journal", mode="before")
+    @classmethod
+    def _recorded(cls, journal: Any) -> Any:
+        return None if str(journal) == OFF else journal
+
+    @model_validator(mode="after")
+    def _chains_in_tags(self) -> Self:
+        """A native call ends its message, and its result is a message of its own: nothing is left to be continued."""
+        for role, own in {"": RoleSettings(), **self.roles}.items():
+            way, dialect = own.continuation or self.continuation, own.dialect or self.dialect
+            if way != "turns" and dialect in (None, "native"):
+                raise UsageError(
+                    f'continuation = "{way}" does not go with native tool calls'
+                    + (f" (role {role!r})" if role else ""),
+                    fix='set dialect = "tags" beside it, or continuation = "turns"',
+                )
+        return self
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Keys and passwords that no tool may be given: those set here, and those of the environment."""
+        given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
+        given += [secret for server in self.mcp.values() for secret in server.secrets]
+        given += [own.key for own in self.keys.values()]
+        urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
+        urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
+        told = {one.get_secret_value() for one in given} | self._secrets.union(*map(passwords_in, urls))
+        return frozenset(secret for secret in told if len(secret) >= SHORTEST_SECRET)
+
+    def shown(self) -> dict[str, Any]:
+        """The settings as plain JSON values, without any key or password: what a run's record keeps of them."""
+        values = self.model_dump(mode="json", exclude={"api_key", "search_keys", "mcp", "keys"}, exclude_none=True)
+        roles = {name: {k: v for k, v in role.items() if k != "api_key"} for name, role in values["roles"].items()}
+        values |= {"roles": roles, "without": sorted(self.without), "base_url_from": self.origin("base_url")}
+        shown: dict[str, Any] = _bare(values)
+        return shown
+
+    def origin(self, name: str) -> str:
+        """Where the value of a setting came from; "default" if nobody set it."""
+        return self._origins.get(
+            name, "default" if name not in self.model_fields_set or name in ("cache", "journal") else "Settings(…)"
+        )
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """What was set but is not used in this run, and why; one line each."""
+        return self._withheld
+
+    def changed(self, values: Mapping[str, Any], origin: str) -> Self:
+        """These settings with other values, which came from `origin`."""
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        changed = type(self)(**{**kept, **values})
+        return changed.told({**self._origins, **dict.fromkeys(values, origin)}, self._withheld, self._secrets)
+
+    def told(self, origins: Mapping[str, str], withheld: Iterable[str] = (), secrets: Iterable[str] = ()) -> Self:
+        """The same settings, knowing where more of their values came from, and more secrets."""
+        same = self.model_copy()
+        same._origins = {**self._origins, **origins}  # noqa: SLF001 - an object of this class
+        same._withheld = (*self._withheld, *withheld)  # noqa: SLF001 - an object of this class
+        same._secrets = self._secrets.union(secrets)  # noqa: SLF001 - an object of this class
+        return same
+
+
+def _bare(value: Any) -> Any:
+    """A JSON value without user and password in any of its URLs."""
+    if isinstance(value, Mapping):
+        return {key: _bare(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_bare(one) for one in value]
+    return without_userinfo(value) if isinstance(value, str) else value

@@ -1,0 +1,115 @@
+"""Which key goes to which endpoint. Nothing else decides it; docs/security.md has the table.
+
+A key that the user gave (an argument, the environment, their own configuration) goes to endpoints that the user named,
+and to OpenAI's own. An endpoint that another file names, a project's or a profile, is given no key but one of that
+file: whoever wrote it would receive the key.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hira.core.redaction import without_userinfo
+from hira.policies.fallback import names_of, place_of
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, resolve_name
+from hira.runtime.settings.fields import FILE, RoleSettings, Settings
+from hira.runtime.settings.layer import Layer
+
+
+def endpoints_of(values: Mapping[str, Any]) -> dict[str, None]:
+    """The addresses that these values send questions, documents or searches to, in order and without passwords."""
+    roles = values.get("roles", {})
+    own = [one for one in roles.values() if isinstance(one, Mapping)] if isinstance(roles, Mapping) else []
+    urls = [values.get("searxng_url")]
+    for one in (values, *own):
+        urls += [one.get("base_url"), *(place_of(name)[1] for name in names_of(str(one.get("model") or "")))]
+    return dict.fromkeys(map(endpoint, filter(None, urls)))
+
+
+def endpoint(url: object) -> str:
+    """A base URL as it is compared and shown."""
+    return without_userinfo(str(url)).rstrip("/")
+
+
+def named_by_user(layers: Iterable[Layer]) -> set[str]:
+    """The endpoints of flags, arguments, the environment and the user's own configuration."""
+    return {url for layer in layers if layer.kind != "project" for url in endpoints_of(layer.values)}
+
+
+def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str, str]) -> Iterator[str]:
+    """Take out of the values every key that was not given for the endpoint that it would be sent to; a line for each.
+
+    The key of a file goes with the base URL of that file, unless an argument or HIRA_API_KEY gives another. The
+    first layer is that of the arguments.
+    """
+    mine = named_by_user(layers)
+    general = values.get("base_url", "")
+    file = next((layer for layer in layers if "base_url" in layer.values), None)
+    foreign = bool(general) and endpoint(general) not in mine
+    closer = origins.get("api_key") == "HIRA_API_KEY" or "api_key" in layers[0].values
+    if file and file.kind in ("project", "user") and "api_key" in file.values and (foreign or not closer):
+        values["api_key"], origins["api_key"] = file.values["api_key"], file.origins["api_key"]
+    elif file and foreign and "api_key" in values:
+        del values["api_key"]
+        key = origins.pop("api_key")
+        yield f"the key from {key} is not sent to the base URL of {file.origins['base_url']}; {_NAME}"
+    roles = dict(values.get("roles", {}))
+    for name, own in roles.items():
+        url = own.get("base_url") or general
+        theirs = [layer.values.get("roles", {}) for layer in layers if endpoint(url) in endpoints_of(layer.values)]
+        given = own.get("api_key") and own["api_key"] not in [one.get(name, {}).get("api_key") for one in theirs]
+        if url and endpoint(url) not in mine and given:
+            roles[name] = {key: value for key, value in own.items() if key != "api_key"}
+            yield f"the key of role {name!r} is not sent to {endpoint(url)}, which a file names; {_NAME}"
+    if roles:
+        values["roles"] = roles
+
+
+_NAME = "name that endpoint yourself (--base-url, HIRA_BASE_URL, your own configuration) to send it"
+
+
+class Place(NamedTuple):
+    """A model, where it is asked, with which key, and where that came from."""
+
+    model: str
+    base_url: str
+    secret: str
+    key_origin: str
+    adapter: str = ""
+
+
+def placed_for(name: str, role: str, own: RoleSettings, settings: Settings) -> Place:
+    """Where one model of a role is asked, and with which key: one that was given for that place, or none.
+
+    Where no endpoint is named for it, the name of a model may name its provider (`resolve_name`). A model at an
+    address of its own is given no key; a role with a base URL of its own none but its own, because the general one was
+    meant for the general endpoint. A model of litellm has its provider's place and keys, unless others were given for
+    it.
+    """
+    if name.startswith(IN_PROCESS):
+        return Place(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
+    if name.startswith(GGUF):
+        return Place(name, "", "", "")
+    named = own.base_url or settings.base_url
+    model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
+    if elsewhere:
+        return Place(model, elsewhere, "", "")
+    base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
+    origin = f"role {role}" if key else settings.origin("api_key")
+    if model.startswith(LITELLM) and not own.base_url and not _meant_for(model, "base_url", settings):
+        base_url = ""
+    general = own.base_url in ("", settings.base_url)
+    if not key and general and (not model.startswith(LITELLM) or _meant_for(model, "api_key", settings)):
+        key = settings.api_key.get_secret_value()
+    return Place(model, base_url, key, origin if key else "")
+
+
+def _meant_for(model: str, setting: str, settings: Settings) -> bool:
+    """Whether the general key or base URL was given for this model of litellm: for hira and for that provider.
+
+    What other programs read too was given for OpenAI's API, and what stands in a file for the model of that file.
+    """
+    first = resolve_name(next(iter(names_of(settings.model)), ""))
+    if first.split("/")[:2] != model.split("/")[:2]:
+        return False
+    origin = settings.origin(setting)
+    return origin == settings.origin("model") or not (origin.startswith("OPENAI_") or origin.endswith(FILE))

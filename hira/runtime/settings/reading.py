@@ -1,0 +1,170 @@
+"""Where settings come from: flags, the environment, a profile, a project's file, the user's own."""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from hira.core.errors import UsageError
+from hira.runtime.settings.fields import (
+    FILE,
+    PROFILE,
+    SEARCH_KEYS,
+    SERVED,
+    KeySettings,
+    McpSettings,
+    PriceSettings,
+    RoleSettings,
+    Settings,
+    TimeoutSettings,
+)
+from hira.runtime.settings.layer import Layer, split_list
+from hira.runtime.settings.trust import MCP_CONSENT, TRUST, check_harmless, check_litellm, places
+from hira.runtime.settings.wrong import did_you_mean, nearest
+
+TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
+_LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allow": ","}
+
+
+def named_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    """What the flags are called; each role that was named has its own entry, because files may name others."""
+    called = {key: names.get(key) or f"--{key.replace('_', '-')}" for key in flags}
+    return called | {f"roles.{role}": called["roles"] for role in flags.get("roles", ())}
+
+
+def resolve_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values with the paths of documents, one or several, taken from the folder."""
+    found = dict(values)
+    for name in ("docs", "exclude"):
+        told = values.get(name, ())
+        named = [told] if isinstance(told, str | Path) else told if isinstance(told, list | tuple) else ()
+        if any(not str(one).strip() for one in named):
+            raise UsageError(
+                "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"
+            )
+        if named:
+            found[name] = [folder / Path(str(one)).expanduser() for one in named]
+    return found
+
+
+def environment(environ: Mapping[str, str], folder: Path) -> Layer:
+    """HIRA_<SETTING> for every plain setting, then the names that other programs use as well."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    plain = {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in TABLES}
+    for variable, value in environ.items():
+        if variable in plain and value:
+            name = plain[variable]
+            values[name] = split_list(value, _LISTS[name]) if name in _LISTS else value
+            origins[name] = variable
+        elif (
+            variable.startswith("HIRA_")
+            and variable not in {*plain, MCP_CONSENT, TRUST}
+            and (near := nearest(variable, plain))
+        ):
+            raise UsageError(f"unknown environment variable {variable}", fix=f"did you mean {near}?")
+    for name, variable in (
+        ("api_key", "OPENAI_API_KEY"),
+        ("base_url", "OPENAI_BASE_URL"),
+        ("searxng_url", "SEARXNG_BASE_URL"),
+        ("otel", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    ):
+        if environ.get(variable) and name not in values:
+            values[name], origins[name] = environ[variable], variable
+    keys = {service: variable for service, variable in SEARCH_KEYS.items() if environ.get(variable)}
+    if keys:
+        values["search_keys"] = {service: environ[variable] for service, variable in keys.items()}
+        origins |= {f"search_keys.{service}": variable for service, variable in keys.items()}
+    return Layer("environment", resolve_paths(values, folder), origins)
+
+
+def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
+    """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Layer(kind, {}, {})
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{FILE} is no valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
+    _known(values, Settings, path)
+    for role in _table(values, "roles", path).values():
+        _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
+    _table(values, "search_keys", path)
+    _known(_table(values, "timeout", path), TimeoutSettings, path)
+    for name in _table(values, "workflows", path):
+        _table(values["workflows"], name, path)
+    for key in _table(values, "keys", path).values():
+        _known(key if isinstance(key, Mapping) else {}, KeySettings, path)
+    for price in _table(values, "prices", path).values():
+        _known(price if isinstance(price, Mapping) else {}, PriceSettings, path)
+    for server in _table(values, "mcp", path).values():
+        _known(server if isinstance(server, Mapping) else {}, McpSettings, path)
+    values = resolve_paths(values, path.parent)
+    if kind == "project":
+        check_harmless(values, path)
+        check_litellm(places(values), path)
+    names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
+    return Layer(kind, values, dict.fromkeys(names, str(path)))
+
+
+def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
+    """The profile that flags or the environment name, with the limits of a project's file: others may have made it.
+
+    Paths in it that begin with `./` start at its folder. Where a server is named closer, it is that of the adapters as
+    a server serves them; where a model is, its own adapters are left out.
+    """
+    set_ = {name: one.values[name] for one in reversed(list(closer)) for name in one.values}
+    if not set_.get("profile"):
+        return []
+    place = folder / Path(str(set_["profile"])).expanduser()
+    if place.is_dir():
+        served = "base_url" in set_ and (place / SERVED).is_file()
+        place /= SERVED if served else PROFILE
+    if not place.is_file():
+        fix = "name the folder of a run of hira-train, or a file of settings"
+        raise UsageError("there is no such profile", where=str(place), fix=fix)
+    layer = file_layer("project", place)
+    values = _beside(layer.values, place.parent)
+    if "model" in set_:
+        values = {name: value for name, value in values.items() if name != "adapter"}
+        values["roles"] = {role: _without_weights(own) for role, own in values.get("roles", {}).items()}
+    return [replace(layer, values=values)]
+
+
+def _without_weights(role: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in role.items() if name not in ("model", "adapter")}
+
+
+def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values, and those of roles, with models and adapters at `./` as absolute paths."""
+    placed = dict(values)
+    for name in ("model", "adapter"):
+        told = str(placed.get(name, ""))
+        path = told.removeprefix("hf:")
+        if path.startswith("./"):
+            placed[name] = told.removesuffix(path) + str(folder.resolve() / path)
+    if "roles" in placed:
+        placed["roles"] = {role: _beside(own, folder) for role, own in placed["roles"].items()}
+    return placed
+
+
+def _known(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:
+    for key in values:
+        if key not in model.model_fields:
+            fix = did_you_mean(key, model.model_fields)
+            raise UsageError(f"unknown key {key!r} in {FILE}", where=f"in {path}", fix=fix)
+
+
+def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
+    table = values.get(name, {})
+    if not isinstance(table, Mapping):
+        raise UsageError(f"{name} in {FILE} is no table", where=f"in {path}", fix=f"write [{name}]")
+    return table

@@ -1,0 +1,147 @@
+"""What a project's file may decide only with the user's consent, or not at all: others may have written that file."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from hira.core.errors import NotTrusted, UsageError
+from hira.core.redaction import without_userinfo
+from hira.policies.names import LITELLM
+from hira.runtime.settings.keys import endpoint, endpoints_of
+from hira.runtime.settings.layer import Layer, split_list
+
+# The servers of a project's file that may be started, by name: its command would run with the user's rights.
+MCP_CONSENT = "HIRA_MCP"
+# The endpoints of a project's file that may be sent questions and documents; else the user is asked, once per folder.
+TRUST = "HIRA_TRUST"
+TRUSTED = "trusted.json"
+_STORE = TypeAdapter(dict[str, list[str]])
+# What only the user may loosen: a project's hira.toml may have been written by anyone.
+_GUARDS = ("sandbox", "sandbox_image", "allow", "otel", "verifier")
+
+
+def check_harmless(values: Mapping[str, Any], path: Path) -> None:
+    """Raise `UsageError` for what a project's file may not decide: it can come with a folder that someone else made,
+    and it names the endpoint that sees the documents."""
+    if guard := next((name for name in _GUARDS if name in values), ""):
+        fix = f"set HIRA_{guard.upper()} or write it into your own configuration"
+        raise UsageError(f"{guard!r} may not be set by a project's file", where=f"in {path}", fix=fix)
+    for one in values.get("docs", ()):
+        if not one.resolve().is_relative_to(path.parent.resolve()):
+            fix = "name them with --docs, HIRA_DOCS or in your own configuration"
+            raise UsageError(f"a project's file may not name documents elsewhere: {one}", where=f"in {path}", fix=fix)
+
+
+def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Raise `UsageError` if a project's file gives a model of litellm an address: litellm takes keys from the
+    environment by itself, and whoever wrote that file would receive them."""
+    for place in places:
+        names = (name.strip() for name in str(place.get("model") or "").split(","))
+        for name in names:
+            if name.startswith(LITELLM) and (place.get("base_url") or "://" in name):
+                what = f"a project's file may not name a base URL for {without_userinfo(name)!r}, which litellm asks"
+                fix = "name the base URL with --base-url, HIRA_BASE_URL or in your own configuration"
+                raise UsageError(what, where=f"in {path}", fix=fix)
+
+
+def places(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Model and base URL of all roles and of each, as one file's values alone say."""
+    yield values
+    for own in values.get("roles", {}).values():
+        if isinstance(own, Mapping):
+            yield {name: own.get(name) or values.get(name) for name in ("model", "base_url")}
+
+
+def placed_by(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Model and base URL, as they are in the end, of the roles that have their base URL from this layer."""
+    for name, own in layer.values.get("roles", {}).items():
+        role = values["roles"][name]
+        if own.get("base_url") and role["base_url"] == own["base_url"]:
+            yield {"model": role.get("model") or values.get("model"), "base_url": role["base_url"]}
+
+
+def drop_untrusted(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple[list[Layer], list[str]]:
+    """The layers without what a project's file may not give: MCP servers that the user has not named, and keys of
+    `hira serve`, because whoever wrote that file knows them. With a line for each."""
+    named = split_list(environ.get(MCP_CONSENT, ""), ",")
+    kept: list[Layer] = []
+    refused: list[str] = []
+    for layer in layers:
+        servers = layer.values.get("mcp", {})
+        allowed = {name: server for name, server in servers.items() if layer.kind != "project" or name in named}
+        held = [name for name in servers if name not in allowed]
+        origins = {name: origin for name, origin in layer.origins.items() if name.removeprefix("mcp.") not in held}
+        values = {**layer.values, "mcp": allowed} if servers else dict(layer.values)
+        if layer.kind == "project" and values.pop("keys", None):
+            origins.pop("keys")
+            refused.append(f"[keys] of {layer.origins['keys']} are not used; write them into your own configuration")
+        kept.append(replace(layer, values=values, origins=origins))
+        if held:
+            fix = f"{MCP_CONSENT}={','.join(servers)} allows it"
+            refused.append(f"MCP servers of {layer.origins['mcp']} are not started: {', '.join(held)}; {fix}")
+    return kept, refused
+
+
+def check_trusted(
+    layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
+) -> None:
+    """Raise `NotTrusted` for endpoints of the project's file at `path` that would be asked and that nobody allowed.
+
+    Those that the user or a profile of theirs names as well need no consent. `store` keeps what was allowed.
+    """
+    *others, project, user = layers
+    named = {url for layer in (*others, user) for url in endpoints_of(layer.values)}
+    theirs = endpoints_of(project.values).keys() & endpoints_of(values).keys() - named
+    wanted = sorted(theirs - set(map(endpoint, split_list(environ.get(TRUST, ""), ","))) - allowed_at(path, store))
+    if wanted:
+        raise NotTrusted(
+            f"{path.name} of this folder sends questions and documents to {', '.join(wanted)}; you have not allowed it",
+            where=f"in {path}",
+            fix=f"to allow it: run hira in a terminal and say yes, or set {TRUST}={','.join(wanted)}",
+            allow=lambda: allow(path, wanted, store),
+        )
+
+
+def allowed_at(path: Path, store: Path) -> set[str]:
+    """The endpoints that the user has allowed to the project's file at `path`."""
+    return set(_allowed(store).get(str(path.resolve()), ()))
+
+
+def allow(path: Path, endpoints: Iterable[str], store: Path) -> None:
+    """Remember that the project's file at `path` may name these endpoints. Only the user can read the store."""
+    known = _allowed(store)
+    known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *endpoints})
+    try:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=store.parent, encoding="utf-8", delete=False) as file:
+            json.dump(known, file, indent=1)
+        Path(file.name).replace(store)
+    except OSError as error:
+        fix = f"set {TRUST} instead"
+        raise UsageError(f"{store} cannot be written: {error.strerror}", fix=fix) from None
+
+
+def _allowed(store: Path) -> dict[str, list[str]]:
+    try:
+        return _STORE.validate_json(store.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise UsageError(f"{store} cannot be read", fix="remove it; hira asks again") from None
+
+
+def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
+    """Documents that are named closer to the question than a web search leave it out: `--docs` stays off the web."""
+    for layer in layers:
+        if "search" in layer.values:
+            return []
+        if "docs" in layer.values and values.get("search"):
+            kept, name = origins.pop("search"), values.pop("search")
+            where = layer.origins["docs"]
+            return [f"search {name!r} from {kept} is off because {where} names documents; --search {name} turns it on"]
+    return []

@@ -1,0 +1,140 @@
+"""A run under way as spans: a reader of its events. What was said does not go along; a recorded run can be exported
+with it later."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hira.core.events import (
+    Event,
+    Reader,
+    RunEnded,
+    RunStarted,
+    SubtaskAssigned,
+    SubtaskDone,
+    SubtaskIssued,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hira.core.redaction import without_userinfo
+from hira.runtime.telemetry.export import counting, resource, sender
+from hira.runtime.telemetry.spans import (
+    Attributes,
+    run_attributes,
+    subtask_attributes,
+    tool_attributes,
+    turn_attributes,
+    usage_attributes,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span, Tracer
+
+RUN = "run"
+
+
+class Telemetry:
+    """Where the spans of all runs of a process go. In a program that has set OpenTelemetry up itself, they go its way,
+    below the span that is current there."""
+
+    def __init__(self, endpoint: str, exporter: "SpanExporter | None" = None) -> None:
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        provider = trace.get_tracer_provider()
+        self._own: TracerProvider | None = None
+        self._endpoint = endpoint
+        self._refused: list[int] = []
+        if exporter or not isinstance(provider, TracerProvider):
+            provider = self._own = TracerProvider(resource=resource(), shutdown_on_exit=False)
+            counted = counting(exporter or sender(endpoint), self._refused)
+            provider.add_span_processor(BatchSpanProcessor(counted))
+        self._tracer = provider.get_tracer("hira")
+
+    @contextmanager
+    def watching(self) -> Iterator[Reader]:
+        """A reader for one run; what is still open when the context is left ends with it."""
+        run = _Run(self._tracer)
+        try:
+            yield run.hear
+        finally:
+            run.close()
+
+    def close(self) -> None:
+        """Send what waits, and wait for it a few seconds at most. What the collector did not take is told in the log:
+        the runs have ended, and lack nothing."""
+        if self._own:
+            self._own.shutdown()
+        if self._refused:
+            logging.getLogger("hira").warning(
+                "the collector at %s did not take %d spans; see that it runs, or send them later: "
+                "hira trace RUN --otel URL",
+                without_userinfo(self._endpoint),
+                sum(self._refused),
+            )
+
+
+class _Run:
+    """The spans of one run that are open, by what they stand for."""
+
+    def __init__(self, tracer: "Tracer") -> None:
+        self._tracer = tracer
+        self._open: dict[str, Span] = {}
+        self._models: dict[str, str] = {}
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._models = dict(event.models)
+                self._begin(RUN, f"invoke_workflow {event.workflow}", run_attributes(event.run, event.workflow))
+            case RunEnded():
+                failed = event.status if event.status in ("failed", "interrupted") else ""
+                self._end(RUN, usage_attributes(event.usage) | {"hira.status": event.status}, failed)
+            case SubtaskIssued():
+                self._begin(f"subtask {event.subtask}", "invoke_agent", subtask_attributes("", event.subtask))
+            case SubtaskAssigned() if span := self._open.get(f"subtask {event.subtask}"):
+                span.update_name(f"invoke_agent {event.expert}")
+                span.set_attribute("gen_ai.agent.name", event.expert)
+            case SubtaskDone():
+                self._end(f"subtask {event.subtask}", {}, "" if event.ok else "failed")
+            case TurnStarted():
+                model = self._models.get(event.role) or self._models.get("*", "")
+                told = turn_attributes(event.role, event.conversation, model)
+                self._begin(f"turn {event.conversation}", f"chat {model}", told, remote=True)
+            case TurnEnded():
+                self._end(f"turn {event.conversation}", usage_attributes(event.usage))
+            case ToolStarted():
+                told = tool_attributes(event.tool, event.conversation)
+                self._begin(f"tool {event.conversation} {event.call}", f"execute_tool {event.tool}", told)
+            case ToolEnded():
+                self._end(f"tool {event.conversation} {event.call}", {}, "" if event.ok else "failed")
+
+    def close(self) -> None:
+        for key in reversed(list(self._open)):
+            self._end(key, {}, "broken off")
+
+    def _begin(self, key: str, name: str, told: Attributes, *, remote: bool = False) -> None:
+        from opentelemetry import trace
+
+        self._end(key, {}, "failed")  # a turn that brought nothing tells no end
+        conversation = str(told.get("hira.agents.conversation", ""))
+        subtask = self._open.get(f"subtask {conversation.partition('/')[0]}") if "/" in conversation else None
+        above = subtask or self._open.get(RUN)
+        context = trace.set_span_in_context(above) if above else None
+        kind = trace.SpanKind.CLIENT if remote else trace.SpanKind.INTERNAL
+        self._open[key] = self._tracer.start_span(name, context, kind, told)
+
+    def _end(self, key: str, told: Attributes, failed: str = "") -> None:
+        from opentelemetry import trace
+
+        if span := self._open.pop(key, None):
+            span.set_attributes(told)
+            if failed:
+                span.set_attribute("error.type", "_OTHER")
+                span.set_status(trace.Status(trace.StatusCode.ERROR, failed))
+            span.end()

@@ -1,0 +1,198 @@
+"""A recorded run as spans: run → subtask → turn or tool, with the attributes of the GenAI semantic conventions.
+
+What was said goes along only where it is asked for, as the conventions want it: prompts and replies may be private.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from hira.core.messages import Message
+from hira.core.policy import Completion, Finish, Usage
+from hira.runtime.trace.reading import Reading, ReadSubtask, ReadTool, ReadTurn, belongs
+
+Value = str | int | float | bool | Sequence[str]
+Attributes = dict[str, Value]
+RUN = "run"
+_FINISHES: Mapping[Finish, str] = {
+    "stop": "stop", "length": "length", "calls": "tool_calls", "filtered": "content_filter",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that took time, in seconds since the epoch. `parent` is the id of what it was done for; `error` says
+    how it failed; `remote` marks a call of a model."""
+
+    id: str
+    parent: str
+    name: str
+    began: float
+    ended: float
+    attributes: Attributes = field(default_factory=dict)
+    error: str = ""
+    remote: bool = False
+
+
+def spans_of(reading: Reading, *, content: bool = False) -> list[Span]:
+    """The run's spans, its own first. `content` adds questions, prompts, replies, arguments and results."""
+    known = {one.id for one in reading.subtasks}
+    inner = [
+        *(_turn(turn, reading, belongs(turn.conversation, known), content=content) for turn in reading.turns),
+        *(
+            _tool(f"tool {number}", tool, belongs(tool.conversation, known), content=content)
+            for number, tool in enumerate(reading.tools)
+            if tool.began
+        ),
+    ]
+    subtasks = [
+        made for one in reading.subtasks if (made := _subtask(one, [s for s in inner if s.parent == one.id], content))
+    ]
+    offered = {one.id for one in subtasks}
+    inner = [one if one.parent in offered else _moved(one) for one in inner]
+    return [_run(reading, [*subtasks, *inner], content=content), *subtasks, *inner]
+
+
+def run_attributes(run: str, workflow: str) -> Attributes:
+    return {
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": workflow,
+        "gen_ai.conversation.id": run,
+    }
+
+
+def subtask_attributes(expert: str, subtask: str) -> Attributes:
+    return {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": expert, "hira.subtask": subtask}
+
+
+def turn_attributes(role: str, conversation: str, model: str) -> Attributes:
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider_of(model),
+        "gen_ai.request.model": model,
+        "gen_ai.agent.name": role,
+        "hira.agents.conversation": conversation,
+    }
+
+
+def tool_attributes(name: str, conversation: str) -> Attributes:
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.type": "function",
+        "hira.agents.conversation": conversation,
+    }
+
+
+def usage_attributes(usage: Usage) -> Attributes:
+    told: Attributes = {
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+    }
+    if usage.cached_tokens:
+        told["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+    if usage.cost is not None:
+        told["hira.cost"] = usage.cost
+    return told
+
+
+def provider_of(model: str) -> str:
+    """Whose interface the model was asked through."""
+    if model == "offline":
+        return "hira"
+    head, slash, rest = model.partition("/")
+    return rest.partition("/")[0] if slash and head == "litellm" else "openai"
+
+
+def _run(reading: Reading, inner: Sequence[Span], *, content: bool) -> Span:
+    entry = reading.entry
+    ended = max([entry.ended or entry.began, *(one.ended for one in inner)])
+    told = run_attributes(entry.id, entry.workflow) | usage_attributes(reading.usage) | {"hira.status": entry.state}
+    if content:
+        told["gen_ai.input.messages"] = _json([_said("user", entry.question)])
+        told["gen_ai.output.messages"] = _json([{**_said("assistant", entry.answer), "finish_reason": "stop"}])
+    error = (entry.error or entry.state) if entry.state in ("failed", "interrupted") else ""
+    return Span(RUN, "", f"invoke_workflow {entry.workflow}", entry.began, ended, told, error)
+
+
+def _subtask(one: ReadSubtask, inner: Sequence[Span], content: bool) -> Span | None:  # noqa: FBT001
+    """None for a subtask in which nothing was done."""
+    if not inner:
+        return None
+    told = subtask_attributes(one.expert, one.id)
+    if content:
+        told["gen_ai.input.messages"] = _json([_said("user", one.text)])
+        told["gen_ai.output.messages"] = _json([{**_said("assistant", one.conclusion), "finish_reason": "stop"}])
+    began, ended = min(span.began for span in inner), max(span.ended for span in inner)
+    error = (one.conclusion or "failed") if one.ok is False else ""
+    return Span(one.id, RUN, f"invoke_agent {one.expert}".strip(), began, ended, told, error)
+
+
+def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Span:
+    told = turn_attributes(turn.role, turn.conversation, turn.model) | _asked(turn)
+    told["gen_ai.conversation.id"] = reading.entry.id
+    if host := urlsplit(str(reading.entry.settings.get("base_url", ""))).hostname:
+        told["server.address"] = host
+    if content:
+        told["gen_ai.input.messages"] = _json([_message(one) for one in turn.request.messages])
+    if reply := turn.completion:
+        told |= usage_attributes(reply.usage)
+        told |= {"gen_ai.response.model": reply.model, "gen_ai.response.finish_reasons": [_FINISHES[reply.finish]]}
+        if content:
+            told["gen_ai.output.messages"] = _json([_reply(reply)])
+    name, end = f"turn {turn.conversation} {turn.position}", turn.began + turn.seconds
+    return Span(name, parent, f"chat {turn.model}", turn.began, end, told, turn.failure, remote=True)
+
+
+def _asked(turn: ReadTurn) -> Attributes:
+    """How it was sampled."""
+    sampling, told = turn.request.sampling, Attributes()
+    for name in ("temperature", "top_p", "top_k", "max_tokens", "seed"):
+        if (value := getattr(sampling, name)) is not None:
+            told[f"gen_ai.request.{name}"] = value
+    if turn.request.stop:
+        told["gen_ai.request.stop_sequences"] = list(turn.request.stop)
+    return told
+
+
+def _tool(key: str, tool: ReadTool, parent: str, *, content: bool) -> Span:
+    told = tool_attributes(tool.name, tool.conversation)
+    if content:
+        told["gen_ai.tool.call.arguments"] = _json(dict(tool.arguments))
+        told["gen_ai.tool.call.result"] = tool.text
+    error = (tool.text or "failed") if tool.ok is False else ""
+    return Span(key, parent, f"execute_tool {tool.name}", tool.began, tool.began + tool.seconds, told, error)
+
+
+def _moved(span: Span) -> Span:
+    return Span(span.id, RUN, span.name, span.began, span.ended, span.attributes, span.error, span.remote)
+
+
+def _reply(reply: Completion) -> dict[str, Any]:
+    thought = [{"type": "reasoning", "content": reply.reasoning}] if reply.reasoning else []
+    calls = [
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.calls
+    ]
+    parts = [*thought, *_said("assistant", reply.text)["parts"], *calls]
+    return {"role": "assistant", "parts": parts, "finish_reason": _FINISHES[reply.finish]}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        part = {"type": "tool_call_response", "id": message.call_id, "response": message.text}
+        return {"role": "tool", "parts": [part]}
+    calls: Iterable[dict[str, Any]] = (
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls
+    )
+    told = _said(message.role, message.text)
+    return {**told, "parts": [*told["parts"], *({"type": part.kind} for part in message.media), *calls]}
+
+
+def _said(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text}] if text else []}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,340 @@
+"""The tools of runs: what they share (an index, search services) and what each has alone (a folder, files, Python)."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hira.core.errors import ToolError, UsageError
+from hira.core.events import Events, Notice
+from hira.runtime.settings import SEARCH_KEYS, Settings, did_you_mean
+from hira.runtime.workspace import Surroundings, looked_at, work_folder
+from hira.tools import Observation, Tool, Toolbox
+from hira.tools.documents import Index, browse_documents, format_warnings, search_documents
+from hira.tools.documents.walk import beginnings, walk
+from hira.tools.files import files_tool
+from hira.tools.mcp import Server, mcp_tools
+from hira.tools.media import can_be_sent, media_reader
+from hira.tools.once import Once
+from hira.tools.pages.other import check_extractor
+from hira.tools.python import open_python, refusal
+from hira.tools.python.container import IMAGE
+from hira.tools.search import BACKENDS, Backend
+from hira.tools.toolbox import OpenPython
+
+# Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
+PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
+# Services that people know by another name, and those that use another one's key.
+ALSO_CALLED = {"wikipedia": "mediawiki"}
+SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
+DOCUMENTS = "documents"
+# Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
+TELL_EVERY = 2.0
+FRESH = 1.0
+
+
+@dataclass(slots=True)
+class Toolset:
+    """What runs share. `notices` are told once, in the first run. `sees` says whether the workflow has somebody who
+    looks at pictures, so that documents without any text are of use; with `once`, what one run searched or fetched is
+    not searched or fetched again for another."""
+
+    settings: Settings
+    index: Index | None
+    documents: tuple[Tool, Tool] | None
+    backends: tuple[Backend, ...]
+    extra: tuple[Tool, ...]
+    python: bool
+    stack: AsyncExitStack
+    notices: list[Notice] = field(default_factory=list)
+    scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
+    sees: bool = False
+    once: Once | None = None
+    _texts: bool = True
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _read_at: float | None = None
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _around: Surroundings = field(default_factory=Surroundings)
+
+    @asynccontextmanager
+    async def toolbox(self, run: str, question: str, files: Sequence[Path], events: Events) -> AsyncIterator[Toolbox]:
+        """The tools of one run; its work folder is removed with everything in it when the context is left."""
+        around = await self._looked_at(files)
+        if self.index:
+            attached = set(map(str, files))
+            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in around.shown)
+            await self._read(self.index, events, seen=seen)
+        while self.notices:
+            events(self.notices.pop(0))
+        search, browse, scholar = self._found(question, events)
+        async with work_folder(run) as folder:
+            yield Toolbox(
+                search=search,
+                scholar=scholar,
+                browse=browse,
+                files=files_tool(files, folder if self.python else None) if files else None,
+                python=self._python(folder, around.readable) if self.python else None,
+                media=media_reader((*around.readable, folder), around.shown) if around.shown else None,
+                visible=tuple(around.shown),
+                extra=self.extra,
+                scoped=self.scoped,
+            )
+
+    def _python(self, folder: Path, readable: tuple[Path, ...]) -> OpenPython:
+        named = beginnings(self.settings.docs)
+        own = self.settings
+        return open_python(
+            folder,
+            readable=readable,
+            closed=own.exclude,
+            named=named,
+            sandbox=own.sandbox,
+            image=own.sandbox_image or IMAGE,
+        )
+
+    async def aclose(self) -> None:
+        await self.stack.aclose()
+
+    async def _looked_at(self, files: Sequence[Path]) -> Surroundings:
+        """What lies around a run; what is among the documents is looked up once for runs that begin together."""
+        async with self._looking:
+            if time.monotonic() - self._around.at >= FRESH:
+                self._around = await asyncio.to_thread(looked_at, self.settings.docs, (), self.settings.exclude)
+            docs = self._around
+        return docs.beside(await asyncio.to_thread(looked_at, (), files)) if files else docs
+
+    async def _read(self, index: Index, events: Events, *, seen: bool) -> None:
+        """Bring the index up to date, once for runs that begin together; what could not be read is told once.
+
+        Raises `UsageError` where there is no text in any document, unless there is something to be `seen` and somebody
+        who sees.
+        """
+        async with self._reading:
+            if self._read_at is not None and time.monotonic() - self._read_at < FRESH:
+                return
+            told = set(index.warnings)
+            await index.refresh(_progress(events))
+            self._texts = bool(await index.names())
+            if not (self._texts or (seen and self.sees)):
+                raise _unread(index.paths, index.warnings)
+            for line in format_warnings([warning for warning in index.warnings if warning not in told]):
+                events(Notice(line, important=True))
+            self._read_at = time.monotonic()
+
+    def _found(self, question: str, events: Events) -> tuple[Tool | None, Tool | None, Tool | None]:
+        """The tools "search" and "browse" of one run, over the documents, the web, or both, and "scholar" over the
+        services of scholarly works among those of the web."""
+        documents = self.documents if self._texts else None
+        if not self.backends:
+            return (*(documents or (None, None)), None)
+        search, browse, scholar = _web(self.backends, self.settings, question, events, self.once)
+        if documents:
+            search, browse = both(documents[0], search), either(documents[1], browse)
+        return search, browse, scholar
+
+
+async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Toolset:
+    """Lay out the tools. Raises `UsageError` for documents that are missing or empty and for searches without a key."""
+    stack = AsyncExitStack()
+    names = web_searches(settings)
+    check_searches(names, settings)
+    check_extractor(settings.extractor)
+    index = None
+    if settings.docs:
+        found = await asyncio.to_thread(walk, settings.docs, settings.exclude)
+        if not (found.files or (sees and any(map(can_be_sent, found.media)))):
+            raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
+        index = Index(settings.docs, settings.cache, exclude=settings.exclude)
+        stack.callback(index.close)
+    documents = (search_documents(index), browse_documents(index)) if index else None
+    try:
+        backends = _backends(names, settings, stack) if names else ()
+        refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
+        notices = [Notice(one) for one in (*settings.withheld, refused) if one]
+        general, scoped = await _of_servers(settings, stack, notices)
+    except BaseException:
+        await stack.aclose()
+        raise
+    extra = (*extra, *general)
+    return Toolset(settings, index, documents, backends, extra, not refused, stack, notices, scoped, sees)
+
+
+async def _of_servers(
+    settings: Settings, stack: AsyncExitStack, notices: list[Notice]
+) -> tuple[tuple[Tool, ...], dict[str, tuple[Tool, ...]]]:
+    """The tools of MCP servers, for all and for some experts. The servers are started at once and end with the stack.
+
+    Raises `UsageError` for a server that cannot be used, and for two tools with one name.
+    """
+    opening = [mcp_tools(server, lambda told: notices.append(Notice(told))) for server in mcp_servers(settings)]
+    opened = await asyncio.gather(*map(stack.enter_async_context, opening), return_exceptions=True)
+    general: list[Tool] = []
+    scoped: dict[str, tuple[Tool, ...]] = {}
+    names: set[str] = set()
+    for own, tools in zip(settings.mcp.values(), opened, strict=True):
+        if isinstance(tools, BaseException):
+            raise tools
+        if twice := next((tool.name for tool in tools if tool.name in names), ""):
+            raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="give one of them another name")
+        names.update(tool.name for tool in tools)
+        if not own.for_some:
+            general += tools
+            continue
+        for role in dict.fromkeys(own.roles):
+            scoped[role] = (*scoped.get(role, ()), *tools)
+    return tuple(general), scoped
+
+
+def mcp_servers(settings: Settings) -> list[Server]:
+    """The MCP servers of the settings, as they are opened."""
+    return [
+        Server(
+            name,
+            own.command,
+            own.args,
+            {variable: value.get_secret_value() for variable, value in own.env.items()},
+            own.url,
+            {header: value.get_secret_value() for header, value in own.headers.items()},
+            own.seconds,
+        )
+        for name, own in settings.mcp.items()
+    ]
+
+
+def web_searches(settings: Settings) -> tuple[str, ...]:
+    """The web searches to ask: those that are named, else, unless there are documents, the first that is set up."""
+    if settings.search:
+        named = [name.strip() for name in settings.search.split(",")]
+        return tuple(ALSO_CALLED.get(name, name) for name in named if name and name != DOCUMENTS)
+    if settings.docs:
+        return ()
+    keyed = next((name for name in PREFERRED if name in settings.search_keys), "")
+    return (keyed,) if keyed else ("searxng",) if settings.searxng_url else ()
+
+
+def check_searches(names: Sequence[str], settings: Settings) -> None:
+    """Raise `UsageError` for a search service that does not exist or lacks what it needs."""
+    for name in names:
+        if name not in BACKENDS and not name.startswith("litellm:"):
+            fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])
+            raise UsageError(
+                f"there is no search service {name!r}", where=f"named by {settings.origin('search')}", fix=fix
+            )
+        keyed = SAME_KEY.get(name, name)
+        if keyed in PREFERRED and keyed not in settings.search_keys:
+            raise UsageError(f"the search service {name!r} needs a key", fix=f"set {SEARCH_KEYS[keyed]}")
+        if name == "searxng" and not settings.searxng_url:
+            raise UsageError("the search service 'searxng' needs its server's address", fix="set SEARXNG_BASE_URL")
+
+
+def _backends(names: Sequence[str], settings: Settings, stack: AsyncExitStack) -> tuple[Backend, ...]:
+    from hira.tools.fetch import identification
+    from hira.tools.search import Cache, Cached, open_backend, open_client
+
+    client = open_client(identification(settings.contact))
+    stack.push_async_callback(client.aclose)
+    opened = []
+    for name in names:
+        key = settings.search_keys.get(SAME_KEY.get(name, name))
+        opened.append(
+            open_backend(
+                name,
+                client,
+                key=key.get_secret_value() if key else "",
+                base_url=settings.searxng_url if name == "searxng" else "",
+                contact=settings.contact,
+            )
+        )
+    if settings.cache is None:
+        return tuple(opened)
+    cache = Cache(settings.cache / "searches.sqlite")
+    stack.callback(cache.close)
+    places = {"searxng": settings.searxng_url}
+    return tuple(Cached(backend, cache, places.get(backend.name, "")) for backend in opened)
+
+
+def _web(
+    backends: Sequence[Backend], settings: Settings, question: str, events: Events, once: Once | None
+) -> tuple[Tool, Tool, Tool | None]:
+    """Search, browse and scholar for one run: only what was shown to it may be opened."""
+    from hira.tools.browse import browse_tool
+    from hira.tools.fetch import Fetcher
+    from hira.tools.search import SCHOLARLY, Shared, scholar_tool, search_tool
+    from hira.tools.seen import canonicalise_url, urls
+
+    seen = {canonicalise_url(url) for url in urls(question)}
+    fetcher = Fetcher(settings.allow, contact=settings.contact, once=once)
+    backends = [Shared(backend, once) for backend in backends] if once else backends
+    scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
+    scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
+    return (
+        search_tool(backends, seen=seen, on_notice=events),
+        browse_tool(fetcher, seen=seen, extractor=settings.extractor),
+        scholar,
+    )
+
+
+def both(documents: Tool, web: Tool) -> Tool:
+    """One "search" that asks the documents and the web at once; the documents' passages come first."""
+
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        asked = (documents.call(arguments), web.call(arguments))
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        seen = [one for one in results if isinstance(one, Observation)]
+        failed = [one for one in results if isinstance(one, BaseException)]
+        for error in failed:
+            if not isinstance(error, ToolError) or not seen:
+                raise error
+        texts = [one.text for one in seen if one.text] + [str(error) for error in failed]
+        return Observation("\n".join(texts), tuple(passage for one in seen for passage in one.passages))
+
+    return replace(web, run=run, description="Search the local documents and the web. " + web.description)
+
+
+def either(documents: Tool, web: Tool) -> Tool:
+    """One "browse": a URL is opened on the web, everything else among the documents."""
+
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        address = str(arguments["url"]).strip().lower()
+        return await (web if address.startswith(("http://", "https://")) else documents).call(arguments)
+
+    description = "Open a local document by its path, or a web page by its URL. " + web.description
+    return replace(web, run=run, description=description, seconds=max(web.seconds, documents.seconds))
+
+
+def _unseen(paths: Sequence[Path]) -> UsageError:
+    """The error for documents that are all pictures, sounds and videos, where nobody can take them in."""
+    what = "there is nothing to read among the documents, only pictures, sounds or videos"
+    fix = 'name a model that sees ([roles.look] model = "NAME") for a workflow with the multimodal expert'
+    return UsageError(what, where=_named(paths), fix=fix)
+
+
+def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:
+    """The error for documents of which none can be read."""
+    where = _named(paths)
+    if len(why) == 1:
+        return UsageError(why[0], where=where, fix="no other document was found" if paths[0].is_dir() else "")
+    if why:
+        return UsageError("none of the documents can be read", where=where, fix="; ".join(format_warnings(why)))
+    return UsageError("no readable documents were found", where=where, fix="name a folder that holds documents")
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return "in " + ", ".join(map(str, paths))
+
+
+def _progress(events: Events) -> Callable[[int, int], None]:
+    """Tells now and then how far the reading of documents is; called in the index's thread."""
+    loop = asyncio.get_running_loop()
+    last = time.monotonic()
+
+    def told(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= TELL_EVERY:
+            last = time.monotonic()
+            loop.call_soon_threadsafe(events, Notice(f"reading documents: {done} of {total}"))
+
+    return told

@@ -1,0 +1,63 @@
+"""Recorded runs as training data: one line a conversation."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hira.core.errors import UsageError
+from hira.journal.calls import dump_completion
+from hira.runtime.trace.reading import Reading, ReadTurn
+
+
+def conversations(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Each conversation of a run: its turns with the messages that each was asked with, and what it completed.
+
+    `messages` are those of the last turn, so that a conversation that only grew is one training example; a turn that
+    does not go on from the one before holds its own.
+    """
+    entry = reading.entry
+    threads: dict[str, list[ReadTurn]] = {}
+    for turn in reading.turns:
+        if turn.completion:
+            threads.setdefault(turn.conversation, []).append(turn)
+    for name, turns in threads.items():
+        yield {
+            "run_id": entry.id,
+            "question": entry.question,
+            "workflow": entry.workflow,
+            "status": entry.state,
+            "answer": entry.answer,
+            "conversation": name,
+            "role": turns[0].role,
+            "messages": [message.wire for message in turns[-1].request.messages],
+            "turns": [_told(turn) for turn in turns],
+        }
+
+
+def _told(turn: ReadTurn) -> dict[str, Any]:
+    assert turn.completion is not None  # noqa: S101 - only turns with one are told
+    messages = turn.request.messages
+    return {
+        "model": turn.model,
+        "kept": turn.kept,
+        "added": [message.wire for message in messages[turn.kept :]],
+        "completion": dump_completion(turn.completion),
+    }
+
+
+def write_lines(lines: Iterable[Any], path: Path) -> int:
+    """Write one JSON object a line, and return how many. Readers of the path see the old file or the whole new one."""
+    number = 0
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            for line in lines:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                number += 1
+        Path(name).replace(path)
+    except OSError as error:
+        raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
+    return number

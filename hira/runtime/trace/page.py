@@ -1,0 +1,231 @@
+"""A run as one web page that needs nothing from elsewhere: the page's own files and the run's data, in one file.
+
+What models and web pages wrote is data: it stands in the page as JSON that can form no tag, the page's program puts it
+there as text, and a policy in the page's head lets no other program run and nothing be loaded.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hira.core.messages import Message
+from hira.core.page_policy import digest
+from hira.core.policy import Usage
+from hira.evidence import Citation, Source
+from hira.journal.calls import dump_completion
+from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn, belongs
+
+IDLE = 5.0
+"""Seconds without any call after which the run was interrupted; the page leaves such gaps out."""
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+
+
+def page(reading: Reading) -> str:
+    """The page, as HTML."""
+    style, script = _file("page.css"), _file("page.js")
+    allowed = (
+        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    values = {
+        "title": html.escape(" ".join(reading.entry.question.split())[:80] or reading.entry.id),
+        "policy": html.escape(allowed),
+        "style": style,
+        "script": script,
+        "data": embed_json(data(reading)),
+    }
+    return _SLOT.sub(lambda slot: values[slot[1]], _file("page.html"))
+
+
+def embed_json(value: Any) -> str:
+    """The value as JSON that can stand inside a script element: nothing in it ends the element or begins a comment."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def data(reading: Reading) -> dict[str, Any]:
+    """What the page shows. Times are seconds since the run began, without the gaps in which it lay still."""
+    entry, clock = reading.entry, Clock(reading)
+    known = [one.id for one in reading.subtasks]
+    names = list(
+        dict.fromkeys([*(one.conversation for one in reading.turns), *(one.conversation for one in reading.tools)])
+    )
+    conversations = [_conversation(reading, name, belongs(name, known), clock) for name in names]
+    ends = {one: _end(conversations, one) for one in known}
+    return {
+        "run": {
+            "id": entry.id,
+            "question": entry.question,
+            "status": entry.state,
+            "answer": entry.answer,
+            "error": entry.error,
+            "workflow": entry.workflow,
+            "models": list(dict.fromkeys(turn.model for turn in reading.turns)),
+            "versions": entry.versions,
+            "began": entry.began,
+            "span": clock.span,
+            "gaps": clock.gaps,
+            **_spent(reading.usage),
+        },
+        "subtasks": [_subtask(reading, at, conversations) for at in range(len(known))],
+        "conversations": conversations,
+        "memory": [
+            {"channel": one.channel, "text": one.text, "origin": one.origin, "subtask": one.subtask,
+             "at": ends.get(one.subtask, clock.span)}
+            for one in reading.remembered
+        ],
+        "citations": [
+            {"source": one.source, "claim": one.claim, "quote": one.quote, "verdict": one.verdict}
+            for one in reading.rollout.citations
+        ],
+        "sources": [_source(one, reading.rollout.citations) for one in reading.rollout.sources.read.values()],
+        "notices": list(reading.notices),
+    }  # fmt: skip
+
+
+class Clock:
+    """Seconds of the run by seconds since the epoch; `gaps` are where it had been interrupted, and for how long."""
+
+    def __init__(self, reading: Reading) -> None:
+        turns = [(one.began, one.began + one.seconds) for one in reading.turns]
+        spans = sorted([*turns, *((one.began, one.began + one.seconds) for one in reading.tools if one.began)])
+        self.gaps: list[dict[str, float]] = []
+        self._cuts: list[tuple[float, float]] = []
+        self._first = last = spans[0][0] if spans else 0.0
+        left_out = 0.0
+        for begin, end in spans:
+            if begin - last > IDLE:
+                left_out += begin - last
+                self._cuts.append((begin, left_out))
+                self.gaps.append({"at": last - self._first - left_out + begin - last, "seconds": begin - last})
+            last = max(last, end)
+        self.span = round(last - self._first - left_out, 3)
+
+    def at(self, moment: float) -> float:
+        left_out = next((out for begin, out in reversed(self._cuts) if moment >= begin), 0.0)
+        return round(max(0.0, moment - self._first - left_out), 3)
+
+
+def _spent(usage: Usage) -> dict[str, Any]:
+    return {
+        "calls": usage.calls,
+        "prompt": usage.prompt_tokens,
+        "completion": usage.completion_tokens,
+        "cost": usage.cost,
+    }
+
+
+def _subtask(reading: Reading, at: int, conversations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    one = reading.subtasks[at]
+    steps = [step for each in conversations if each["subtask"] == one.id for step in each["steps"]]
+    begin = min((step["at"] for step in steps), default=0.0)
+    return {
+        "id": one.id,
+        "text": one.text,
+        "expert": one.expert,
+        "reason": one.reason,
+        "recalled": one.recalled,
+        "conclusion": one.conclusion,
+        "ok": one.ok,
+        "at": begin,
+        "took": round(_end(conversations, one.id) - begin, 3),
+        **_spent(reading.spent_on(one.id)),
+    }
+
+
+def _end(conversations: Sequence[Mapping[str, Any]], subtask: str) -> float:
+    steps = (step for each in conversations if each["subtask"] == subtask for step in each["steps"])
+    return max((float(step["at"] + step["took"]) for step in steps), default=0.0)
+
+
+def _conversation(reading: Reading, name: str, subtask: str, clock: Clock) -> dict[str, Any]:
+    """A conversation's turns, each followed by the calls of tools that it led to."""
+    turns = [turn for turn in reading.turns if turn.conversation == name]
+    tools = [tool for tool in reading.tools if tool.conversation == name]
+    steps: list[dict[str, Any]] = [_tool(tool, clock, 0.0) for tool in tools if tool.after < 1]
+    for number, turn in enumerate(turns, 1):
+        steps.append(_turn(turn, turns[number - 2] if number > 1 else None, clock))
+        end = steps[-1]["at"] + steps[-1]["took"]
+        steps += [_tool(tool, clock, end) for tool in tools if tool.after == number]
+    end = steps[-1]["at"] if steps else 0.0
+    steps += [_tool(tool, clock, end) for tool in tools if tool.after > max(len(turns), 0) and tool.after]
+    role = turns[0].role if turns else name.rpartition("/")[2]
+    return {"name": name, "role": role, "subtask": subtask, "steps": steps}
+
+
+def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, Any]:
+    added = turn.request.messages[turn.kept :]
+    if before and before.completion and added and _is_reply(added[0], before.completion.text):
+        added = added[1:]
+    completion = turn.completion
+    reply = dump_completion(completion) if completion else {}
+    return {
+        "kind": "turn",
+        "role": turn.role,
+        "model": turn.model,
+        "at": clock.at(turn.began),
+        "took": round(turn.seconds, 3),
+        "kept": turn.kept,
+        "added": [_message(message) for message in added],
+        "reply": {name: reply[name] for name in ("text", "reasoning", "calls", "finish", "stop")} if reply else None,
+        "failure": turn.failure,
+        **_spent(turn.usage),
+    }
+
+
+def _is_reply(message: Message, reply: str) -> bool:
+    """Whether a message is what the model had just said, entered into its conversation."""
+    return message.role == "assistant" and message.text.strip().startswith(reply.strip())
+
+
+def _message(message: Message) -> dict[str, Any]:
+    calls = [{"name": call.name, "arguments": call.arguments} for call in message.calls]
+    media = [{"kind": one.kind, "url": one.url} for one in message.media]
+    return {"role": message.role, "text": str(message.text), "calls": calls, "media": media, "prompt": message.prompt}
+
+
+def _tool(tool: ReadTool, clock: Clock, otherwise: float) -> dict[str, Any]:
+    return {
+        "kind": "tool",
+        "name": tool.name,
+        "arguments": dict(tool.arguments),
+        "at": clock.at(tool.began) if tool.began else otherwise,
+        "took": round(tool.seconds, 3),
+        "ok": tool.ok,
+        "text": tool.text,
+    }
+
+
+def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
+    return {
+        "id": source.id,
+        "kind": source.kind,
+        "title": source.title,
+        "location": source.location,
+        "parts": parts(source.text, [(at, one.quote) for at, one in enumerate(citations) if one.source == source.id]),
+    }
+
+
+def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[int]]]:
+    """The text in pieces, each with the numbers of the citations in whose quotations it stands."""
+    spans = [(*found.span(), number) for number, quote in quotes for found in _found(quote, text)]
+    edges = sorted({0, len(text), *(edge for begin, end, _ in spans for edge in (begin, end))})
+    return [
+        (text[begin:end], [number for first, last, number in spans if first <= begin and end <= last])
+        for begin, end in pairwise(edges)
+    ]
+
+
+def _found(quote: str, text: str) -> Iterator[re.Match[str]]:
+    """Where the passages of a quotation stand; their spaces may be other ones than in the text."""
+    for passage in filter(str.strip, quote.split(" … ")):
+        if found := re.search(r"\s+".join(map(re.escape, passage.split())), text):
+            yield found
+
+
+def _file(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,0 +1,311 @@
+"""A run read back from the journal: its rollout as it was, with the times that only the journal knows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
+from hira.core.errors import HiraError
+from hira.core.events import (
+    AnswerChecked,
+    Event,
+    Notice,
+    Remembered,
+    SubtaskApproved,
+    SubtaskAssigned,
+    SubtaskDone,
+    SubtaskIssued,
+    ToolEnded,
+    ToolStarted,
+    TurnStarted,
+    events_of,
+)
+from hira.core.memory import DualMemory, Fact, Resource
+from hira.core.messages import Media, Message, ToolCall
+from hira.core.policy import Completion, Request, Sampling, Usage
+from hira.evidence import Citation, Source, Sources, claims, verify
+from hira.journal import Call, Entry, Journal
+from hira.journal.calls import completion_of
+from hira.journal.digest import digest_of_tool
+from hira.runtime.answer import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTurn:
+    """One policy call. `kept` is how many messages it shares with the conversation's previous one.
+
+    `completion` is None for a call that failed; `failure` then says how.
+    """
+
+    conversation: str
+    role: str
+    position: int
+    model: str
+    request: Request
+    kept: int
+    completion: Completion | None
+    failure: str
+    began: float
+    seconds: float
+
+    @property
+    def usage(self) -> Usage:
+        return self.completion.usage if self.completion else Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTool:
+    """One call of a tool. `after` is the number of the conversation's turns that came before it.
+
+    `began` is in seconds since the epoch, 0 where the journal has no record of the call itself.
+    """
+
+    conversation: str
+    name: str
+    arguments: Mapping[str, Any]
+    after: int
+    began: float = 0.0
+    seconds: float = 0.0
+    ok: bool | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSubtask:
+    """A subtask; `ok` is None while it has not come back."""
+
+    id: str
+    text: str
+    expert: str = ""
+    reason: str = ""
+    recalled: int = 0
+    conclusion: str = ""
+    ok: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One run. `usage` is all that was paid for, also for what a resumed run had no more use for."""
+
+    entry: Entry
+    rollout: Rollout
+    turns: Sequence[ReadTurn]
+    tools: Sequence[ReadTool]
+    subtasks: Sequence[ReadSubtask]
+    remembered: Sequence[Remembered]
+    notices: Sequence[str]
+    usage: Usage
+
+    @property
+    def answer(self) -> Answer:
+        """The answer as it was given."""
+        record, entry = self.rollout, self.entry
+        sources = tuple(record.sources.read.values())
+        model = str(entry.settings.get("model", ""))
+        return Answer(record.answer, record.status, tuple(record.citations), sources, record, model, entry.error)
+
+    def spent_on(self, subtask: str) -> Usage:
+        """What a subtask cost; the empty name stands for everything outside of subtasks."""
+        known = {one.id for one in self.subtasks}
+        return sum((turn.usage for turn in self.turns if belongs(turn.conversation, known) == subtask), Usage())
+
+    def span(self, subtask: str) -> float:
+        """Seconds from a subtask's first call to the end of its last; idle time between sittings is left in."""
+        known = {one.id for one in self.subtasks}
+        spans = [*((one.conversation, one.began, one.seconds) for one in self.turns),
+                 *((one.conversation, one.began, one.seconds) for one in self.tools if one.began)]  # fmt: skip
+        calls = [
+            (began, began + took) for conversation, began, took in spans if belongs(conversation, known) == subtask
+        ]
+        return max(end for _, end in calls) - min(begin for begin, _ in calls) if calls else 0.0
+
+
+def belongs(conversation: str, subtasks: Iterable[str]) -> str:
+    """The subtask that a conversation serves, empty if none: "2/code" serves "2"."""
+    head, slash, _ = conversation.partition("/")
+    return head if slash and head in subtasks else ""
+
+
+def read(journal: Journal, run: str) -> Reading:
+    """The run as the journal holds it. Raises `UsageError` for one that is not there."""
+    entry = journal.entry(run)
+    calls, events = journal.calls(entry.id), [*events_of(journal.events(entry.id))]
+    roles = {event.conversation: event.role for event in events if isinstance(event, TurnStarted)}
+    turns = turns_of(calls, roles)
+    remembered = [event for event in events if isinstance(event, Remembered)]
+    subtasks = subtasks_of(events)
+    record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
+    for turn in turns:
+        if turn.completion:
+            trajectory = record.trajectories.setdefault(turn.conversation, Trajectory(turn.conversation, turn.role))
+            trajectory.turns.append(Turn(turn.request, turn.completion))
+    record.memory = memory_of(remembered)
+    record.sources = sources_of(calls, journal.sources(entry.id))
+    record.findings = [
+        Finding(Subtask(one.id, one.text), one.expert, "", one.conclusion, ok=one.ok)
+        for one in subtasks
+        if one.ok is not None
+    ]
+    record.answer = entry.answer
+    record.citations = citations_of(events, record)
+    record.status = cast("Status", entry.state if entry.state != "running" else "partial")
+    record.failure = HiraError(entry.error) if entry.error else None
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    usage = sum((completion_of(call.result).usage for call in calls if _replied(call)), Usage())
+    return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage)
+
+
+def citations_of(events: Sequence[Event], record: Rollout) -> list[Citation]:
+    """The citations as the run's verifier judged them; if it kept none of this answer, as words alone do today."""
+    made = {one.text for one in claims(record.answer)}
+    for event in reversed(events):
+        if isinstance(event, AnswerChecked) and made == {one["claim"] for one in event.citations}:
+            return [Citation(**one) for one in event.citations if one["source"] in record.sources]
+    return verify(record.answer, record.sources, record.question)
+
+
+def _replied(call: Call) -> bool:
+    return call.kind == "policy" and call.result is not None and not call.failed
+
+
+def turns_of(calls: Sequence[Call], roles: Mapping[str, str]) -> list[ReadTurn]:
+    """The policy calls in the order in which they began.
+
+    Where a run was resumed differently from how it had gone on, two calls stand at one position; the later one holds.
+    """
+    placed: dict[tuple[str, int], Call] = {}
+    for call in calls:
+        if call.kind == "policy" and call.result is not None:
+            placed[call.conversation, call.position] = call
+    messages: dict[str, tuple[Message, ...]] = {}
+    turns = []
+    for (conversation, position), call in sorted(placed.items()):
+        kept = messages.get(conversation, ())[: call.request["kept"]]
+        now = messages[conversation] = (*kept, *map(message_of, call.request["added"]))
+        request = Request(
+            now, Sampling(**call.request["sampling"]), tuple(call.request["stop"]), conversation=conversation
+        )
+        completion = None if call.failed else completion_of(call.result)
+        failure = str(call.result["what"]) if call.failed else ""
+        role = roles.get(conversation) or conversation.rpartition("/")[2]
+        turns.append(ReadTurn(conversation, role, position, call.name, request, len(kept), completion, failure,
+                              call.began, call.seconds or 0.0))  # fmt: skip
+    return sorted(turns, key=lambda turn: turn.began)
+
+
+def message_of(record: Mapping[str, Any]) -> Message:
+    """The message that was recorded in its wire form."""
+    content = record["content"]
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    text = "".join(part["text"] for part in parts if part["type"] == "text")
+    media = tuple(_media(part) for part in parts if part["type"] != "text")
+    calls = tuple(
+        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in record.get("tool_calls", ())
+    )
+    return Message(record["role"], text, media, calls, record.get("tool_call_id", ""), record.get("prompt", ""))
+
+
+def _media(part: Mapping[str, Any]) -> Media:
+    if part["type"] == "input_audio":
+        sound = part["input_audio"]
+        return Media("audio", f"data:audio/{sound['format']};base64,{sound['data']}", sound["format"])
+    kind = cast("Literal['image', 'video']", part["type"].removesuffix("_url"))
+    return Media(kind, part[part["type"]]["url"])
+
+
+@dataclass(slots=True)
+class _Tools:
+    """Pairs the events of tool calls with what the journal holds of the calls themselves."""
+
+    recorded: dict[tuple[str, str], list[Call]]
+    turns: dict[str, int] = field(default_factory=dict)
+    found: dict[int, ReadTool] = field(default_factory=dict)
+    open: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case TurnStarted(conversation=conversation):
+                self.turns[conversation] = self.turns.get(conversation, 0) + 1
+            case ToolStarted():
+                self._started(event)
+            case ToolEnded():
+                self._ended(event)
+
+    def _started(self, event: ToolStarted) -> None:
+        number = event.call or len(self.found) + 1
+        digest = digest_of_tool(event.tool, event.arguments)
+        calls = self.recorded.get(("*", digest)) or self.recorded.get((event.conversation, digest)) or []
+        call = calls[0] if calls and calls[0].conversation == "*" else calls.pop(0) if calls else None
+        after = self.turns.get(event.conversation, 0)
+        began, seconds = (call.began, call.seconds or 0.0) if call else (0.0, 0.0)
+        self.found[number] = ReadTool(event.conversation, event.tool, event.arguments, after, began, seconds)
+        self.open.setdefault((event.conversation, event.tool), []).append(number)
+
+    def _ended(self, event: ToolEnded) -> None:
+        waiting = self.open.get((event.conversation, event.tool), [])
+        if not waiting:
+            return
+        number = event.call if event.call in waiting else waiting[0]
+        waiting.remove(number)
+        one = self.found[number]
+        self.found[number] = ReadTool(
+            one.conversation, one.name, one.arguments, one.after, one.began, one.seconds or event.seconds, event.ok,
+            event.text,
+        )  # fmt: skip
+
+
+def tools_of(calls: Sequence[Call], events: Sequence[Event]) -> list[ReadTool]:
+    """The calls of tools in the order in which they were asked for."""
+    recorded: dict[tuple[str, str], list[Call]] = {}
+    for call in calls:
+        if call.kind == "tool":
+            recorded.setdefault((call.conversation, call.digest), []).append(call)
+    tools = _Tools(recorded)
+    for event in events:
+        tools.hear(event)
+    return list(tools.found.values())
+
+
+def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
+    """The subtasks in the order of issue, as far as they came."""
+    found: dict[str, ReadSubtask] = {}
+    for event in events:
+        match event:
+            case SubtaskIssued():
+                found[event.subtask] = ReadSubtask(event.subtask, event.text)
+            case SubtaskApproved() if one := found.get(event.subtask):
+                found[event.subtask] = ReadSubtask(one.id, event.text)
+            case SubtaskAssigned() if one := found.get(event.subtask):
+                found[event.subtask] = ReadSubtask(one.id, one.text, event.expert, event.reason, event.recalled)
+            case SubtaskDone() if one := found.get(event.subtask):
+                expert = one.expert or event.expert
+                found[event.subtask] = ReadSubtask(
+                    one.id, one.text, expert, one.reason, one.recalled, event.conclusion, event.ok
+                )
+    return list(found.values())
+
+
+def sources_of(calls: Sequence[Call], ids: Mapping[str, str]) -> Sources:
+    """What was read, with its text, under the ids that it was given (`ids`, by location)."""
+    sources = Sources(reserved=dict(ids))
+    for call in calls:
+        if call.kind == "tool" and isinstance(call.result, dict):
+            for passage in call.result.get("passages", ()):
+                source = Source(**passage["source"])
+                if source.location in ids:
+                    sources.add(source)
+    in_order = sorted(sources.read.items(), key=lambda item: (len(item[0]), item[0]))
+    return Sources(dict(in_order), dict(ids))
+
+
+def memory_of(remembered: Sequence[Remembered]) -> DualMemory:
+    """The memory as it stood at the end."""
+    memory = DualMemory()
+    for one in remembered:
+        if one.channel == "fact":
+            ids = tuple(part for part in one.origin.split(", ") if part)
+            memory.add_fact(Fact(one.text, ids, one.subtask))
+        else:
+            memory.add_resource(Resource(one.text, one.origin, one.subtask))
+    return memory

@@ -1,0 +1,111 @@
+"""What the requests share: who asks, what is wrong with a request, and how it is told."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from hira.core.errors import HiraError
+from hira.server.chat import error_of, refused_by
+from hira.server.keys import Client, Clients, Refused
+from hira.server.outside import Outside, log
+from hira.server.runs import Runs
+
+LARGEST = 32 * 2**20
+"""Bytes of a request."""
+BODY_SECONDS = 120.0
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "testserver"})
+Handler = Callable[["AppState", Request], Awaitable[Response]]
+
+
+@dataclass(slots=True)
+class AppState:
+    """What the requests share. In `folder` lie attached files; `hosts` are the names by which the server may be called,
+    None for any.
+
+    What clients send is taken in one by one, each in a `turn` of its own between which the loop goes round, so that
+    many who come at once do not hold it up for longer than one does.
+    """
+
+    runs: Runs
+    clients: Clients
+    outside: Outside
+    folder: Path
+    hosts: frozenset[str] | None = LOCAL
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def client(self, request: Request) -> Client:
+        """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes
+        under that name, and any other may send no JSON."""
+        host = re.sub(r":\d+$", "", request.headers.get("host", "")).lower()
+        if self.hosts is not None and host not in self.hosts:
+            raise Refused(403, f"this server is not called {host[:80]!r}", "invalid_request_error")
+        return self.clients.of(request.headers.get("authorization", ""))
+
+
+def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """The handler, with every error in the shape of the OpenAI API; the server stays up whatever happens."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            if request.method == "POST" and not _is_json(request):
+                raise Refused(415, "the body has to be application/json", "invalid_request_error")
+            if request.method == "POST":
+                async with door.turn:
+                    await asyncio.sleep(0)
+            return await handler(door, request)
+        except Refused as refused:
+            return refusal(refused)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except HiraError as error:
+            return refusal(refused_by(error))
+        except Exception as error:  # noqa: BLE001 - a fault of hira's own
+            log.exception("a fault in hira at %s %s", request.method, request.url.path)
+            what = f"a fault in hira ({type(error).__name__}); the log of this server tells more"
+            return refusal(Refused(500, what, "server_error"))
+
+    return answered
+
+
+def refusal(refused: Refused) -> JSONResponse:
+    return JSONResponse(error_of(refused.message, refused.kind, refused.code), refused.status)
+
+
+async def unknown(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    what = f"{request.method} {request.url.path[:200]} is not served here"
+    if request.url.path.startswith("/v1/"):
+        what += "; there are GET /v1/models and POST /v1/chat/completions"
+    return JSONResponse(error_of(what, "invalid_request_error", "not_found"), status)
+
+
+def _is_json(request: Request) -> bool:
+    """A browser sends JSON to another site only where that site agrees, which this server never does."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+async def body_of(request: Request, seconds: float = BODY_SECONDS) -> bytes:
+    """The body. Raises `Refused` for one that is too large, before it is read whole, and for one that does not come."""
+    told = request.headers.get("content-length", "")
+    try:
+        async with asyncio.timeout(seconds):
+            return await _read(request, int(told) if told.isdecimal() else 0)
+    except TimeoutError:
+        raise Refused(408, f"the body did not come within {seconds:g} seconds", "invalid_request_error") from None
+
+
+async def _read(request: Request, size: int) -> bytes:
+    read = bytearray()
+    too_large = Refused(413, f"the body is larger than {LARGEST // 2**20} MB", "invalid_request_error")
+    if size > LARGEST:
+        raise too_large
+    async for part in request.stream():
+        read += part
+        if len(read) > LARGEST:
+            raise too_large
+    return bytes(read)

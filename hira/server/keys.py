@@ -1,0 +1,121 @@
+"""Who may ask, how much at once, and for how much in all."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from hira.core.budget import Allowance, Limits, Purse
+from hira.core.errors import OutOfBudget
+from hira.core.policy import Usage
+from hira.runtime.settings import KeySettings
+
+ANYBODY = 64
+"""Runs at once where no key is asked for."""
+
+
+class Refused(Exception):
+    """A request that is turned away, with what the OpenAI API calls such errors."""
+
+    def __init__(self, status: int, message: str, kind: str, code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind
+        self.code = code
+
+
+class KeySpent(OutOfBudget):
+    """What is left of a key's budget does not pay for the call."""
+
+
+@dataclass(slots=True)
+class Client:
+    """One key, with the `allowance` that all its runs since the server began spend of; `tag` marks the names of its
+    runs, so that nobody else is shown them."""
+
+    name: str
+    limits: KeySettings
+    tag: str
+    running: int = 0
+    allowance: Allowance = field(init=False)
+    _free: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def __post_init__(self) -> None:
+        limits = Limits(self.limits.max_tokens, self.limits.max_cost)
+        self.allowance = Allowance(Purse(limits, f" of the key {self.name!r}", KeySpent))
+
+    @property
+    def spent(self) -> Usage:
+        return self.allowance.purse.spent
+
+    @property
+    def mark(self) -> str:
+        """What every name of a run of this client holds; empty for one who sees all."""
+        return f"-{self.tag}-" if self.tag else ""
+
+    def owns(self, run: str) -> bool:
+        return self.mark in run
+
+    @asynccontextmanager
+    async def admitted(self) -> AsyncIterator[None]:
+        """A place among the key's runs. Waits for one; raises `Refused` where the key's budget is used up."""
+        async with self._free:
+            await self._free.wait_for(lambda: self.running < self.limits.concurrency)
+            self.check_budget()
+            self.running += 1
+        try:
+            yield
+        finally:
+            async with self._free:
+                self.running -= 1
+                self._free.notify()
+
+    def check_budget(self) -> None:
+        """Raises `Refused` where nothing is left."""
+        tokens, cost = self.limits.max_tokens, self.limits.max_cost
+        if (tokens is not None and self.spent.tokens >= tokens) or (
+            cost is not None and (self.spent.cost or 0) >= cost
+        ):
+            raise self.used_up()
+
+    def unpaid(self, spent: KeySpent) -> Refused:
+        """What a run is told whose first call is not paid for. It may be that others' calls will leave enough."""
+        if spent.fix:
+            return Refused(429, f"{spent.what}; {spent.fix}", "requests", "rate_limit_exceeded")
+        return self.used_up()
+
+    def used_up(self) -> Refused:
+        what = f"the budget of the key {self.name!r} is used up"
+        return Refused(429, what, "insufficient_quota", "insufficient_quota")
+
+
+class Clients:
+    """The clients by their keys; without keys everybody is one client, who sees every run."""
+
+    def __init__(self, keys: Mapping[str, KeySettings]) -> None:
+        self._anybody = None if keys else Client("", KeySettings(concurrency=ANYBODY), "")
+        self._clients = [Client(name, limits, tag_of(limits.key.get_secret_value())) for name, limits in keys.items()]
+
+    def of(self, authorization: str) -> Client:
+        """The client of an Authorization header. Raises `Refused` for a key that is missing or wrong."""
+        if self._anybody:
+            return self._anybody
+        scheme, _, told = authorization.strip().partition(" ")
+        told = told.strip() if scheme.lower() == "bearer" else ""
+        found = None
+        for client in self._clients:  # all of them, so that the time tells nothing
+            if hmac.compare_digest(client.limits.key.get_secret_value().encode(), told.encode()):
+                found = client
+        if found is None:
+            what = "the key is wrong" if told else "a key is needed: Authorization: Bearer KEY"
+            raise Refused(401, what, "authentication_error", "invalid_api_key")
+        return found
+
+
+def tag_of(key: str) -> str:
+    """What marks the runs of a key. It tells nothing of a key that was drawn at random; one that can be guessed can be
+    guessed by it, too."""
+    return hashlib.sha256(f"hira serve {key}".encode()).hexdigest()[:10]

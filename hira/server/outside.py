@@ -1,0 +1,66 @@
+"""What leaves the server: a client is told names, not where on the server's machine things lie.
+
+The terminal shows paths in full; those who ask over HTTP are shown them relative to the folder of the documents.
+"""
+
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hira.runtime.settings import OFF, Settings
+from hira.server.deltas import Hidden
+
+# An absolute path of any machine, as a file: URL, too. Another URL's has a slash, a colon or a name before it.
+_ABSOLUTE = re.compile(r"(?:\bfile://|(?<![\w:/.~-]))(?:/(?:[^\s/'\"<>|:,;()]+/)+|[A-Za-z]:\\(?:[^\s\\'\"<>|]+\\)+)")
+log = logging.getLogger("hira.server")
+
+
+def without_folders(text: str) -> str:
+    """The text of an error with the last name of every absolute path in its place.
+
+    >>> without_folders("no such file: '/srv/papers/alta.txt'; see http://example.org/a/b")
+    "no such file: 'alta.txt'; see http://example.org/a/b"
+    """
+    return _ABSOLUTE.sub("", text)
+
+
+class Outside:
+    """Makes of any text or JSON value what may be told outside: the folders of this server are taken off its paths.
+
+    `attached` is the folder in which each request that attaches files has a folder of its own.
+    """
+
+    def __init__(self, settings: Settings, attached: Path) -> None:
+        docs = (Path(os.path.realpath(one.expanduser())) for one in settings.docs)
+        folders = [Path.cwd(), Path.home(), Path(tempfile.gettempdir())]
+        folders += [one if one.is_dir() else one.parent for one in docs]
+        folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
+        own, shared = _spelled([attached]), _spelled(folders)
+        self._folders = (*own, *shared)
+        self.hidden = Hidden(shared, own, settings.secrets)
+        places = [f"{re.escape(one)}/[^/\\s]+" for one in own] + list(map(re.escape, shared))
+        self._places = re.compile(rf"(?:\bfile://|(?<![\w.~/-]))(?:{'|'.join(places)})(?:/|(?![\w.-]))")
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, str):
+            held = "/" in value and any(one in value for one in self._folders)  # most texts hold none, and it is quick
+            return self._places.sub(_shortened, value) if held else value
+        if isinstance(value, dict):
+            return {key: self(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self(one) for one in value]
+        return value
+
+
+def _shortened(place: re.Match[str]) -> str:
+    return "" if place[0].endswith("/") else place[0].rpartition("/")[2]
+
+
+def _spelled(folders: Iterable[Path]) -> list[str]:
+    """The folders as they are named and without links, the longest first; `/` would be every path's beginning."""
+    every = {one.absolute() for one in folders} | {Path(os.path.realpath(one)) for one in folders}
+    return sorted((str(one) for one in every if len(one.parts) > 1), key=len, reverse=True)

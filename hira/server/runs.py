@@ -1,0 +1,222 @@
+"""Runs under way and lately ended: each is worked on by a task of its own, and any number of people may watch it."""
+
+import asyncio
+import secrets
+import shutil
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hira.core.errors import HiraError, Interrupted
+from hira.core.events import Event, RunEnded, record
+from hira.runtime.run import Run
+from hira.runtime.session import Session
+from hira.server.approving import Desk
+from hira.server.deltas import Deltas, Hidden
+from hira.server.keys import Client, KeySpent, Refused
+from hira.server.outside import log
+
+KEPT = 200
+"""Ended runs of one key that are kept in memory for those who still watch; older ones are in the journal."""
+AT_ONCE = 50
+"""Events that are told without others being let to the loop."""
+HEARTBEAT = 10.0
+"""Seconds."""
+GOES_ON = ("interrupted", "partial", "failed")
+"""How a run ended that can be gone on with."""
+
+
+@dataclass(eq=False, slots=True)
+class Watched:
+    """A run with all its events so far; whoever watches is given those first, then the new ones."""
+
+    id: str
+    question: str
+    workflow: str
+    run: Run
+    whole: Deltas
+    events: list[Event] = field(default_factory=list)
+    failure: HiraError | Refused | None = None
+    task: "asyncio.Task[None] | None" = None
+    began: float = field(default_factory=time.time)
+    desk: Desk | None = None
+    attached: Sequence[Path] = ()
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def ended(self) -> bool:
+        return self.task is not None and self.task.done()
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it has ended and the journal has it, unless somebody deleted it there."""
+        return self.ended and self.run.resumable
+
+    @property
+    def status(self) -> str:
+        if not self.ended:
+            return "running"
+        if isinstance(self.failure, Interrupted):
+            return "interrupted"
+        return "failed" if self.failure else self.run.answer.status
+
+    def heard(self, event: Event) -> None:
+        self.events += self.whole(event)
+        self.ring()
+
+    def ring(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def over(self) -> None:
+        self.run.give_up()  # it may have ended while it waited for a place, or before it began to
+        self.ring()
+
+    def leave(self) -> None:
+        """End the run at once, if it has not ended; it may not even have begun."""
+        if self.task and not self.task.done():
+            self.failure = Interrupted("whoever asked went away")
+            self.task.cancel()
+
+    async def watched(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
+        """The events from `start` on, some at a time, until the run has ended; none of them after each while without
+        one, so that a connection can be kept alive."""
+        at = start
+        while at < len(self.events) or not self.ended:
+            if news := self.events[at : at + AT_ONCE]:
+                at += len(news)
+                yield news
+                if len(news) == AT_ONCE:
+                    await asyncio.sleep(0)  # of a long run there are thousands
+                continue
+            try:
+                async with asyncio.timeout(HEARTBEAT):
+                    await self._news.wait()
+            except TimeoutError:
+                yield ()
+
+    def told(self) -> dict[str, Any]:
+        """The run in a line of a list."""
+        return {
+            "id": self.id,
+            "question": self.question,
+            "workflow": self.workflow,
+            "status": self.status,
+            "began": self.began,
+            "resumable": self.run.resumable and self.status in GOES_ON,
+        }
+
+
+class Runs:
+    """All runs of the server, by their names. `crews` are by workflow; `hidden` is what no watcher is told."""
+
+    def __init__(self, crews: Mapping[str, Session], hidden: Hidden) -> None:
+        self.crews = crews
+        self.hidden = hidden
+        self.known: dict[str, Watched] = {}
+        self.resuming = asyncio.Lock()
+
+    def crew(self, workflow: str) -> Session:
+        """Raises `Refused` for a workflow that is not served."""
+        name = workflow.removeprefix("hira/") if workflow not in self.crews else workflow
+        if name not in self.crews:
+            what = f"the model {workflow[:80]!r} does not exist; there are {', '.join(self.crews)}"
+            raise Refused(404, what, "invalid_request_error", "model_not_found")
+        return self.crews[name]
+
+    def begin(
+        self, client: Client, workflow: str, question: str, files: Sequence[Path] = (), *, approve: bool = False
+    ) -> Watched:
+        """Begin a run of the client; it waits until the client's limits let it, with `approve` also for decisions.
+
+        The folder of `files` is the run's own, and goes with it.
+        """
+        name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
+        crew = self.crew(workflow)
+        desk = Desk() if approve else None
+        crew = crew.spending(client.allowance)
+        run = Run(crew.approving(desk) if desk else crew, question, files, run=name)
+        return self._started(
+            client, Watched(name, question, crew.workflow.name, run, Deltas(self.hidden), desk=desk, attached=files)
+        )
+
+    def go_on(self, client: Client, run: Run, workflow: str, desk: Desk | None = None) -> Watched:
+        """Go on with a run of the journal; at the `desk` wait the subtasks of one that somebody approves."""
+        before = self.known.get(run.id)
+        attached = before.attached if before else ()
+        whole = Deltas(self.hidden)
+        return self._started(client, Watched(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
+
+    def _started(self, client: Client, watched: Watched) -> Watched:
+        self._make_room(client)
+        self.known[watched.id] = watched
+        watched.task = asyncio.create_task(self._work(client, watched))
+        watched.task.add_done_callback(lambda _: watched.over())
+        return watched
+
+    async def _work(self, client: Client, watched: Watched) -> None:
+        run = watched.run
+        try:
+            async with client.admitted():
+                await run.work(watched.heard, stream=True)
+            spent = run.answer.rollout.failure
+            if isinstance(spent, KeySpent) and not run.spent.calls:
+                raise client.unpaid(spent)  # what is left of it pays for no call
+            watched.failure = run.failure if run.failure and not run.answer.text else None
+        except (HiraError, Refused) as error:
+            watched.failure = error
+        except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server
+            log.exception("a fault in hira in the run %s", watched.id)
+            watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); the log of this server tells more")
+
+    def of(self, client: Client, run: str) -> Watched:
+        """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""
+        found = self.known.get(run)
+        if found is None or not client.owns(run):
+            raise missing(run)
+        return found
+
+    def forget(self, name: str) -> None:
+        """Keep the run, which has ended, no longer, nor the files that came with it."""
+        gone = self.known.pop(name, None)
+        for folder in {path.parent for path in gone.attached} if gone else ():
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _make_room(self, client: Client) -> None:
+        """Forget those of the client's runs that ended before the last few; another's are left alone."""
+        ended = [name for name, one in self.known.items() if one.ended and client.owns(name)]
+        for name in ended[: max(0, len(ended) - KEPT)]:
+            self.forget(name)
+
+    async def aclose(self) -> None:
+        """End every run at once; each can be gone on with from the journal."""
+        tasks = [one.task for one in self.known.values() if one.task and not one.task.done()]
+        for one in self.known.values():
+            one.leave()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+def missing(run: str) -> Refused:
+    what = f"there is no run {run[:80]!r}; it may have been deleted"
+    return Refused(404, what, "invalid_request_error", "not_found")
+
+
+@asynccontextmanager
+async def while_connected(watched: Watched) -> AsyncIterator[Watched]:
+    """The run for one client that waits for it: when that goes away first, the run is ended."""
+    try:
+        yield watched
+    finally:
+        watched.leave()
+
+
+def dump_event(event: Event) -> dict[str, Any]:
+    """An event for a page. The answer is told with its sources by a request of its own."""
+    told = record(event)
+    if isinstance(event, RunEnded):
+        told.pop("answer", None)
+    return told

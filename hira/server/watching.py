@@ -1,0 +1,275 @@
+"""What the page asks: runs begun, listed, watched, stopped and gone on with."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from hira.core.events import RunEnded, TurnEnded, TurnText, record
+from hira.journal import Entry, Journal, NoJournal, NoRun
+from hira.runtime.answer import Answer
+from hira.runtime.replay import replay
+from hira.runtime.run import Run
+from hira.runtime.session import APPROVAL, HANDED, Session
+from hira.server.approving import SHAPE, Desk
+from hira.server.chat import STILL, check_length, refused_by, sse, trouble
+from hira.server.deltas import Deltas
+from hira.server.door import AppState, body_of
+from hira.server.keys import Client, Refused
+from hira.server.outside import without_folders
+from hira.server.runs import AT_ONCE, GOES_ON, Watched, dump_event, missing
+
+LISTED = 200
+WRITTEN = 2.0
+"""Seconds in which the journal has written what it was given, unless somebody else holds it."""
+_READERS = ThreadPoolExecutor(8, "hira-serve-reads")
+T = TypeVar("T")
+
+
+class _Begun(BaseModel):
+    """What the page asks. Strict, so that nothing is asked that nobody wrote."""
+
+    model_config = ConfigDict(strict=True)
+    question: str
+    workflow: str | None = None
+    approve: bool | None = None
+
+
+async def begin(door: AppState, request: Request) -> Response:
+    """Begin a run for the page. It goes on when the page is closed."""
+    client = door.client(request)
+    try:
+        asked = _Begun.model_validate_json(await body_of(request))
+    except ValidationError:
+        what = 'write {"question": "…", "workflow": "hira", "approve": false}'
+        raise Refused(400, what, "invalid_request_error") from None
+    question = asked.question.strip()
+    if not question:
+        raise Refused(400, "the question is empty", "invalid_request_error")
+    check_length(len(question))
+    watched = door.runs.begin(client, asked.workflow or "hira", question, approve=asked.approve or False)
+    return JSONResponse(watched.told(), 201)
+
+
+async def list_runs(door: AppState, request: Request) -> Response:
+    """The client's runs, newest first: those of this server and those of the journal."""
+    client = door.client(request)
+    entries = await _entries(door, client)
+    found = {name: one.told() for name, one in door.runs.known.items() if client.owns(name)}
+    for entry in entries:
+        if entry.question:
+            found.setdefault(entry.id, _line(door, entry))
+    return JSONResponse({"runs": sorted(found.values(), key=lambda one: one["began"], reverse=True)})
+
+
+async def _entries(door: AppState, client: Client) -> Sequence[Entry]:
+    """The client's newest runs of the journal. What was deleted there since it ended is forgotten here, too."""
+    journal = _common(door).journal
+    if journal is None:
+        return ()
+    entries = await _read(journal.runs, LISTED, client.mark)
+    missed = _missed(door, client, entries)
+    there = await asyncio.gather(*(_there(door, name) for name in missed))
+    for name in (name for name, still in zip(missed, there, strict=True) if not still):
+        door.runs.forget(name)
+    return entries
+
+
+def _missed(door: AppState, client: Client, entries: Sequence[Entry]) -> list[str]:
+    """What was recorded and is not among the newest `entries`, though it began in their time, or was gone on with.
+
+    It was deleted, or is not written yet, or 200 newer ones came before it was gone on with.
+    """
+    there, since = {entry.id for entry in entries}, entries[-1].began if len(entries) == LISTED else 0.0
+    known = door.runs.known.items()
+    return [
+        name for name, one in known if client.owns(name) and one.recorded and name not in there and one.began > since
+    ]
+
+
+async def _kept(door: AppState, client: Client, name: str) -> Watched | None:
+    """The run as this server holds it, None for one that only the journal has, or that was deleted there."""
+    if name not in door.runs.known:
+        return None
+    watched = door.runs.of(client, name)
+    if watched.recorded and not await _there(door, name):
+        door.runs.forget(name)
+        return None
+    return watched
+
+
+async def _there(door: AppState, name: str) -> bool:
+    """Whether the journal has the run. What it may not have written yet is waited for, but not for long."""
+    journal = _common(door).journal
+    if journal is None:
+        return True
+    try:
+        async with asyncio.timeout(WRITTEN):
+            if await _read(journal.holds, name):
+                return True
+            await journal.settled()
+            return (await _read(journal.entry, name)).id == name
+    except NoRun:
+        return False
+    except (NoJournal, TimeoutError):
+        return True  # what cannot be read now was not deleted
+
+
+async def _read(reading: Callable[..., T], *about: Any) -> T:
+    """What is read of the journal, by threads for nothing else: one that waits for a journal that somebody holds must
+    not be missed by the runs."""
+    return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
+
+
+def _common(door: AppState) -> Session:
+    return next(iter(door.runs.crews.values()))
+
+
+async def one_run(door: AppState, request: Request) -> Response:
+    """A run whole: its answer with the text of its sources, as far as it is there.
+
+    One of the journal is gone through by its record, which calls nothing.
+    """
+    client, name = door.client(request), request.path_params["run"]
+    watched = await _kept(door, client, name)
+    if watched is None:
+        entry, journal = await _recorded(door, client, name)
+        past = await replay(journal, entry.id)
+        error = without_folders(entry.error.partition("\n")[0])
+        return JSONResponse(door.outside({**_line(door, entry), "error": error, **_told(past.answer)}))
+    if watched.failure:
+        return JSONResponse({**watched.told(), "answer": None, "error": refused_by(watched.failure).message})
+    answered = _told(watched.run.answer) if watched.ended else {"answer": None}
+    return JSONResponse(door.outside({**watched.told(), "error": "", **answered}))
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    """An answer with the texts that it rests on, and where in it which source is cited."""
+    texts = {source.id: source.text for source in answer.sources}
+    told = {**answer.json(), "answer": answer.flagged, "error": trouble(answer)}
+    return {"answer": told, "texts": texts, "status": answer.status}
+
+
+async def events(door: AppState, request: Request) -> Response:
+    """The run's events as a stream, from the number `from` on: those so far, then the others as they come."""
+    client, name = door.client(request), request.path_params["run"]
+    first = request.query_params.get("from", "0")
+    start = int(first) if first.isdecimal() and len(first) < 10 else 0
+    if watched := await _kept(door, client, name):
+        stream = _live(door, watched, start)
+    else:
+        entry, journal = await _recorded(door, client, name)
+        stream = _past(door, await _read(journal.events, entry.id), start, _line(door, entry))
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+
+
+async def _live(door: AppState, watched: Watched, start: int) -> AsyncIterator[bytes]:
+    async for news in watched.watched(start):
+        yield b"".join(sse(door.outside(dump_event(event))) for event in news) or STILL
+    yield sse({"event": "Ended", **watched.told()})
+
+
+async def _past(
+    door: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
+) -> AsyncIterator[bytes]:
+    whole = Deltas(door.runs.hidden)
+    events = [told for one in recorded for told in _shown_again(one, whole)][start:]
+    for at in range(0, len(events), AT_ONCE):
+        yield b"".join(sse(door.outside(one)) for one in events[at : at + AT_ONCE])
+        await asyncio.sleep(0)
+    yield sse({"event": "Ended", **line})
+
+
+def _shown_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
+    """A recorded event as `shown` showed it. Another version may have recorded what this one does not know: of text
+    that came in pieces the fields are read that are needed to put it together, all else is told as it stands."""
+    kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
+    if kind == TurnText.__name__:
+        text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
+        yield from map(record, whole.text(TurnText(conversation, text, reasoning, at=recorded.get("at", 0.0))))
+        return
+    if kind == TurnEnded.__name__:
+        yield from map(record, whole.rest(conversation))
+    yield {name: value for name, value in recorded.items() if kind != RunEnded.__name__ or name != "answer"}
+
+
+async def stop(door: AppState, request: Request) -> Response:
+    """Answer now, from what is known."""
+    watched = door.runs.of(door.client(request), request.path_params["run"])
+    watched.run.stop()
+    return JSONResponse(watched.told())
+
+
+async def approve(door: AppState, request: Request) -> Response:
+    """Decide on subtasks that wait: `text` changes one, `rejected` gives the reason against it."""
+    watched = door.runs.of(door.client(request), request.path_params["run"])
+    try:
+        decisions = json.loads(await body_of(request))["decisions"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Refused(400, SHAPE, "invalid_request_error") from None
+    if not isinstance(decisions, list) or not decisions:
+        raise Refused(400, SHAPE, "invalid_request_error")
+    if watched.desk is None:
+        raise Refused(409, f"run {watched.id!r} asks nobody", "invalid_request_error", "conflict")
+    watched.desk.decide(decisions)
+    return JSONResponse(watched.told())
+
+
+async def resume(door: AppState, request: Request) -> Response:
+    """Go on with a run of the journal that ended early."""
+    client, name = door.client(request), request.path_params["run"]
+    async with door.runs.resuming:  # pressed twice, or in two tabs, it goes on once
+        return await _gone_on(door, client, name)
+
+
+async def _gone_on(door: AppState, client: Client, name: str) -> Response:
+    if name in door.runs.known and not door.runs.known[name].ended:
+        return JSONResponse(door.runs.of(client, name).told())
+    entry, journal = await _recorded(door, client, name)
+    if entry.alive:
+        raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
+    if entry.state in ("answered", "unverified", "insufficient_evidence"):
+        raise Refused(409, f"run {name!r} has its answer", "invalid_request_error", "conflict")
+    if lacking := _lacking(door, entry):
+        what = f"run {name!r} was made by a program, with its own {', '.join(lacking)}; it goes on there"
+        raise Refused(409, what, "invalid_request_error", "conflict")
+    owner = door.runs.crew(entry.workflow).spending(client.allowance)
+    desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None
+    owner = owner.approving(desk) if desk else owner
+    client.check_budget()  # before the run is claimed
+    log = await asyncio.to_thread(journal.resume, entry)
+    run = Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)
+    return JSONResponse(door.runs.go_on(client, run, entry.workflow, desk).told(), 201)
+
+
+async def _recorded(door: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
+    """A run of the journal. Raises `Refused` for one that is not there, or not the client's: the two look the same."""
+    journal = _common(door).journal
+    if journal is None or not client.owns(run):
+        raise missing(run)
+    try:
+        entry = await _read(journal.entry, run)
+    except NoRun:
+        raise missing(run) from None
+    if entry.id != run:
+        raise missing(run)
+    return entry, journal
+
+
+def _line(door: AppState, entry: Entry) -> dict[str, Any]:
+    """A run of the journal in a line of a list."""
+    status = entry.state
+    told = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
+    return {**told, "status": status, "resumable": status in GOES_ON and not _lacking(door, entry)}
+
+
+def _lacking(door: AppState, entry: Entry) -> list[str]:
+    """What a program of its own gave to the run, which this server does not have."""
+    return [one for one in entry.settings.get(HANDED, ()) if one not in (*_common(door).handed, APPROVAL)]

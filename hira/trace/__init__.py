@@ -1,5 +1,0 @@
-"""What the journal holds of a run, read back: for the terminal, for the page, for checking, for training."""
-
-from hira.trace.reading import Reading, ReadSubtask, ReadTool, ReadTurn, read
-
-__all__ = ["ReadSubtask", "ReadTool", "ReadTurn", "Reading", "read"]

@@ -1,0 +1,45 @@
+"""How the code is kept: one place for parsing, short functions, a light import. Import contracts are in pyproject.toml."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "hira"
+LONGEST = 80
+
+
+@cache
+def modules() -> list[tuple[str, Path, ast.Module]]:
+    """Each file of the package with the name of its part (the first folder, or the module itself)."""
+    return [
+        (path.relative_to(PACKAGE).parts[0].removesuffix(".py"), path, ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    ]
+
+
+def test_only_dialects_parse_what_a_model_wrote() -> None:
+    for part, path, _ in modules():
+        if part in {"agents", "workflows"}:
+            assert "json.loads" not in path.read_text(encoding="utf-8"), path
+            assert "raw_decode" not in path.read_text(encoding="utf-8"), path
+
+
+def test_no_function_is_over_eighty_lines() -> None:
+    long = [
+        f"{path.name}:{node.name} {node.end_lineno - node.lineno + 1}"
+        for _, path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno
+        and node.end_lineno - node.lineno + 1 > LONGEST
+    ]
+    assert not long, long
+
+
+def test_importing_hira_loads_nothing_heavy() -> None:
+    heavy = ["openai", "httpx", "pydantic", "litellm", "rich", "torch", "transformers", "mcp", "tiktoken"]
+    code = f"import sys, hira; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
