@@ -360,7 +360,6 @@ def test_cli_has_a_section_for_every_command() -> None:
         "serve",
         "init",
         "completion",
-        "support-bundle",
     ],
 )
 def test_cli_names_every_flag_and_nothing_else(command: str) -> None:

@@ -1,4 +1,4 @@
-"""The flags of `hira init`, `hira completion` and `hira support-bundle`. Light: it is read at every start."""
+"""The flags of `hira init` and `hira completion`. Light: it is read at every start."""
 
 from typing import Any
 
@@ -24,11 +24,3 @@ def add(commands: Any) -> None:
         description="Print a script for the shell; docs/cli.md tells where it goes.",
     )
     completion.add_argument("shell", choices=SHELLS, help="the shell: bash, zsh or fish")
-    bundle = commands.add_parser(
-        "support-bundle",
-        help="write versions, settings and the last run's course into a ZIP file, without keys and texts",
-        description="Write what somebody who helps you needs to know into a ZIP file, without keys and texts.",
-    )
-    bundle.add_argument("-o", "--output", required=True, metavar="FILE", help="the ZIP file, such as bundle.zip")
-    bundle.add_argument("--journal", metavar="FILE", help="the file of records; yours by default")
-    bundle.add_argument("--debug", action="store_true", help="show tracebacks")

@@ -1,22 +1,19 @@
-"""The first minutes and the bad ones: `hira init`, `hira completion`, `hira support-bundle`."""
+"""The first minutes and the bad ones: `hira init`, `hira completion`."""
 
 import io
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import hira
-from hira.cli import main
-from hira.cli.completion import NAMES
+from hira.cli import completion, main
 from hira.cli.init import Found, format_settings, questions_for
 from hira.cli.parser import parser
 from hira.cli.shell import Shell
@@ -181,88 +178,24 @@ def test_what_is_written_can_be_read_and_each_comment_would_be_a_setting(found: 
         assert load({}, trusted, place.folder, place.home).model_fields_set
 
 
-def completed(*words: str) -> list[str]:
-    """What a real bash offers after these words, the last of which is being typed."""
-    script = subprocess.run(
-        [sys.executable, "-m", "hira", "completion", "bash"], capture_output=True, text=True, check=True
-    ).stdout
-    typed = " ".join(f"'{word}'" for word in words)
-    program = (
-        f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _hira; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    )
-    bash = [str(shutil.which("bash")), "--norc", "-euc", program]
-    return subprocess.run(bash, capture_output=True, text=True, check=True).stdout.split()
-
-
-@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
-def test_bash_completes_commands_flags_and_values() -> None:
-    commands = completed("hira", "")
-    assert {"ask", "serve", "init", "support-bundle", "--version"} <= set(commands)
-    assert completed("hira", "sup") == ["support-bundle"]
-    assert completed("hira", "ask", "--max-t") == ["--max-tokens", "--max-time"]
-    assert completed("hira", "ask", "why", "--without", "mem") == ["memory"]
-    assert completed("hira", "ask", "--workflow", "plan") == ["plan-and-solve"]
-    assert completed("hira", "ask", "--model", "") == []
-    assert "--older" in completed("hira", "runs", "delete", "--")
-    assert completed("hira", "completion", "z") == ["zsh"]
-
-
-def test_every_workflow_is_completed() -> None:
-    assert NAMES["--workflow"] == tuple(WORKFLOWS)
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_script_knows_every_command_and_flag(shell: str, place: Place) -> None:
+def test_each_script_knows_every_command_and_flag_and_the_workflows(shell: str, place: Place) -> None:
     said = place.hira("completion", shell)
     assert said.code == 0
     flags = {flag for flag in parser(hira.__version__).flags() if flag.startswith("--")}
-    assert not [flag for flag in flags if (flag if shell != "fish" else f"-l {flag[2:]}") not in said.out]
-    assert "support-bundle" in said.out
+    assert not [flag for flag in flags if flag.removeprefix("--" if shell == "fish" else "") not in said.out]
+    assert all(name in said.out for name in WORKFLOWS)
 
 
-def bundle(place: Place, **environ: str) -> dict[str, str]:
-    said = place.hira("support-bundle", "-o", "bundle.zip", **environ)
-    assert said.code == 0, said.err
-    with zipfile.ZipFile(place.folder / "bundle.zip") as made:
-        return {name: made.read(name).decode() for name in made.namelist()}
+def test_every_workflow_is_completed() -> None:
+    assert tuple(WORKFLOWS) == completion.WORKFLOWS
 
 
-def test_a_bundle_holds_what_helps_and_nothing_secret_or_private(place: Place, docs: Path) -> None:
-    secrets = {"OPENAI_API_KEY": KEY, "SERPER_API_KEY": SERPER, "MY_SERVICE_TOKEN": "token-of-mine-0003"}
-    trusted = {TRUST: "https://gateway.example/v1"}
-    (place.folder / "hira.toml").write_text(
-        '[roles.planner]\napi_key = "role-secret-0004"\nbase_url = "https://gateway.example/v1"\nmodel = "m"\n'
-        '[keys.ada]\nkey = "served-secret-0005"\n[mcp.files]\ncommand = "x"\nenv = { A_TOKEN = "mcp-secret-0006" }\n',
-        encoding="utf-8",
-    )
-    url = f"http://me:{PASSWORD}@127.0.0.1:9/v1"
-    question = "What was the apple harvest in 2020?"
-    asked = place.hira("ask", question, "--docs", "docs", "--role", "planner=offline", HIRA_MODEL="offline", **trusted)
-    assert asked.code == 0, asked.err
-    parts = bundle(place, HIRA_MODEL="m", HIRA_BASE_URL=url, HIRA_API_KEY=KEY, **secrets, **trusted)
-    assert set(parts) == {"README.txt", "versions.json", "doctor.txt", "settings.json", "run.json", "events.jsonl"}
-    everything = "\n".join(parts.values())
-    given = [
-        *secrets.values(),
-        KEY,
-        PASSWORD,
-        *(f"{name}-secret-000{at}" for name, at in (("role", 4), ("served", 5), ("mcp", 6))),
-    ]
-    assert not [secret for secret in given if secret in everything]
-    for private in (question, "31 tons", "apple harvest", str(place.home)):
-        assert private not in everything
-    kinds = [json.loads(line)["event"] for line in parts["events.jsonl"].splitlines()]
-    assert {"RunStarted", "SubtaskIssued", "ToolEnded", "RunEnded"} <= set(kinds)
-    assert json.loads(parts["versions.json"])["hira"] == hira.__version__
-    assert "exit code" in parts["doctor.txt"]
-    assert json.loads(parts["run.json"])["status"] == "answered"
-
-
-def test_a_bundle_without_any_run_is_still_one_and_overwrites_nothing(place: Place) -> None:
-    assert "run.json" not in bundle(place, HIRA_MODEL="offline")
-    said = place.hira("support-bundle", "-o", "bundle.zip", HIRA_MODEL="offline")
-    assert (said.code, "is there already" in said.err) == (2, True)
-    assert place.hira("support-bundle", "-o", "no/such/folder/b.zip", HIRA_MODEL="offline").code == 2
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
+def test_bash_takes_the_script(place: Place) -> None:
+    script = place.hira("completion", "bash").out
+    done = subprocess.run([str(shutil.which("bash")), "--norc", "-euc", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_no_command_of_these_loads_more_than_it_needs() -> None:
