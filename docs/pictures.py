@@ -119,7 +119,7 @@ def written(folder: Path, run: str) -> None:
     trace, out = folder / "trace.html", folder / "eval"
     if command(["trace", run, "-o", str(trace), "--journal", str(folder / "journal.sqlite")]):
         raise SystemExit("no trace was written")
-    arguments = ["eval", "mini", "--workflow", "hira,rag", "--model", "offline", "--out", str(out)]
+    arguments = ["eval", "mini", "--workflow", "hira,rag", "--model", "offline", "--output", str(out)]
     if command(arguments):
         raise SystemExit("no report was written")
     with browser(folder / "profile2") as driven:

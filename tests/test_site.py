@@ -22,7 +22,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("zensical")
     pytest.importorskip("mkdocstrings")
     out = tmp_path_factory.mktemp("built") / "site"
-    command = [sys.executable, str(DOCS / "site.py"), "--out", str(out)]
+    command = [sys.executable, str(DOCS / "site.py"), "--output", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stdout + done.stderr
     return out

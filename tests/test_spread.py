@@ -57,7 +57,7 @@ async def test_wrong_settings_are_raised_as_they_are_on_the_workers(folder: Path
 def test_the_command_writes_the_same_file(folder: Path) -> None:
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {"HIRA_MODEL": "offline"}, folder, folder / "home")
-    argv = ("ask", "--batch", "q.jsonl", "--out", "a.jsonl", "--docs", "docs", "--ray", "local", "--quiet")
+    argv = ("ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs", "--ray", "local", "--quiet")
     assert main(argv, shell) == 0, err.getvalue()
     lines = [json.loads(line) for line in (folder / "a.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["question"] for line in lines] == QUESTIONS

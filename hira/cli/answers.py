@@ -48,7 +48,7 @@ class Answers:
             self._runs = runs.open("a+", encoding="utf-8")
             self._file = self.path.open("a+b")
         except OSError as error:
-            raise UsageError(f"the answers cannot be written: {error}", fix="name another file with --out") from None
+            raise UsageError(f"the answers cannot be written: {error}", fix="name another file with --output") from None
         try:
             _lock(self._runs, self.path)
             self._take_up()

@@ -61,10 +61,9 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
-    for flag in ("out", "concurrency", "ray"):
+    for flag in ("concurrency", "ray"):
         if getattr(args, flag) is not None:
-            fix = "name their file with --batch" + ("; --output FILE writes one answer" if flag == "out" else "")
-            raise UsageError(f"--{flag} is for many questions", fix=fix)
+            raise UsageError(f"--{flag} is for many questions", fix="name their file with --batch")
     if args.question is None:
         raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
     question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()

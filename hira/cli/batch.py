@@ -32,18 +32,18 @@ def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
     check(args)
     name = "standard input" if args.batch == "-" else args.batch
     questions = questions_of(_read(args.batch, shell), name, shell.folder / Path(args.batch).parent)
-    if not args.out:
-        raise UsageError("a batch needs a file for its answers", fix="name it with --out answers.jsonl")
-    with Answers((shell.folder / args.out).absolute(), questions) as answers:
+    if not args.output:
+        raise UsageError("a batch needs a file for its answers", fix="name it with --output answers.jsonl")
+    with Answers((shell.folder / args.output).absolute(), questions) as answers:
         left = list(answers.left())
         if not left:
-            shell.remark(f"all {len(questions)} questions are answered in {args.out} already")
+            shell.remark(f"all {len(questions)} questions are answered in {args.output} already")
             return CODES[worst(answers.statuses())]
         return asyncio.run(_asked(settings, left, answers, args, shell))
 
 
 def check(args: argparse.Namespace) -> None:
-    for name, value in (("a question", args.question), ("--file", args.files), ("--output", args.output)):
+    for name, value in (("a question", args.question), ("--file", args.files)):
         if value:
             raise UsageError(f"{name} and --batch do not go together", fix="write it into the file of the batch")
     for flag in ("json", "dry_run"):
@@ -107,7 +107,7 @@ def worst(statuses: Sequence[Status]) -> Status:
 
 
 def _again(args: argparse.Namespace) -> str:
-    return f"the same command goes on with what is missing in {args.out}"
+    return f"the same command goes on with what is missing in {args.output}"
 
 
 def _read(name: str, shell: Shell) -> str:

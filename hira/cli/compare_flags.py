@@ -34,5 +34,5 @@ def add(commands: Any, groups: Sequence[Adds]) -> None:
     )
     group = compare.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("--debug", action="store_true", help="show tracebacks")

@@ -34,7 +34,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     data = load(args.data, wanted_of(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
-    folder = shell.folder / (args.out or Path("eval") / Path(data.name).stem)
+    folder = shell.folder / (args.output or Path("eval") / Path(data.name).stem)
     if data.file and among(data.file, general.docs):
         general = general.changed({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
@@ -47,12 +47,12 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
 def cells_of(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
     models = args.models or []
     if args.what == "ablate":
-        return ablation(models, args.seeds)
+        return ablation(models, args.repeats)
     if args.what == "sweep":
         if len(workflows) != 1:
             raise UsageError("a sweep is of one workflow", fix="name one with --workflow")
-        return sweep(_numbers(args.subtasks), workflows[0], models, args.seeds)
-    return grid(workflows, models, args.seeds)
+        return sweep(_numbers(args.subtasks), workflows[0], models, args.repeats)
+    return grid(workflows, models, args.repeats)
 
 
 def workflows_of(named: list[str] | str | None) -> list[str]:
@@ -68,7 +68,7 @@ def workflows_of(named: list[str] | str | None) -> list[str]:
 
 def wanted_of(args: argparse.Namespace) -> Wanted:
     columns = dict(map(_column, args.column))
-    return Wanted(tuple(args.category or ()), args.sample, args.limit, args.draw, columns, args.split, args.config)
+    return Wanted(tuple(args.category or ()), args.sample, args.limit, args.seed, columns, args.split, args.config)
 
 
 def _column(text: str) -> tuple[str, str]:

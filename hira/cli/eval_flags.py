@@ -98,32 +98,34 @@ def _asked(command: "Parser", model: Any, limits: Any) -> None:
     group.add_argument(
         "--category", action="append", metavar="NAME", help="only questions of this category; repeatable"
     )
-    group.add_argument("--sample", type=int, metavar="N", help="so many questions, drawn with --draw")
-    group.add_argument("--draw", type=int, default=0, metavar="SEED", help="the seed of the drawing (0)")
-    group.add_argument("--limit", type=int, metavar="N", help="the first so many questions")
-    group.add_argument("--split", default="", metavar="NAME", help="of a public set: another split")
-    group.add_argument("--config", default="", metavar="NAME", help="of a public set: another part")
+    group.add_argument("--sample", type=int, metavar="N", help="random sample of N questions")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of --sample (0)")
+    group.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
+    group.add_argument("--split", default="", metavar="NAME", help="split of a public data set")
+    group.add_argument("--config", default="", metavar="NAME", help="configuration of a public data set")
     group.add_argument(
         "--column",
         action="append",
         default=[],
         metavar="PART=NAME",
-        help="of a file: what a column is called, such as answer=NAME",
+        help="column names of a file, such as answer=NAME",
     )
     model(command, several=True)
-    group = command.add_argument_group("how it is asked and scored")
+    group = command.add_argument_group("how to ask and score")
     group.add_argument("--docs", action="append", metavar="PATH", help="file or folder to search; repeatable")
     group.add_argument("--search", metavar="NAME", help="web search service")
     group.add_argument(
         "--set", action="append", default=[], metavar="NAME.OPTION=VALUE", help="an option of a workflow; repeatable"
     )
-    group.add_argument("--seeds", type=int, default=1, metavar="K", help="ask everything K times (1)")
-    group.add_argument("--metric", metavar="NAME", help="how answers are scored; the set's own by default")
-    group.add_argument("--judge", metavar="M", help="the model that judges, where the metric is a judge")
+    group.add_argument("--repeats", type=int, default=1, metavar="K", help="ask every question K times (1)")
+    group.add_argument("--metric", metavar="NAME", help="how to score answers; the data set's own by default")
+    group.add_argument("--judge", metavar="M", help="model of the judge, for metrics that need one")
     limits(command)
     group = command.add_argument_group("the evaluation")
     group.add_argument("--concurrency", type=int, default=8, metavar="N", help="questions at a time (8)")
-    group.add_argument("--out", metavar="FOLDER", help="its folder (eval/DATA); the same command goes on")
+    group.add_argument(
+        "-o", "--output", metavar="FOLDER", help="output folder (eval/DATA); run the same command again to resume"
+    )
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
     group.add_argument("--json", action="store_true", help="the summary as JSON on stdout")
-    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")

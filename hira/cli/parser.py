@@ -76,6 +76,14 @@ class Parser(argparse.ArgumentParser):
         return own + [flag for parser in self.commands().values() for flag in parser.flags()]
 
 
+def parse_duration(text: str) -> float:
+    """The seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
+    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: write 90, 90s, 5m or 1h")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
 def _near(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, list(known), n=1)
     return f"did you mean {near[0]}?" if near else ""
@@ -97,16 +105,13 @@ def parser(version: str) -> Parser:
     _work(ask)
     _limits(ask)
     group = ask.add_argument_group("many questions at once")
-    group.add_argument("--batch", metavar="FILE", help="questions, one a line: text, or JSON with question, id, files")
-    group.add_argument("--concurrency", type=int, metavar="N", help="how many at a time (8)")
     group.add_argument(
-        "--out", metavar="FILE", help="where the answers go, as JSON lines in the order of the questions"
+        "--batch", metavar="FILE", help="file of questions, one a line: text, or JSON with question, id and files"
     )
+    group.add_argument("--concurrency", type=int, metavar="N", help="questions at a time (8)")
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
-    ask.add_argument(
-        "--approve", action="store_true", help="ask me about each subtask before it is handed out: edit it, reject it"
-    )
-    ask.add_argument("--dry-run", action="store_true", help="tell the most that it could take, and call nothing")
+    ask.add_argument("--approve", action="store_true", help="ask before each subtask runs; you can edit or reject it")
+    ask.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
     _record(ask)
     _output(ask)
     setup_flags.add_init(commands)
@@ -117,7 +122,9 @@ def parser(version: str) -> Parser:
     )
     _model(doctor)
     _sources(doctor)
-    doctor.add_argument("--probe", action="store_true", help="learn what the endpoint can do by a few tiny requests")
+    doctor.add_argument(
+        "--probe", action="store_true", help="find out what the endpoint can do with a few short requests"
+    )
     doctor.add_argument("--debug", action="store_true", help="show tracebacks")
     report_flags.add(commands, _model, (_sources, _limits, _record))
     compare_flags.add(commands, (_model, _sources, _limits, _record))
@@ -146,7 +153,7 @@ def parser(version: str) -> Parser:
 
 def _runs(command: Parser) -> None:
     _journal(command)
-    command.add_argument("--limit", type=int, default=20, metavar="N", help="how many, newest first (20)")
+    command.add_argument("--limit", type=int, default=20, metavar="N", help="number of runs, newest first (20)")
     command.add_argument("--json", action="store_true", help="one JSON array on stdout")
     command.add_argument("--debug", action="store_true", help="show tracebacks")
     what = command.add_subparsers(dest="what", metavar="WHAT", title="what else")
@@ -158,16 +165,14 @@ def _runs(command: Parser) -> None:
     export.add_argument(
         "runs", nargs="*", metavar="RUN", help="run, or the beginning of its id; all that ended if none"
     )
-    export.add_argument("-o", "--output", required=True, metavar="FILE", help="where to; - is standard output")
+    export.add_argument("-o", "--output", required=True, metavar="FILE", help="output file; - is stdout")
     delete = what.add_parser(
         "delete", help="delete runs with all they hold", description="Delete recorded runs with all they hold."
     )
     delete.add_argument("runs", nargs="*", metavar="RUN", help="run, or the beginning of its id")
-    delete.add_argument("--older", type=float, metavar="DAYS", help="all that began longer ago")
+    delete.add_argument("--older", type=float, metavar="DAYS", help="delete runs older than this")
     for one in (export, delete):  # what was given before `export` or `delete` holds as well
-        one.add_argument(
-            "--journal", metavar="FILE", default=argparse.SUPPRESS, help="the file of records; yours by default"
-        )
+        one.add_argument("--journal", metavar="FILE", default=argparse.SUPPRESS, help="journal file (yours by default)")
         one.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
 
 
@@ -188,21 +193,21 @@ def _recorded(commands: Any) -> None:
     _output(resume)
     _output(command("replay", "go through a recorded run again without calling anything"))
     trace = command("trace", "write a run as one web page, or send it as spans to a collector")
-    trace.add_argument("-o", "--output", metavar="FILE", help="the page, such as trace.html")
+    trace.add_argument("-o", "--output", metavar="FILE", help="output page, such as trace.html")
     trace.add_argument(
         "--otel", nargs="?", const="", metavar="URL", help="send spans over OTLP/HTTP; without a URL to the set one"
     )
-    trace.add_argument("--content", action="store_true", help="with what was said: prompts, replies, results")
+    trace.add_argument("--content", action="store_true", help="include prompts, replies and results")
     trace.add_argument("--debug", action="store_true", help="show tracebacks")
     verify = command("verify", "show how the claims of a run's answer were checked, or check them again")
     _model(verify)
-    verify.add_argument("--verify", choices=("lexical", "model"), help="check again: by words alone, or by the model")
+    verify.add_argument("--verify", choices=("lexical", "model"), help="check again, by words alone or by the model")
     verify.add_argument("--json", action="store_true", help="one JSON object on stdout")
     verify.add_argument("--debug", action="store_true", help="show tracebacks")
 
 
 def _journal(command: Parser) -> None:
-    command.add_argument("--journal", metavar="FILE", help="the file of records; yours by default")
+    command.add_argument("--journal", metavar="FILE", help="journal file (yours by default)")
 
 
 def _serve(command: Parser) -> None:
@@ -211,8 +216,8 @@ def _serve(command: Parser) -> None:
     _limits(command)
     _record(command)
     group = command.add_argument_group("serving")
-    group.add_argument("--host", metavar="ADDRESS", help="the address to listen at (127.0.0.1)")
-    group.add_argument("--port", type=int, metavar="N", help="the port (8811)")
+    group.add_argument("--host", metavar="ADDRESS", help="address to listen on (127.0.0.1)")
+    group.add_argument("--port", type=int, metavar="N", help="port (8811)")
     group.add_argument(
         "--api-key",
         dest="serve_key",
@@ -226,7 +231,7 @@ def _serve(command: Parser) -> None:
 def _mcp(command: Parser) -> None:
     _model(command)
     _sources(command)
-    group = command.add_argument_group("how it works")
+    group = command.add_argument_group("workflow")
     group.add_argument("--workflow", metavar="NAME", help="hira (default); a call may name another")
     _limits(command)
     group = command.add_argument_group("serving")
@@ -238,15 +243,13 @@ def _mcp(command: Parser) -> None:
 
 def _model(command: Parser, *, several: bool = False) -> None:
     group = command.add_argument_group("model")
-    told = (
-        "model name; gguf:FILE for llama.cpp on this machine, hf:PATH for weights in this process, `offline` for none"
-    )
+    told = "model name, gguf:FILE to run a file with llama.cpp, hf:PATH to load weights in this process, or `offline`"
     if several:
-        group.add_argument("--model", action="append", dest="models", metavar="M", help=f"{told}; repeatable")
+        group.add_argument("-m", "--model", action="append", dest="models", metavar="M", help=f"{told}; repeatable")
     else:
-        group.add_argument("--model", metavar="M", help=told)
-    group.add_argument("--adapter", metavar="DIR", help="LoRA adapter for a model of this process (hf:PATH)")
-    group.add_argument("--profile", metavar="RUN", help="what a run of hira-train made: model, adapters, workflow")
+        group.add_argument("-m", "--model", metavar="M", help=told)
+    group.add_argument("--adapter", metavar="DIR", help="LoRA adapter for a model loaded with hf:PATH")
+    group.add_argument("--profile", metavar="RUN", help="output folder of a hira-train run")
     group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
     group.add_argument(
         "--reasoning-effort",
@@ -259,15 +262,13 @@ def _model(command: Parser, *, several: bool = False) -> None:
         action="append",
         default=[],
         metavar="ROLE=M",
-        help="another model for one role, several separated by commas: the next speaks if one is down; repeatable",
+        help="model for one role; several separated by commas are tried in order; repeatable",
     )
 
 
 def _sources(command: Parser) -> None:
-    group = command.add_argument_group("where answers come from")
-    group.add_argument(
-        "--docs", action="append", metavar="PATH", help="file or folder to search; without --search nothing else is"
-    )
+    group = command.add_argument_group("sources")
+    group.add_argument("--docs", action="append", metavar="PATH", help="file or folder to search; repeatable")
     group.add_argument(
         "--search", metavar="NAME", help="web search: serper, tavily, brave, searxng, wikipedia (needs no key) …"
     )
@@ -276,51 +277,58 @@ def _sources(command: Parser) -> None:
 def _work(command: Parser) -> None:
     _sources(command)
     command.add_argument(
-        "--file", action="append", default=[], dest="files", metavar="PATH", help="file that the question is about"
+        "--file",
+        action="append",
+        default=[],
+        dest="files",
+        metavar="PATH",
+        help="file to attach to the question; repeatable",
     )
-    group = command.add_argument_group("how it works")
-    group.add_argument("--workflow", metavar="NAME", help="hira (default); docs/workflows.md lists them")
+    group = command.add_argument_group("workflow")
+    group.add_argument(
+        "--workflow", metavar="NAME", help="hira (default), mars, rag, react …; docs/workflows.md lists them"
+    )
     group.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME.OPTION=VALUE",
-        help="an option of a workflow, such as mars.turns=5; repeatable",
+        help="option of a workflow, such as mars.turns=5; repeatable",
     )
     group.add_argument(
         "--without", action="append", choices=ABILITIES, metavar="PART", help=f"leave out: {', '.join(ABILITIES)}"
     )
-    group.add_argument("--max-subtasks", type=int, metavar="N", help="subtasks handed out at most (10)")
-    group.add_argument("--parallel", type=int, metavar="N", help="subtasks handed out at once (1)")
+    group.add_argument("--max-subtasks", type=int, metavar="N", help="maximum number of subtasks (10)")
+    group.add_argument("--parallel", type=int, metavar="N", help="subtasks that run at the same time (1)")
 
 
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
 
 def _limits(command: Parser) -> None:
-    group = command.add_argument_group("limits of the run; a tenth is kept for the answer")
-    group.add_argument("--max-tokens", type=int, metavar="N", help="tokens, in and out")
+    group = command.add_argument_group("limits of the run; a tenth is reserved for the answer")
+    group.add_argument("--max-tokens", type=int, metavar="N", help="prompt and reply tokens")
     group.add_argument("--max-cost", type=float, metavar="USD", help="US dollars")
-    group.add_argument("--max-time", type=float, metavar="S", help="seconds")
-    group.add_argument("--max-calls", type=int, metavar="N", help="calls of models")
-    group.add_argument("--max-reply-tokens", type=int, metavar="N", help="tokens of one reply of a model (4096)")
-    group = command.add_argument_group("check of the answer")
+    group.add_argument("--max-time", type=parse_duration, metavar="TIME", help="such as 90, 90s, 5m or 1h")
+    group.add_argument("--max-calls", type=int, metavar="N", help="model calls")
+    group.add_argument("--max-reply-tokens", type=int, metavar="N", help="tokens of one reply (4096)")
+    group = command.add_argument_group("verification")
     group.add_argument(
         "--verify",
         choices=("lexical", "model", "off"),
-        help="compare claims and sources by words alone, ask the model where words leave a doubt (default), or neither",
+        help="check claims by words alone, ask the model about doubtful ones (default), or check nothing",
     )
 
 
 def _record(command: Parser) -> None:
     group = command.add_argument_group("record")
-    group.add_argument("--journal", metavar="FILE", help="record the run in this file; `off` records nothing")
+    group.add_argument("--journal", metavar="FILE", help="journal file; `off` records nothing")
     group.add_argument(
         "--cache",
         dest="reuse",
         action="store_true",
         default=None,
-        help="do not ask again what a recorded run has asked",
+        help="reuse the replies of recorded runs",
     )
 
 
@@ -328,8 +336,13 @@ def _output(command: Parser) -> None:
     group = command.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one JSON object on stdout")
     group.add_argument("--events", action="store_true", help="progress as JSON lines on stderr")
-    group.add_argument("--output", metavar="FILE", help="write the answer to a file as well: .json, .md or .txt")
-    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the answer to a .json, .md or .txt file as well; with --batch: the answers as JSON lines",
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("--debug", action="store_true", help="show tracebacks")
 
 

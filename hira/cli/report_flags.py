@@ -31,14 +31,14 @@ def add(commands: Any, model: Adds, groups: Sequence[Adds]) -> None:
     )
     for one in groups:
         one(report)
-    report.add_argument("--dry-run", action="store_true", help="tell the most that it could take, and call nothing")
+    report.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
     group = report.add_argument_group("output")
     group.add_argument(
         "-o", "--output", metavar="FILE", help="write it to a file, and not to stdout: .md, .html or .json"
     )
     group.add_argument("--json", action="store_true", help="one JSON object on stdout")
     group.add_argument("--events", action="store_true", help="progress as JSON lines on stderr")
-    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("--debug", action="store_true", help="show tracebacks")
     rubric: Parser = commands.add_parser(
         "rubric",

@@ -41,7 +41,7 @@ class Cell:
 def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Cell]:
     """Every workflow with every model, `seeds` times."""
     if seeds < 1:
-        raise UsageError(f"{seeds} seeds are none", fix="use --seeds 1 or more")
+        raise UsageError(f"--repeats must be at least 1, got {seeds}")
     return [Cell(workflow, model, seed) for workflow in workflows for model in models or [""] for seed in range(seeds)]
 
 

@@ -140,14 +140,14 @@ class Evaluation:
         self.failure: HiraError | None = None
         if any(among(one, [folder]) for one in plan.settings.docs):
             what = f"{folder} is or holds the documents, and what is written there would be read with them"
-            raise UsageError(what, fix="name another folder with --out")
+            raise UsageError(what, fix="name another folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
         shown = json.loads(json.dumps(plan.shown(), default=str))
         known = _known_plan(folder)
         if known is not None and known != shown:
             different = ", ".join(key for key in shown if shown[key] != known.get(key))
             what = f"{folder} holds another evaluation (different: {different})"
-            raise UsageError(what, fix="name another folder with --out")
+            raise UsageError(what, fix="name another folder with --output")
         if known is None:
             (folder / PLAN).write_text(json.dumps(shown, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
@@ -222,7 +222,7 @@ class Evaluation:
                     yield await self._scored(tasks[done.question.id], done, Watched(), seconds)
 
     def _settings(self, cell: Cell) -> Settings:
-        return cell.settings(self.plan.settings).changed({"journal": self.folder / JOURNAL}, "--out")
+        return cell.settings(self.plan.settings).changed({"journal": self.folder / JOURNAL}, "--output")
 
     def _question(self, task: Task) -> Question:
         run = task.run(self._name)

@@ -48,7 +48,7 @@ def ask(folder: Path, *argv: str, stdin: str = "") -> Said:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(stdin), out, err, {"HIRA_MODEL": "offline"}, folder, folder / "home")
     argv = ("ask", *(argv if "--batch" in argv else ("--batch", "q.jsonl", *argv)))
-    code = main((*argv, "--out", "a.jsonl", "--docs", "docs"), shell)
+    code = main((*argv, "--output", "a.jsonl", "--docs", "docs"), shell)
     return Said(code, out.getvalue(), err.getvalue(), folder / "a.jsonl")
 
 
@@ -103,7 +103,6 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(folder: Path, line: 
     [
         (("--batch", "none.jsonl"), "the questions cannot be read"),
         (("--concurrency", "0"), "0 questions at once"),
-        (("--output", "a.md"), "--output and --batch do not go together"),
         (("--json",), "--json is for one question"),
         (("--docs", "nowhere"), "no such file or folder"),
     ],
@@ -119,7 +118,7 @@ def test_a_batch_needs_a_file_for_its_answers(folder: Path) -> None:
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, folder, folder / "home")
     assert main(("ask", "--batch", "q.jsonl"), shell) == 2
-    assert "--out" in err.getvalue()
+    assert "--output" in err.getvalue()
 
 
 def test_what_is_answered_is_not_asked_again(folder: Path) -> None:
@@ -151,7 +150,7 @@ def test_a_file_with_answers_to_other_questions_is_left_alone(folder: Path) -> N
 def ask_raw(folder: Path) -> tuple[int, str]:
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {"HIRA_MODEL": "offline"}, folder, folder / "home")
-    return main(("ask", "--batch", "q.jsonl", "--out", "a.jsonl", "--docs", "docs"), shell), err.getvalue()
+    return main(("ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs"), shell), err.getvalue()
 
 
 def test_the_exit_code_says_whether_all_were_answered(folder: Path) -> None:
@@ -191,7 +190,7 @@ def test_a_failed_question_is_a_line_with_its_error_and_is_asked_again(folder: P
 
 def start(folder: Path, endpoint: Endpoint) -> "subprocess.Popen[str]":
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
-    argv = ["ask", "--batch", "q.jsonl", "--out", "a.jsonl", "--docs", "docs", "--concurrency", "2", "--quiet"]
+    argv = ["ask", "--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs", "--concurrency", "2", "--quiet"]
     return subprocess.Popen(
         [sys.executable, "-m", "hira", *argv, "--model", endpoint.model, "--base-url", endpoint.base_url],
         cwd=folder, env={**kept, "HOME": str(folder / "home")}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

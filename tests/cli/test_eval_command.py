@@ -53,7 +53,7 @@ OFFLINE = ("--model", "offline", "--docs", "docs")
 
 
 def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None:
-    said = hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "hira,rag", "--out", "out", "--json")
+    said = hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "hira,rag", "--output", "out", "--json")
     assert said.code == 0
     rows = json.loads(said.out)["rows"]
     assert [(row["workflow"], row["asked"], round(row["accuracy"] * 3)) for row in rows] == [
@@ -69,7 +69,7 @@ def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None
     manifest = json.loads((folder / "out/manifest.json").read_text())
     assert manifest["versions"]["hira"]
     assert "agents/planner.md" in manifest["prompts"]
-    again = hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "hira,rag", "--out", "out", "--json")
+    again = hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "hira,rag", "--output", "out", "--json")
     assert again.out == said.out
     assert "6 of 6 questions are finished" in again.err
 
@@ -77,7 +77,7 @@ def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None
 def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -> None:
     (folder / "q.jsonl").rename(folder / "docs" / "q.jsonl")
     asked = ("--model", "offline", "--docs", "docs")
-    said = hira(folder, "eval", "docs/q.jsonl", *asked, "--out", "docs/eval")
+    said = hira(folder, "eval", "docs/q.jsonl", *asked, "--output", "docs/eval")
     q, out = folder / "docs/q.jsonl", folder / "docs/eval"
     assert f"left out of the documents, because known answers stand in it: {q} and {out}" in said.err
     records = (folder / "docs/eval/records.jsonl").read_text()
@@ -93,15 +93,15 @@ def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -
 @pytest.mark.parametrize("out", ["docs", ".", "docs/Alta.txt"])
 def test_an_evaluation_is_not_written_over_its_documents(folder: Path, out: str) -> None:
     docs = "docs/Alta.txt" if out.endswith(".txt") else "docs"
-    said = hira(folder, "eval", "q.jsonl", "--model", "offline", "--docs", docs, "--out", out)
+    said = hira(folder, "eval", "q.jsonl", "--model", "offline", "--docs", docs, "--output", out)
     assert said.code == 2
     assert "is or holds the documents" in said.err
     assert not list(folder.rglob("plan.json"))
 
 
 def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) -> None:
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct", "--out", "before", "--quiet")
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--out", "after", "--quiet")
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct", "--output", "before", "--quiet")
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--output", "after", "--quiet")
     said = hira(folder, "eval", "diff", "before", "after")
     assert said.code == 0
     assert "33.3 → 66.7 over 3 questions" in said.out
@@ -111,7 +111,7 @@ def test_two_folders_are_compared_with_the_questions_that_flipped(folder: Path) 
 
 
 def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct,rag,react", "--out", "one", "--quiet")
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "direct,rag,react", "--output", "one", "--quiet")
     said = hira(folder, "eval", "diff", "one", "direct", "rag")
     assert "direct · offline → rag · offline: 33.3 → 66.7 over 3 questions" in said.out
     for words, says in {
@@ -123,7 +123,7 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
     }.items():
         refused = hira(folder, "eval", "diff", "one", *words)
         assert (refused.code, says in refused.err) == (2, True), refused.err
-    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag,direct", "--out", "two", "--quiet")
+    hira(folder, "eval", "q.jsonl", *OFFLINE, "--workflow", "rag,direct", "--output", "two", "--quiet")
     assert "rag · offline → direct · offline: 66.7 → 33.3" in hira(folder, "eval", "diff", "two").out
 
 
@@ -136,7 +136,7 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
         (["eval", "q.jsonl", "--metric", "exact"], "did you mean 'em'?"),
         (["eval", "q.jsonl", "--metric", "hira"], "`offline` judges no answers"),
         (["eval", "q.jsonl", "--judge", "gpt-4o"], "asks no model"),
-        (["eval", "q.jsonl", "--seeds", "0"], "0 seeds are none"),
+        (["eval", "q.jsonl", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 subtasks are none"),
         (["eval", "q.jsonl", "--column", "question"], "names no column"),
         (["eval", "q.jsonl", "--limit", "-1"], "--limit -1 leaves no question"),
@@ -172,7 +172,7 @@ def test_what_a_metric_lacks_for_the_last_row_is_told_before_the_first_is_asked(
             "race": "question '1' has no criteria that can be used: there is none",
             "simpleqa": "question '1' has no answer to hold the answers against",
         }.items():
-            said = hira(folder, "eval", "r.jsonl", *model, "--metric", metric, "--out", metric, HIRA_API_KEY="k")
+            said = hira(folder, "eval", "r.jsonl", *model, "--metric", metric, "--output", metric, HIRA_API_KEY="k")
             assert (said.code, says in said.err) == (2, True), said.err
             assert not (folder / metric).exists()
     assert not endpoint.calls
@@ -200,10 +200,10 @@ def test_a_judge_that_nobody_can_ask_is_told_before_the_first_question(folder: P
         (folder / "hira.toml").write_text('[roles.judge]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
         model = ("--model", "scripted", "--base-url", answering.base_url, "--workflow", "direct", "--metric", "hira")
         trusted = {TRUST: f"http://127.0.0.1:9/v1,{elsewhere}"}
-        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right", **trusted)
+        said = hira(folder, "eval", "q.jsonl", *model, "--output", "out", HIRA_API_KEY="right", **trusted)
         assert (said.code, "the judge cannot be reached" in said.err) == (3, True), said.err
         (folder / "hira.toml").write_text(f'[roles.judge]\nbase_url = "{elsewhere}"\nmodel = "m"\napi_key = "wrong"\n')
-        said = hira(folder, "eval", "q.jsonl", *model, "--out", "out", HIRA_API_KEY="right", **trusted)
+        said = hira(folder, "eval", "q.jsonl", *model, "--output", "out", HIRA_API_KEY="right", **trusted)
         assert (said.code, "the judge's endpoint refuses the key" in said.err) == (3, True), said.err
     assert not answering.calls
     assert not (folder / "out").exists()
@@ -219,7 +219,7 @@ def test_a_judge_at_an_endpoint_scores_the_answers_of_offline(folder: Path) -> N
         (folder / "hira.toml").write_text(
             f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n'
         )
-        words = ("eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--metric", "hira", "--out", "j", "--json")
+        words = ("eval", "q.jsonl", *OFFLINE, "--workflow", "rag", "--metric", "hira", "--output", "j", "--json")
         said = hira(folder, *words, HIRA_TRUST=endpoint.base_url)
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]
@@ -240,7 +240,7 @@ def test_what_a_run_may_spend_is_not_what_the_judge_may(
         (folder / "hira.toml").write_text(
             f'[roles.judge]\nbase_url = "{endpoint.base_url}"\nmodel = "scripted"\napi_key = "k"\n{limit}\n'
         )
-        metric = ("--workflow", "rag", "--metric", "hira", "--out", "j", "--json", "--concurrency", "1")
+        metric = ("--workflow", "rag", "--metric", "hira", "--output", "j", "--json", "--concurrency", "1")
         said = hira(folder, "eval", "q.jsonl", *OFFLINE, *metric, *flags, HIRA_TRUST=endpoint.base_url)
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]

@@ -131,7 +131,7 @@ def test_an_index_that_cannot_be_kept_is_made_in_memory(disk: Path, tmp_path: Pa
 def test_answers_that_cannot_be_written_end_a_batch_with_what_to_do(disk: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(f'{{"question": "{QUESTION}"}}\n', encoding="utf-8")
     filled(disk)
-    command = ("ask", "--batch", "q.jsonl", "--out", str(disk / "a.jsonl"), "--model", "offline", "--quiet")
+    command = ("ask", "--batch", "q.jsonl", "--output", str(disk / "a.jsonl"), "--model", "offline", "--quiet")
     code, _, err = hira(tmp_path, *command)
     assert code == 2
     assert [line.strip() for line in err[-3:]] == [

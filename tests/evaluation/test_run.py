@@ -75,7 +75,7 @@ async def test_a_folder_of_another_evaluation_is_not_mixed_up(tmp_path: Path) ->
     await evaluated(plan_of(tmp_path, wanted=Wanted(limit=1)), tmp_path / "out")
     with pytest.raises(UsageError, match="another evaluation") as failed:
         Evaluation(plan_of(tmp_path, wanted=Wanted(limit=2)), tmp_path / "out", match)
-    assert "--out" in failed.value.fix
+    assert "--output" in failed.value.fix
 
 
 @pytest.mark.heavy
@@ -158,7 +158,7 @@ async def test_a_model_without_a_key_is_told_before_anything_is_asked(tmp_path: 
 @pytest.mark.heavy
 def test_killed_in_the_middle_the_same_command_goes_on_to_the_same_summary(tmp_path: Path) -> None:
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "hira", "eval", "mini", "--model", "offline", "--concurrency", "2", "--out"]
+    command = [sys.executable, "-m", "hira", "eval", "mini", "--model", "offline", "--concurrency", "2", "--output"]
 
     def begun(folder: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen([*command, folder], cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL)

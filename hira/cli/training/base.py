@@ -11,10 +11,10 @@ def base(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
     from hira.trainers.gguf import write_base
 
-    folder = shell.folder / args.out
+    folder = shell.folder / args.output
     name = args.model.removeprefix("gguf:")
     own = shell.folder / name
     parameters = write_base(str(own) if own.exists() else name, folder)
     shell.tell(f"hira-train: {parameters / 1e6:,.0f} million parameters in {folder}")
-    shell.say(f"model.name={args.out}")
+    shell.say(f"model.name={args.output}")
     return OK

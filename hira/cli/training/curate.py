@@ -35,7 +35,7 @@ LOCAL = frozenset({"duplicates"})
 
 def curate(args: argparse.Namespace, shell: Shell) -> int:
     settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
-    folder = shell.folder / (args.out or Path("curation") / Path(args.data).stem)
+    folder = shell.folder / (args.output or Path("curation") / Path(args.data).stem)
     if args.from_graph is not None:
         return asyncio.run(_from_graph(args, shell, settings, folder))
     columns = dict(map(_pair, args.column))

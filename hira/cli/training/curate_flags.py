@@ -11,7 +11,7 @@ def add(commands: Any) -> None:
         "gone on with: what is decided is not asked again.",
     )
     curate.add_argument("data", metavar="DATA", help="questions as hira eval takes them; a graph with --from-graph")
-    curate.add_argument("--out", metavar="DIR", help="where it is kept (curation/NAME)")
+    curate.add_argument("-o", "--output", metavar="DIR", help="where it is kept (curation/NAME)")
     curate.add_argument("--limit", type=int, metavar="N", help="the first so many questions")
     curate.add_argument("--column", action="append", default=[], metavar="PART=NAME", help="question=NAME, answer=NAME")
     group = curate.add_argument_group("what is done")

@@ -27,7 +27,7 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
     from hira.trainers.demo.recipes import chosen
 
     recipe, base = chosen(args.recipe, args.model, shell.folder)
-    folder = shell.folder / args.out
+    folder = shell.folder / args.output
     from hira.trainers.demo.run import Demo
 
     sizes = recipe.small if args.small else recipe.sizes
@@ -37,7 +37,7 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
     if made.is_stopped:
         view.recall(folder)
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{args.out!r} is there already", fix="name another folder with --out, or remove it")
+        raise UsageError(f"{args.output!r} is there already", fix="name another folder with --output, or remove it")
     with view.shown():
         made.run()
     for line in view.ended():

@@ -16,7 +16,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
         fix = "name the folder of a run that has ended; one that has not goes on with hira-train grpo --resume"
         raise UsageError("there is no profile", where=str(run), fix=fix)
     flags = [*args.flags, *(["--debug"] if args.debug else [])]
-    out = [] if _names(flags, "--out") else ["--out", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]
+    out = [] if _names(flags, "--output") else ["--output", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]
     own = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
     way = [] if _names(flags, "--workflow") else ["--workflow", own]
     return hira.cli.main(["eval", args.data, "--profile", str(run), *way, *out, *flags], shell)

@@ -13,7 +13,7 @@ from hira.trainers.exporting.writing import write
 def export(args: argparse.Namespace, shell: Shell) -> int:
     configuration = configured(args, shell)
     plan = assembling.planned(configuration, shell.folder, shell.environ, Path(shell.home))
-    for path in write(plan, shell.folder / args.out, args.name):
+    for path in write(plan, shell.folder / args.output, args.name):
         shell.say(str(path))
-    shell.tell(f"the way on stands in {Path(args.out) / 'README.md'}")
+    shell.tell(f"the way on stands in {Path(args.output) / 'README.md'}")
     return OK

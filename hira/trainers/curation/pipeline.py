@@ -193,8 +193,10 @@ def begun(folder: Path, shown: Mapping[str, Any]) -> None:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise UsageError(f"{PLAN} cannot be read: {error}", where=str(folder), fix="name another with --out") from None
+        raise UsageError(
+            f"{PLAN} cannot be read: {error}", where=str(folder), fix="name another with --output"
+        ) from None
     if known != shown:
         different = ", ".join(key for key in shown if shown[key] != known.get(key))
         what = f"{folder} holds another curation (different: {different})"
-        raise UsageError(what, fix="name another folder with --out")
+        raise UsageError(what, fix="name another folder with --output")

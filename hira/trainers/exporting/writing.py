@@ -24,7 +24,7 @@ def write(plan: Plan, folder: Path, name: str) -> list[Path]:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name of a module", fix="use small letters, digits and _")
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} holds something already", fix="name another folder with --out")
+        raise UsageError(f"{folder} holds something already", fix="name another folder with --output")
     if plan.recipe.judged is not None or plan.configuration.reward.judge:
         what = "only rewards by words are exported"
         raise UsageError(what, fix="write the judge into the environment's `right`, with vf.Judge")

@@ -67,7 +67,9 @@ def test_eval_asks_in_the_way_that_was_trained(first_run: "Place") -> None:
     assert record["tools"].keys() == {"search", "browse"}
     assert "flows through Arnby" in record["answer"]
     assert "/runs/first/adapters/default" in (folder / "manifest.json").read_text()
-    first_run.train("eval", "runs/first", "held_out.jsonl", "--docs", "documents", "--workflow=direct", "--out", "e2")
+    first_run.train(
+        "eval", "runs/first", "held_out.jsonl", "--docs", "documents", "--workflow=direct", "--output", "e2"
+    )
     (other,) = records.read(first_run.folder / "e2" / "records.jsonl")
     assert "direct" in other["cell"]
 

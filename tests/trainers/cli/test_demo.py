@@ -123,7 +123,7 @@ def test_a_demo_whose_model_cannot_be_asked_ends_with_the_exit_code_of_the_comma
 def test_the_whole_demo_in_miniature_ends_with_a_model_that_can_be_asked(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)
-    assert main(["demo", "--small", "--out", "run"], shell) == 0, err.getvalue()
+    assert main(["demo", "--small", "--output", "run"], shell) == 0, err.getvalue()
     run = tmp_path / "run"
     steps = [one for one in records.read(run / "metrics.jsonl") if "loss" in one]
     assert [one["step"] for one in steps] == [1, 2]
@@ -162,7 +162,7 @@ def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_ha
     assert not (tmp_path / "half" / "adapters").exists()
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
-    again = ["demo", "--small", "--updates", "6", "--out", "half"]
+    again = ["demo", "--small", "--updates", "6", "--output", "half"]
     assert main([*again, "--seed", "1"], shell) == 2
     assert "is there already" in err.getvalue()
     assert main(again, shell) == 0, err.getvalue()

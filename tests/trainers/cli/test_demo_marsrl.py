@@ -193,7 +193,7 @@ def test_an_unknown_recipe_is_told_what_there_is(tmp_path: Path) -> None:
 def test_the_whole_demo_in_miniature_has_curves_by_role_and_ends_with_a_model_that_can_be_asked(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)
-    assert main(["demo", "--recipe", "marsrl", "--small", "--out", "run"], shell) == 0, err.getvalue()
+    assert main(["demo", "--recipe", "marsrl", "--small", "--output", "run"], shell) == 0, err.getvalue()
     run = tmp_path / "run"
     steps = [one for one in records.read(run / "metrics.jsonl") if "loss" in one]
     assert [one["step"] for one in steps] == [1, 2]

@@ -200,7 +200,7 @@ def test_an_exam_tells_the_effect_size_of_margins() -> None:
 def test_the_whole_demo_in_miniature_ends_with_a_generator_that_can_be_asked(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path)
-    assert main(["demo", "--recipe", "rubric", "--small", "--out", "run"], shell) == 0, err.getvalue()
+    assert main(["demo", "--recipe", "rubric", "--small", "--output", "run"], shell) == 0, err.getvalue()
     run = tmp_path / "run"
     steps = [one for one in records.read(run / "metrics.jsonl") if "loss" in one]
     assert [one["step"] for one in steps] == [1, 2]
