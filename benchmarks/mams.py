@@ -85,7 +85,7 @@ def seconds_of(delay: float, times: float, request: Request) -> float:
 async def batch(base_url: str, topics: Sequence[str], concurrency: int) -> tuple[float, float, int]:
     """Seconds for all topics, of which so many of this process's processor, and calls of models."""
     async with Hira(settings=settings(base_url, chunk=5_000)) as hira:
-        await hira.opened()
+        await hira.open_session()
         began, worked = time.perf_counter(), time.process_time()
         answers = [answer async for answer in hira.batch(topics, concurrency=concurrency)]
         seconds, busy = time.perf_counter() - began, time.process_time() - worked
@@ -118,7 +118,7 @@ async def control(base_url: str, topics: Sequence[str], concurrency: int) -> flo
 async def chains(base_url: str, delay: float) -> tuple[float, float, float, int]:
     """Seconds of one run over several chunks; of its longer chain; if all calls came one after another; chunks."""
     async with Hira(settings=settings(base_url, chunk=400)) as hira:
-        await hira.opened()
+        await hira.open_session()
         began = time.perf_counter()
         answer = await hira.ask("rivers bridges towns tea probes railways")
         seconds = time.perf_counter() - began

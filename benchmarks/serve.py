@@ -80,7 +80,7 @@ async def served(clients: int, seconds: float, *, hostile: bool = False) -> list
         settings = Settings(model="offline", docs=(DOCUMENTS,), journal=Path(folder) / "journal.sqlite")
         if hostile:
             more = {"search": "documents,searxng", "searxng_url": web.url, "allow": (web.host,)}
-            settings = settings.changed(more, "this benchmark")
+            settings = settings.with_values(more, "this benchmark")
         policies = {"reasoner": Reader()} if hostile else None
         async with application(settings, policies=policies) as app:
             server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))

@@ -102,7 +102,7 @@ class Hira:
             origins = {name: f"Hira({name}=…)" for name in given}
             self.settings = load(given, os.environ, Path.cwd(), Path.home(), origins)
         elif given:
-            self.settings = self.settings.changed(given, "Hira(…)")
+            self.settings = self.settings.with_values(given, "Hira(…)")
 
     async def ask(self, question: str, *, files: Paths = ()) -> Answer:
         """The answer. Raises `HiraError` only where there is nothing to answer from, such as a key that is refused."""
@@ -141,7 +141,7 @@ class Hira:
         """
         return await resume_run(self, run)
 
-    async def opened(self) -> Session:
+    async def open_session(self) -> Session:
         """What the runs in this event loop share: opened by the first of them."""
         loop = asyncio.get_running_loop()
         task = self._crews.get(loop)
@@ -194,7 +194,7 @@ class Hira:
     async def __aenter__(self) -> Self:
         """Opens what runs share, so that what is wrong with the settings is told here and not to the first question."""
         try:
-            await self.opened()
+            await self.open_session()
         except asyncio.CancelledError:
             await self.aclose()
             raise

@@ -48,7 +48,7 @@ async def test_a_stream_of_events_that_ends_leaves_no_circle(uncollected: None) 
         watched = Watched("1", "?", "rag", hira.stream("?"), Deltas(Hidden((), ())), [*told])
         watched.task = asyncio.create_task(asyncio.sleep(0))
         await watched.task
-        assert [event async for news in watched.watched() for event in news] == told
+        assert [event async for news in watched.follow() for event in news] == told
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
         gc.set_debug(0)

@@ -232,7 +232,9 @@ def test_lists_in_variables_are_split(folder: Path, home: Path) -> None:
 
 
 def test_changed_settings_remember_where_the_others_came_from(folder: Path, home: Path) -> None:
-    settings = load({}, {"HIRA_MODEL": "m", "HIRA_PARALLEL": "2"}, folder, home).changed({"model": "n"}, "elsewhere")
+    settings = load({}, {"HIRA_MODEL": "m", "HIRA_PARALLEL": "2"}, folder, home).with_values(
+        {"model": "n"}, "elsewhere"
+    )
     assert (settings.model, settings.origin("model")) == ("n", "elsewhere")
     assert (settings.parallel, settings.origin("parallel")) == (2, "HIRA_PARALLEL")
 
@@ -244,7 +246,7 @@ def test_secrets_are_those_set_and_those_of_the_environment_and_survive_a_change
         "KEYBOARD": "layout-us",
         "A_KEY": "short",
     }
-    settings = load({}, environ, tmp_path, tmp_path).changed({"model": "m"}, "test")
+    settings = load({}, environ, tmp_path, tmp_path).with_values({"model": "m"}, "test")
     assert settings.secrets == {"sk-12345678", "gh-12345678"}
 
 

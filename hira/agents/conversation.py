@@ -316,7 +316,7 @@ class Conversation:
 
     def _tell(self, text: str) -> None:
         """Tell at once what a reply may bring as a note later."""
-        if not self.team.noted(text):
+        if not self.team.has_noted(text):
             self._told.add(text)
             self.team.events(Notice(f"{self.trajectory.role}: {text}"))
 

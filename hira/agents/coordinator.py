@@ -203,7 +203,7 @@ class Coordinator:
 
     def _finding(self, subtask: Subtask, expert: Expert, distilled: Distillate) -> Finding:
         sources = self.team.rollout.sources
-        facts = tuple(fact.resolved(sources, subtask.id) for fact in distilled.facts)
+        facts = tuple(fact.resolve(sources, subtask.id) for fact in distilled.facts)
         resources = tuple(resource.kept(subtask.id) for resource in distilled.resources)
         return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources)
 

@@ -37,7 +37,7 @@ class FactRecord(Reply):
     def _one_or_many(cls, value: object) -> object:
         return [value] if isinstance(value, str) else value
 
-    def resolved(self, sources: Sources, subtask: str) -> Fact:
+    def resolve(self, sources: Sources, subtask: str) -> Fact:
         """With sources that were really read, by where they lie or by id; a fact without any is an inference."""
         places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
         named = [one for entry in self.sources for one in _meant(entry, places)] + find_cited(self.text)

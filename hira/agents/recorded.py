@@ -83,7 +83,7 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
     for name in log.conversations():
         above, _, own = name.rpartition("/")
         if above == under and own.partition(".")[0] == role and name not in trajectories:
-            turns = [Turn(Request((), conversation=name), one) for one in log.spoken(name)]
+            turns = [Turn(Request((), conversation=name), one) for one in log.read_conversation(name)]
             trajectories[name] = Trajectory(name, role, turns)
 
 

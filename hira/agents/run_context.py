@@ -210,5 +210,5 @@ class RunContext:
             if not told:
                 self.events(Notice(text, important=important))
 
-    def noted(self, text: str) -> bool:
+    def has_noted(self, text: str) -> bool:
         return text in self._noted

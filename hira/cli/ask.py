@@ -189,7 +189,7 @@ async def _worked(
                 if isinstance(hira.approve, AtTerminal):
                     hira.approve.view = view
                 run = await begin()
-                said = announce_model(await hira.opened(), run.files)
+                said = announce_model(await hira.open_session(), run.files)
                 with interruptible(run, working, view.say):
                     if said:
                         view.say(said)

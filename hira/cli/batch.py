@@ -73,7 +73,7 @@ async def _asked(
                 else:
                     hira = await stack.enter_async_context(Hira(settings=settings))
                     many = Batch(hira, questions, concurrency=most, begins=begins)
-                    if line := announce_model(await hira.opened()):
+                    if line := announce_model(await hira.open_session()):
                         progress.say(line)
                 with interruptible(many, working, progress.say), short_pauses():
                     async with keep_shown(progress):

@@ -58,7 +58,7 @@ def dry_run(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
 
 def forecast(workflow: BuiltIn, settings: Settings) -> Forecast:
     cast, _ = cast_of(
-        settings.changed({"model": settings.model or OFFLINE}, ""), {}, litellm_table(), dialect_of(workflow)
+        settings.with_values({"model": settings.model or OFFLINE}, ""), {}, litellm_table(), dialect_of(workflow)
     )
     workflow, alternatives = _staffed(workflow, settings)
     free = not settings.model

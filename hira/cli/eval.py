@@ -33,10 +33,10 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     general = load_settings(flags(args), shell.environ, shell.folder, shell.home)
     data = load(args.data, wanted_of(args), shell.folder)
     if data.docs and not (args.docs or args.search):
-        general = general.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
+        general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
     folder = shell.folder / (args.output or Path("eval") / Path(data.name).stem)
     if data.file and among(data.file, general.docs):
-        general = general.changed({"exclude": (*general.exclude, data.file)}, "the questions")
+        general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
         shell.remark(f"left out of the documents, because known answers stand in it: {' and '.join(within)}")
     cells = tuple(cells_of(args, workflows))

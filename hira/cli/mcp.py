@@ -65,7 +65,7 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
     before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(working.cancel))
     try:
         async with Hira(settings=settings) as asked:
-            if line := announce_model(await asked.opened()):
+            if line := announce_model(await asked.open_session()):
                 shell.tell(f"hira: {line}")
             if port is None:
                 await _over_stdio(server(asked, settings, shell.folder))
@@ -173,7 +173,7 @@ async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tel
     async with AsyncExitStack() as stack:
         if changed:
             assert asked.settings is not None  # noqa: S101 - it was made with settings
-            other = Hira(settings=asked.settings.changed(changed, "the call"))
+            other = Hira(settings=asked.settings.with_values(changed, "the call"))
             asked = await stack.enter_async_context(other)
         run = asked.stream(question)
         events: Any = aiter(run)

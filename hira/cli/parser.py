@@ -27,15 +27,15 @@ class Parser(argparse.ArgumentParser):
         """The arguments, those that nobody takes told by the command that was to take them."""
         known, left = self.parse_known_args(args, namespace)
         if left:
-            fix = self.meant(known).about(left, self.commands().values())
+            fix = self.find_command(known).about(left, self.commands().values())
             raise UsageError(f"unrecognized arguments: {' '.join(left)}", fix=fix)
         return known
 
-    def meant(self, known: argparse.Namespace) -> "Parser":
+    def find_command(self, known: argparse.Namespace) -> "Parser":
         """The parser of the command that was named, or of the command below it."""
         for name in (getattr(known, "command", None), getattr(known, "what", None)):
             if name in self.commands():
-                return self.commands()[str(name)].meant(known)
+                return self.commands()[str(name)].find_command(known)
         return self
 
     def about(self, left: Sequence[str], commands: "Iterable[Parser]") -> str:

@@ -84,7 +84,7 @@ def _keyed(settings: Settings, key: str | None) -> Settings:
         if not key.strip():
             raise UsageError("--api-key is empty", fix="give a long random text; is a variable of the shell unset?")
         keys = {**settings.keys, "--api-key": KeySettings.model_validate({"key": key})}
-        settings = settings.changed({"keys": keys}, "--api-key")
+        settings = settings.with_values({"keys": keys}, "--api-key")
     if empty := [name for name, own in settings.keys.items() if not own.key.get_secret_value()]:
         raise UsageError(f"the key {empty[0]!r} is empty", fix=f"write [keys.{empty[0]}] key = … in hira.toml")
     return settings

@@ -35,7 +35,7 @@ class Cell:
         own: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
         if self.model:
             own["model"] = self.model
-        return general.changed(own, f"the evaluation of {self.name}")
+        return general.with_values(own, f"the evaluation of {self.name}")
 
 
 def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Cell]:

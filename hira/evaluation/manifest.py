@@ -28,8 +28,8 @@ def manifest(plan: Plan, rows: Sequence[Row]) -> dict[str, Any]:
         "settings": plan.shown()["settings"],
         "prompts_digest": prompts()["all"],
         "prompts": prompts()["each"],
-        "search_success": {row.name: row.reached(SEARCHES) for row in rows},
-        "fetch_success": {row.name: row.reached(FETCHES) for row in rows},
+        "search_success": {row.name: row.success_rate(SEARCHES) for row in rows},
+        "fetch_success": {row.name: row.success_rate(FETCHES) for row in rows},
     }
 
 

@@ -83,8 +83,8 @@ def _cells(row: Row) -> list[str]:
         f"{row.written:,.0f}",
         f"{row.interactions:.1f}",
         percent(row.verdicts.get("supported", 0) / checked) if checked else "–",
-        percent(row.reached(SEARCHES)),
-        percent(row.reached(FETCHES)),
+        percent(row.success_rate(SEARCHES)),
+        percent(row.success_rate(FETCHES)),
         "–" if row.cost is None else f"${row.cost:,.2f}",
     ]
 

@@ -193,7 +193,7 @@ class Evaluation:
         async with AsyncExitStack() as stack:
             for cell in self.plan.cells:
                 hira = await stack.enter_async_context(Hira(settings=self._settings(cell)))
-                await hira.opened()  # what is wrong with the settings is told before anything is asked
+                await hira.open_session()  # what is wrong with the settings is told before anything is asked
                 self._many[cell.name] = Batch(hira, (), begins=self._begins)
                 if self._recorded is None:  # all cells have one journal
                     self._recorded = await self._begun(hira)
@@ -204,7 +204,7 @@ class Evaluation:
 
     async def _begun(self, hira: Hira) -> frozenset[str]:
         """The runs that were begun before; only these are looked up when their questions are asked."""
-        journal = (await hira.opened()).journal
+        journal = (await hira.open_session()).journal
         return frozenset(entry.id for entry in await asyncio.to_thread(journal.runs, -1)) if journal else frozenset()
 
     async def _spread(self) -> AsyncGenerator[Record | None, None]:
@@ -222,7 +222,7 @@ class Evaluation:
                     yield await self._scored(tasks[done.question.id], done, Watched(), seconds)
 
     def _settings(self, cell: Cell) -> Settings:
-        return cell.settings(self.plan.settings).changed({"journal": self.folder / JOURNAL}, "--output")
+        return cell.settings(self.plan.settings).with_values({"journal": self.folder / JOURNAL}, "--output")
 
     def _question(self, task: Task) -> Question:
         run = task.run(self._name)

@@ -71,7 +71,7 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunCon
     general |= dict.fromkeys(("max_tokens", "max_cost", "max_time", "max_calls"))
     if own.base_url:  # its own place, with its own key or none
         general |= {"base_url": own.base_url, "api_key": own.api_key}
-    settings = await find_model(settings.changed({**general, "roles": {JUDGE: changed}}, "--judge"))
+    settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))
     cast, policies = cast_of(settings, {})
     if cast[JUDGE].policy.model == "offline":
         fix = "name a model that does (--judge M; --model M for hira eval judge), or score with --metric match"

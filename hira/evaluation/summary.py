@@ -50,7 +50,7 @@ class Row:
     def name(self) -> str:
         return " · ".join(part for part in (self.workflow, self.model, self.variant) if part)
 
-    def reached(self, tools: Iterable[str]) -> float | None:
+    def success_rate(self, tools: Iterable[str]) -> float | None:
         """The share of these tools' calls that went well, None if none was made."""
         counts = [self.tools[tool] for tool in sorted(tools) if tool in self.tools]
         made = sum(count for count, _ in counts)
@@ -201,8 +201,8 @@ def as_json(row: Row) -> dict[str, Any]:
         "failures": row.failures,
         "citations": row.verdicts,
         "tools": {tool: {"made": made, "ok": well} for tool, (made, well) in row.tools.items()},
-        "search_success": row.reached(SEARCHES),
-        "fetch_success": row.reached(FETCHES),
+        "search_success": row.success_rate(SEARCHES),
+        "fetch_success": row.success_rate(FETCHES),
         "categories": {
             name: {"scored": one.scored, "right": one.right, "accuracy": one.accuracy}
             for name, one in row.categories.items()

@@ -213,15 +213,15 @@ class Journal:
         rows = self._rows(query, (storable(question), before))
         return self.sources(rows[0]["id"]) if rows else {}
 
-    def cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
+    def find_cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """The newest good result of a call with this digest that began after `since`, None if there is none."""
         rows = self._read(_CACHED, (digest, kind, since, scope))
         results = (unpack(row["result"]) for row in rows)
         return next((one for one in results if "failed" not in one and one.get("ok", True)), None)
 
-    async def settled(self) -> None:
+    async def wait_written(self) -> None:
         """Return when what was recorded so far can be read, or when it is known that it never will."""
-        await self._writer.settled()
+        await self._writer.wait_written()
 
     def delete(self, runs: Sequence[str]) -> None:
         """Remove runs with all they hold, and give their room back.
@@ -282,12 +282,12 @@ class Journal:
             nonlocal settled
             if not settled:  # once: runs before this one are what it looks for
                 settled = True
-                await self._writer.settled()
+                await self._writer.wait_written()
             if kind == "tool" and not scope:
                 return None
             since = time.time() - seconds if kind == "tool" else 0.0
             try:
-                found = await asyncio.to_thread(self.cached, kind, digest, since, scope)
+                found = await asyncio.to_thread(self.find_cached, kind, digest, since, scope)
             except NoJournal:
                 return None  # what cannot be looked up now is asked for
             return {**found, "usage": {}} if found and kind == "policy" else found

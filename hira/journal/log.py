@@ -129,7 +129,7 @@ class Log:
         """Whether nothing is made, and everything comes from the record."""
         return self._writer is None
 
-    def spoken(self, conversation: str) -> list[Completion]:
+    def read_conversation(self, conversation: str) -> list[Completion]:
         """What the record holds of a conversation."""
         held = [one for one in self.known.values() if one.kind == "policy" and one.conversation == conversation]
         good = [one for one in held if one.result is not None and not one.failed]
@@ -280,7 +280,7 @@ class Log:
     async def settle(self) -> None:
         """Return when other processes can read all that was recorded so far."""
         if self._writer:
-            await self._writer.settled()
+            await self._writer.wait_written()
 
 
 def _cut(result: Any) -> bool:

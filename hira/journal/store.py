@@ -126,7 +126,7 @@ class Writer:
             self._batch += statements
         self._wake.set()
 
-    async def settled(self) -> None:
+    async def wait_written(self) -> None:
         """Return when the database holds what was written so far, or when it is known that it never will."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()

@@ -93,14 +93,14 @@ class RateLimiter:
         self._admit()
         self._end(trial=trial)
 
-    def answered(self) -> None:
+    def record_success(self) -> None:
         """The call was served: the endpoint is up, and it may be asked a little more at once."""
         self.served += 1
         self._alive()
         if self.flying >= USED * self.limit:
             self.limit += max(GROWTH, 1 / self.limit)  # over a round: 5 %, or one more
 
-    def failed(self, error: EndpointError, request: Request, began: float) -> None:
+    def record_failure(self, error: EndpointError, request: Request, began: float) -> None:
         """The call failed; `began` is when it was made."""
         now = self.clock()
         if error.retry_after:
@@ -231,14 +231,14 @@ class Limited:
             try:
                 completion = await self.policy.complete(request, watch)
             except EndpointError as error:
-                gate.failed(error, request, began)
+                gate.record_failure(error, request, began)
                 turned_away = 0 if gate.served > served else turned_away + 1
                 crowded = turned_away == 0 or (gate.flying > 1 and turned_away <= CROWDED)
                 if not (crowded and isinstance(error, RateLimited) and error.retryable):
                     raise
                 refused = error  # others are served: it is a matter of waiting for one's turn
             else:
-                gate.answered()
+                gate.record_success()
                 return completion
             finally:
                 gate.leave(trial=trial)

@@ -87,7 +87,7 @@ class Batch:
 
     async def each(self) -> AsyncGenerator[Done, None]:
         """The questions with their answers, as they finish. Raises what is wrong with the settings before any work."""
-        await self._owner.opened()
+        await self._owner.open_session()
         taken = takewhile(lambda _: not self._stopped, self._questions)
         async with aclosing(map_concurrently(taken, self._concurrency, self.answer)) as finished:
             async for done in finished:
@@ -102,7 +102,7 @@ class Batch:
         try:
             run = await self._run(question)
         except UsageError as error:
-            crew = await self._owner.opened()
+            crew = await self._owner.open_session()
             return make_failed(question, error, workflow=crew.workflow.name, model=crew.model)
         self._runs.add(run)
         if self._stopped:
@@ -117,11 +117,11 @@ class Batch:
             return Done(question, run.answer)
         finally:
             self._runs.discard(run)
-        crew = await self._owner.opened()
+        crew = await self._owner.open_session()
         return make_failed(replace(question, run=run.id), failure, workflow=crew.workflow.name, model=crew.model)
 
     async def _run(self, question: Question) -> Run:
-        journal = (await self._owner.opened()).journal
+        journal = (await self._owner.open_session()).journal
         if question.run and journal:
             # it is asked anew only where it was never recorded, its record is gone, or it asks something else: one that
             # cannot be gone on with now has been paid for

@@ -99,7 +99,7 @@ async def comparison(
     policies: Mapping[str, Policy] | None = None,
 ) -> AsyncIterator[Comparison]:
     """The comparison, with everything that it opened closed at its end. Raises what is wrong with the settings."""
-    made = {name: made_workflow(settings.changed({"workflow": name}, "--workflow")) for name in names}
+    made = {name: made_workflow(settings.with_values({"workflow": name}, "--workflow")) for name in names}
     if not made:
         raise UsageError("there is no workflow to compare", fix="name some: --workflow hira,react,rag")
     async with open_shared(settings, made, policies) as crews:

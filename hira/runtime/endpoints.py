@@ -35,7 +35,7 @@ def with_client(settings: Settings, client: Any) -> Settings:
     """The settings of runs whose requests a client sends: its endpoint and its key replace those of the settings."""
     if not settings.model:
         raise UsageError("no model is named for the client", fix='name it: Hira("MODEL", client=…)')
-    settings = settings.changed({"base_url": "", "api_key": ""}, "Hira(client=…)")
+    settings = settings.with_values({"base_url": "", "api_key": ""}, "Hira(client=…)")
     _check_base_urls(settings)
     _check_adapters(settings)
     return settings.told({}, secrets=[str(client.api_key or "")])
@@ -98,15 +98,17 @@ async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
             return settings
         if served is None:
             raise _no_key(settings, [name for one in found for name in one.models])
-        return settings.changed({"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine")
+        return settings.with_values(
+            {"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine"
+        )
     if not found:
-        chosen = settings.changed({"model": OFFLINE}, "no endpoint, key or local server was found")
+        chosen = settings.with_values({"model": OFFLINE}, "no endpoint, key or local server was found")
         return chosen.told({}, [f"a server at {one.base_url} wants a key: set HIRA_API_KEY, and name it with --base-url"
                                 for one in local if one.status in WANTS_KEY])  # fmt: skip
     server = found[0]
     model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
     origin = f"{server.server or 'a server'} found on this machine"
-    return settings.changed({"model": model, "base_url": server.base_url}, origin)
+    return settings.with_values({"model": model, "base_url": server.base_url}, origin)
 
 
 async def _only_model(settings: Settings, key: str) -> Settings:
@@ -117,10 +119,10 @@ async def _only_model(settings: Settings, key: str) -> Settings:
     found = await probe(base_url, key)
     where = f"at {without_userinfo(base_url)}, {_key_told(settings)}"
     if found.ok and len(found.models) == 1:
-        named = settings.changed({"model": found.models[0]}, "the only model there")
+        named = settings.with_values({"model": found.models[0]}, "the only model there")
         if found.base_url == settings.base_url:
             return named
-        return named.changed({"base_url": found.base_url}, settings.origin("base_url"))
+        return named.with_values({"base_url": found.base_url}, settings.origin("base_url"))
     if found.ok:
         shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
         has = f"{where}, which has {shown or 'none'}"

@@ -62,7 +62,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     prices = await asyncio.to_thread(litellm_table)
     cast, own = cast_of(settings, given, prices, dialect_of(flow), client)
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
-    settings = settings.changed({"verify": choose_verify(settings, given, cast)}, settings.origin("verify"))
+    settings = settings.with_values({"verify": choose_verify(settings, given, cast)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and cast.get("look", cast["*"]).policy.model != OFFLINE
     bench = await workbench(settings, tools, sees=sees)
     bench.notices += map(Notice, unused)

@@ -38,7 +38,7 @@ class Asker:
     async def answer(self, question: Question) -> Done:
         return await self._batch.answer(question)
 
-    async def opened(self) -> Session:
+    async def open_session(self) -> Session:
         """The session of this worker, opened by the first question."""
         if self._session is None:
             self._session = asyncio.create_task(open_session(self._settings))
@@ -46,7 +46,7 @@ class Asker:
 
     async def open(self) -> str:
         """The model, once everything is open. Raises what is wrong with the settings on that machine."""
-        return (await self.opened()).model
+        return (await self.open_session()).model
 
     async def stop(self) -> None:
         self._batch.stop()

@@ -22,7 +22,7 @@ from hira.workflows import rollout
 class SessionOwner(Protocol):
     """Who opens the session that runs share: a `Hira`, or a session itself."""
 
-    async def opened(self) -> Session: ...
+    async def open_session(self) -> Session: ...
 
 
 class Run:
@@ -79,7 +79,7 @@ class Run:
             self._team.stop(Interrupted("interrupted; answering from what is known"))
 
     async def __aiter__(self) -> AsyncGenerator[Event]:
-        crew = await self._owner.opened()
+        crew = await self._owner.open_session()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
         crew.iterated.add(task)
@@ -121,8 +121,8 @@ class Run:
         """
         if self._team:
             raise RuntimeError("a run asks its question once; make another for the next")
-        crew = await self._owner.opened()
-        log = self._log = self._log or crew.begun(self.id, self.files)
+        crew = await self._owner.open_session()
+        log = self._log = self._log or crew.begin_log(self.id, self.files)
         if log and said:
             log.event(Notice(said))
         try:
@@ -158,7 +158,7 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
 
     Raises `UsageError` for a run that is not there, that is still going on, or that this session cannot continue.
     """
-    crew = await owner.opened()
+    crew = await owner.open_session()
     journal = crew.journal
     if journal is None:
         raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")

@@ -139,7 +139,7 @@ class Session:
     def _learning(self, part: RoleConfig) -> RoleConfig:
         return replace(part, learn=partial(self.learned.keep, *part.place, DIALECT)) if any(part.place) else part
 
-    def begun(self, run: str, files: Sequence[Path]) -> Log | None:
+    def begin_log(self, run: str, files: Sequence[Path]) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
             return None
@@ -158,7 +158,7 @@ class Session:
         known = {role: self.learned.get(*part.place, DIALECT) for role, part in self.cast.items() if part.otherwise}
         return {role: name for role, name in known.items() if name in DIALECTS}
 
-    async def opened(self) -> "Session":
+    async def open_session(self) -> "Session":
         """Itself, so that a run may be given a crew in the place of the `Hira` that would open one."""
         return self
 

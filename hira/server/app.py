@@ -39,7 +39,7 @@ async def application(
     hosts: frozenset[str] | None = LOCAL,
 ) -> AsyncIterator[Starlette]:
     """The app, with what its runs share open as long as the context lasts. Raises what is wrong with the settings."""
-    made = {name: made_workflow(settings.changed({"workflow": name}, "hira serve")) for name in WORKFLOWS}
+    made = {name: made_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in WORKFLOWS}
     common = await open_session(settings, workflow=AnyOf(made), policies=policies)
     crews = {name: common.beside(workflow) for name, workflow in made.items()}
     with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:
@@ -159,7 +159,7 @@ async def _streamed(
     """The run's progress as reasoning, then the answer, which is only told once its citations are checked."""
     run = watched.id
     yield chat.sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
-    async for news in watched.watched():
+    async for news in watched.follow():
         if told := "".join(map(chat.describe_progress, news)):
             yield chat.sse(chat.chunk(run, model, made, {"reasoning_content": door.outside(told)}))
         elif not news:

@@ -60,7 +60,7 @@ class Client:
         return self.mark in run
 
     @asynccontextmanager
-    async def admitted(self) -> AsyncIterator[None]:
+    async def acquire(self) -> AsyncIterator[None]:
         """A place among the key's runs. Waits for one; raises `Refused` where the key's budget is used up."""
         async with self._free:
             await self._free.wait_for(lambda: self.running < self.limits.concurrency)

@@ -81,7 +81,7 @@ class Watched:
             self.failure = Interrupted("whoever asked went away")
             self.task.cancel()
 
-    async def watched(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
+    async def follow(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
         """The events from `start` on, some at a time, until the run has ended; none of them after each while without
         one, so that a connection can be kept alive."""
         at = start
@@ -160,7 +160,7 @@ class Runs:
     async def _work(self, client: Client, watched: Watched) -> None:
         run = watched.run
         try:
-            async with client.admitted():
+            async with client.acquire():
                 await run.work(watched.heard, stream=True)
             spent = run.answer.rollout.failure
             if isinstance(spent, KeySpent) and not run.spent.calls:

@@ -114,7 +114,7 @@ async def _there(door: AppState, name: str) -> bool:
         async with asyncio.timeout(WRITTEN):
             if await _read(journal.holds, name):
                 return True
-            await journal.settled()
+            await journal.wait_written()
             return (await _read(journal.entry, name)).id == name
     except NoRun:
         return False
@@ -171,7 +171,7 @@ async def events(door: AppState, request: Request) -> Response:
 
 
 async def _live(door: AppState, watched: Watched, start: int) -> AsyncIterator[bytes]:
-    async for news in watched.watched(start):
+    async for news in watched.follow(start):
         yield b"".join(sse(door.outside(dump_event(event))) for event in news) or STILL
     yield sse({"event": "Ended", **watched.told()})
 

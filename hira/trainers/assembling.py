@@ -202,7 +202,7 @@ def _asked(plan: Plan, model: str, url: str, name: str) -> RoleConfig | None:
     from hira.runtime.factory import cast_of
 
     values = {"model": model, "base_url": url, "temperature": 0.0}
-    cast, _ = cast_of(plan.settings.changed(values, f"reward.{name}"), {})
+    cast, _ = cast_of(plan.settings.with_values(values, f"reward.{name}"), {})
     return limit_calls(cast["*"], plan.configuration.reward.at_once)
 
 

@@ -224,7 +224,7 @@ async def test_a_run_that_goes_on_asks_only_about_what_was_not_decided(settings:
         await resumed.work()
     assert "Lund" in resumed.answer.text
     whole = Person()
-    async with Hira(settings=settings.changed({"journal": None}, "test"), approve=whole) as hira:
+    async with Hira(settings=settings.with_values({"journal": None}, "test"), approve=whole) as hira:
         await hira.ask(QUESTION)
     assert [*waited, *second.asked] == whole.asked
     assert (len(waited), len(second.asked)) == (1, 1)

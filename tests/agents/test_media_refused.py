@@ -151,7 +151,7 @@ async def test_a_folder_of_nothing_but_pictures_is_looked_at(tmp_path: Path) -> 
     ]
     with Endpoint(replies) as endpoint:
         settings = Settings(model="m", base_url=endpoint.base_url, docs=(tmp_path,), sandbox="off")
-        async with Hira(settings=settings.changed({"without": ["code"]}, "test")) as hira:
+        async with Hira(settings=settings.with_values({"without": ["code"]}, "test")) as hira:
             answer = await hira.ask("Which colour has the tower?")
         endpoint.assert_done()
     assert answer.status == "answered"

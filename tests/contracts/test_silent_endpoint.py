@@ -32,7 +32,7 @@ def docs(tmp_path: Path) -> Path:
 
 async def ended(hira: Hira) -> tuple[str, str, float]:
     """Status, answer and seconds of a run. What it waits for is never answered."""
-    await hira.opened()
+    await hira.open_session()
     run = hira.stream(QUESTION)
     began = time.monotonic()
     await run.work()

@@ -188,10 +188,10 @@ async def test_a_verifier_is_named_as_module_and_object(tmp_path: Path, monkeypa
             assert (await hira.ask(QUESTION)).citations[0].by == "lenient"
     for name in ("my_checks", "my_checks:Missing", "no_such_module:X", "json:dumps"):
         with pytest.raises(UsageError):
-            await Hira(settings=given.changed({"verifier": name}, "test")).opened()
+            await Hira(settings=given.with_values({"verifier": name}, "test")).open_session()
 
 
 async def test_offline_cannot_be_the_model_that_verifies() -> None:
     hira = Hira(settings=Settings(model="offline", verify="model", journal=None, cache=None))
     with pytest.raises(UsageError, match="no model is connected that could verify"):
-        await hira.opened()
+        await hira.open_session()

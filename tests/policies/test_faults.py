@@ -84,7 +84,7 @@ async def refused(gate: RateLimiter, calls: int) -> None:
     for _ in range(calls):
         await gate.enter("", patient=True)
     for _ in range(calls):
-        gate.failed(RateLimited("slow", status=429, retryable=True), ASKED, gate.clock())
+        gate.record_failure(RateLimited("slow", status=429, retryable=True), ASKED, gate.clock())
         gate.leave(trial=False)
 
 

@@ -128,7 +128,7 @@ def test_a_run_that_nobody_approves_and_a_workflow_without_subtasks_are_refused(
 
 def test_nobody_decides_for_another_key(settings: Settings) -> None:
     keys = {name: KeySettings.model_validate({"key": f"key-of-{name}-1"}) for name in ("ada", "bob")}
-    with served(settings.changed({"keys": keys}, "test")) as server:
+    with served(settings.with_values({"keys": keys}, "test")) as server:
         ada, bob = ({"authorization": f"Bearer key-of-{name}-1"} for name in ("ada", "bob"))
         asked = {"question": QUESTION, "approve": True}
         run = post(f"{server.url}/api/runs", json=asked, headers=ada).json()["id"]

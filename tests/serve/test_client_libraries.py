@@ -43,7 +43,7 @@ def driven(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     (folder / "alta.txt").write_text("The tower of Alta is 31 metres high.\n", encoding="utf-8")
     keys = {"someone": KeySettings.model_validate({"key": KEY})}
     settings = Settings(model="offline", docs=(folder / "alta.txt",), journal=folder / "j.sqlite", keys=keys)
-    slow_settings = settings.changed({"journal": folder / "slow.sqlite"}, "test")
+    slow_settings = settings.with_values({"journal": folder / "slow.sqlite"}, "test")
     with served(settings) as server, served(slow_settings, policies={"*": Slow(120)}) as slow:
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("clients.py")), client, f"{server.url}/v1", KEY, f"{slow.url}/v1"],

@@ -331,7 +331,7 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all():
     async def given(**own) -> dict[str, bool]:
         settings = mcp_settings(args=[str(ROUGH), "plain"], **own)
         async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-            crew = await hira.opened()
+            crew = await hira.open_session()
             async with crew.team("run", "?", (), ()) as team:
                 return {role: bool(team.tools.extra_for(role)) for role in ("deep_search", "code")}
 
@@ -356,9 +356,9 @@ async def test_a_role_that_no_workflow_gives_tools_to_is_an_error_before_any_wor
     ("workflow", "roles"), [("hira", ["worker"]), ("matpo", ["code"]), ("direct", []), ("rag", ["reasoner", "code"])]
 )
 async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, roles):
-    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).changed({"workflow": workflow}, "a test")
+    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).with_values({"workflow": workflow}, "a test")
     async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        (told,) = [one.text for one in (await hira.opened()).bench.notices if "is given these tools" in one.text]
+        (told,) = [one.text for one in (await hira.open_session()).bench.notices if "is given these tools" in one.text]
     assert told == f"workflow {workflow!r} has nobody who is given these tools: those of MCP server 'shelf'"
 
 
@@ -366,24 +366,24 @@ async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, 
     ("workflow", "roles"), [("hira", []), ("hira", ["worker", "code"]), ("matpo", ["worker"]), ("react", ["*"])]
 )
 async def test_tools_that_somebody_is_given_are_not_told_of(workflow, roles):
-    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).changed({"workflow": workflow}, "a test")
+    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).with_values({"workflow": workflow}, "a test")
     async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        assert not [one for one in (await hira.opened()).bench.notices if "given these tools" in one.text]
+        assert not [one for one in (await hira.open_session()).bench.notices if "given these tools" in one.text]
 
 
 async def test_an_expert_of_another_program_is_told_of_and_no_error():
     settings = mcp_settings(args=[str(ROUGH), "plain"], roles=["ferries", "code"])
     async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        told = [one.text for one in (await hira.opened()).bench.notices]
+        told = [one.text for one in (await hira.open_session()).bench.notices]
     assert "[mcp.shelf] names 'ferries', which is no role here: an expert of another program's, perhaps" in told
 
 
 async def test_one_server_that_cannot_be_used_ends_the_others_too():
     settings = mcp_settings(args=[str(ROUGH), "plain"])
-    settings = settings.changed({"mcp": {**settings.mcp, "gone": {"command": "/no/such/program"}}}, "a test")
+    settings = settings.with_values({"mcp": {**settings.mcp, "gone": {"command": "/no/such/program"}}}, "a test")
     hira = Hira(policies={"*": ScriptedPolicy([])}, settings=settings)
     with pytest.raises(UsageError, match="the MCP server 'gone' cannot be started"):
-        await hira.opened()
+        await hira.open_session()
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
 
 

@@ -197,7 +197,7 @@ async def _asked(
     files = files_for(workflow)
     made = await open_session(settings, policies={"*": policy}, workflow=workflow)
     assert made.journal is not None
-    log = made.journal.resume(run) if resumed else made.begun(run, files)
+    log = made.journal.resume(run) if resumed else made.begin_log(run, files)
     try:
         async with made.team(run, question, files, (), log=log) as team:
             return await rollout(workflow, question, team)

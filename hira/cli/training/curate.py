@@ -43,7 +43,7 @@ def curate(args: argparse.Namespace, shell: Shell) -> int:
     if args.rewrite:
         return asyncio.run(_rewrite(args, shell, settings, folder, data.items))
     if data.docs and not (args.docs or args.search):
-        settings = settings.changed({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
+        settings = settings.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
     fewest, most = _range(args.keep, "--keep")
     workflow = args.workflow or "mars"
     challenge = Challenge(args.attempts, fewest, most, workflow, args.metric, args.concurrency)

@@ -56,7 +56,7 @@ class Asked:
         found = re.search(r"\d+", self.value(name))
         return int(found[0]) if found else otherwise
 
-    def listed(self, name: str, inner: str) -> list[str]:
+    def list_entries(self, name: str, inner: str) -> list[str]:
         """The entries of a list in a value that is a prompt itself: attached files, recalled notes."""
         filled = self.values.get(name)
         lines = str(filled.values.get(inner, "")).splitlines() if isinstance(filled, Filled) else []
@@ -71,7 +71,7 @@ class Asked:
 
     @property
     def files(self) -> list[str]:
-        return self.listed("files", "files")
+        return self.list_entries("files", "files")
 
     @property
     def tools(self) -> dict[str, Mapping[str, Any]]:

@@ -45,7 +45,7 @@ def verify(asked: Asked) -> Act:
 def _answered(asked: Asked, question: str) -> tuple[str, list[Passage]]:
     """The answer from the passages and notes of the prompt, and what was read."""
     read = find_passages("\n\n".join(str(value) for value in asked.values.values()))
-    notes = map(_NOTE.match, asked.listed("known", "notes"))
+    notes = map(_NOTE.match, asked.list_entries("known", "notes"))
     read += [Passage(note[2], "", "", note[1]) for note in notes if note]
     found = [(part, find_answer(part, read)) for part in split_questions(question)]
     missing = [f"{NOTHING}: {part}" for part, one in found if one is None]

@@ -288,7 +288,7 @@ class Settings(Checked):
         """What was set but is not used in this run, and why; one line each."""
         return self._withheld
 
-    def changed(self, values: Mapping[str, Any], origin: str) -> Self:
+    def with_values(self, values: Mapping[str, Any], origin: str) -> Self:
         """These settings with other values, which came from `origin`."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         changed = type(self)(**{**kept, **values})

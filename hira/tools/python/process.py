@@ -108,7 +108,7 @@ class Interpreter:
                 return
             self.output.add(chunk)
 
-    def printed(self) -> str:
+    def take_printed(self) -> str:
         """The text printed since the last time; what comes later belongs to the next call."""
         self._drain(2 * _PIPE // _CHUNK)
         text = self.output.text

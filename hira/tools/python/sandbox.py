@@ -274,7 +274,7 @@ class PythonSandbox:
 
     async def _answered(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
         """What an interpreter that goes on says of the call. It may say anything, at any length."""
-        output = interpreter.printed()
+        output = interpreter.take_printed()
         value, error = (shorten_text(printable(_told(answer, name)), self.limits.output) for name in ("value", "error"))
         status: Status = "timeout" if late else "error" if error else "ok"
         settled = await self._beside(self.workplace.settle, interpreter.seen)
