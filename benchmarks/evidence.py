@@ -1,31 +1,35 @@
 """How well claims are told apart that a text supports and does not support, beside counting shared words.
 
-    python benchmarks/evidence.py [--wice FILE] [--expertqa FILE] [--answers FILE] [--model M [--base-url URL]]
+    python benchmarks/evidence.py [--wice FILE] [--expertqa FILE] [--answers FILE] [--squad FILE] [--model M] [--base-url URL]
 
 `benchmarks/labelled.py` names the repositories that publish WiCE and ExpertQA; give a file of theirs, or JSON Lines
 with `claim`, `evidence` (a list) and `label`. `--answers` reads recorded answers of models in the same form, with the
-`question` if there is one. With `--model`, a model judges the first `--limit` claims of each file too. Generated claims
-need no file. No claim here was used to fit the weights; the domains
-`rivers` and `medicine` were not used in any form.
+`question` if there is one. With `--model`, a model judges the first `--limit` claims of each file too, one at a time.
+Generated claims need no file. No claim here was used to fit the weights; the domains `rivers` and `medicine` were not
+used in any form.
 """
 
 import argparse
 import asyncio
+import json
 import os
 import platform
+import random
 import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from claims import DOMAINS, generate_claims
 from labelled import read_expertqa, read_lines, read_wice
 
+from hira import Hira
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import ModelVerifier
-from hira.evidence import Source, SourcedClaim
+from hira.evidence import Judgement, Source, SourcedClaim
 from hira.evidence.lexical import Passages, Score, load_weights, score_claim
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import cast_of
@@ -112,16 +116,21 @@ def measure(claims: Sequence[Claim]) -> Result:
     return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], spent)
 
 
+def choose_claims(claims: Sequence[Claim], limit: int) -> list[Claim]:
+    """The first claims of a set, half of them supported."""
+    halves = [[one for one in claims if one.supported is side][: limit // 2] for side in (True, False)]
+    return [one for half in halves for one in half]
+
+
 async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
-    """The same measures with the verdicts of a model, twelve claims a call. `milliseconds` are wall time."""
+    """The same measures with the verdicts of a model, one claim a call. `milliseconds` are wall time."""
     cast, own = cast_of(await find_model(settings), {})
-    sourced = [
-        SourcedClaim(one.text, (Source(f"evidence {at}", "", one.evidence, id=f"s{at}"),))
-        for at, one in enumerate(claims, 1)
-    ]
+    verifier, judged = ModelVerifier(RunContext(cast), every=True), list[Judgement]()
     began = time.monotonic()
     try:
-        judged = await ModelVerifier(RunContext(cast), every=True).verify(sourced, "")
+        for one in claims:
+            source = Source("evidence", "", one.evidence, id="s1")
+            judged += await verifier.verify([SourcedClaim(one.text, (source,))], one.question)
     finally:
         for policy in own:
             await policy.aclose()
@@ -191,6 +200,31 @@ def format_generated() -> tuple[str, Result]:
     return "\n".join(lines), measure([claim for _, claim in forms["swap"]])
 
 
+async def count_answers(path: Path, articles: int = 12, questions: int = 20) -> str:
+    """How many questions of each kind `offline` answers over the articles of SQuAD 2.0, one at a time: their own, those
+    that people wrote to look answerable and are not, and those of the next article."""
+    read = json.loads(path.read_text(encoding="utf-8"))["data"][:articles]
+    asked: dict[str, list[bool]] = defaultdict(list)
+    for article, other in zip(read, [*read[1:], read[0]], strict=True):
+        own = [one for part in article["paragraphs"] for one in part["qas"]]
+        kinds = {
+            "answerable": [one["question"] for one in own if not one["is_impossible"]],
+            "unanswerable, written by people": [one["question"] for one in own if one["is_impossible"]],
+            "of another article": [one["question"] for part in other["paragraphs"] for one in part["qas"]],
+        }
+        with TemporaryDirectory() as folder:
+            text = "\n\n".join(part["context"] for part in article["paragraphs"])
+            Path(folder, "article.md").write_text(f"# {article['title']}\n\n{text}", encoding="utf-8")
+            settings = Settings(model="offline", docs=(Path(folder),), journal=None, cache=None)
+            async with Hira(settings=settings, workflow="react") as hira:
+                for kind, listed in kinds.items():
+                    for question in random.Random(0).sample(listed, min(questions, len(listed))):
+                        asked[kind].append((await hira.ask(question)).status == "answered")
+    lines = ["| questions over SQuAD 2.0 | asked | answered by `offline` |", "|---|---|---|"]
+    lines += [f"| {kind} | {len(found)} | {sum(found) / len(found):.1%} |" for kind, found in asked.items()]
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the check of claims.")
     parser.add_argument("--wice", type=Path, help=HOW["wice"])
@@ -198,9 +232,10 @@ def main() -> None:
     parser.add_argument(
         "--answers", type=Path, help="recorded answers: JSON Lines with claim, evidence, label, question"
     )
+    parser.add_argument("--squad", type=Path, help="questions for `offline`: dev-v2.0.json of SQuAD 2.0")
     parser.add_argument("--model", help="a model that judges claims of the files, as in `hira ask --model`")
     parser.add_argument("--base-url", help="its endpoint")
-    parser.add_argument("--limit", type=int, default=120, help="claims of each file for the model")
+    parser.add_argument("--limit", type=int, default=30, help="claims of each file for the model, half supported")
     parser.add_argument("--write", action="store_true", help=f"write the figures to {RESULTS.name}")
     args = parser.parse_args()
     judged: dict[str, Result] = {}
@@ -223,11 +258,13 @@ def main() -> None:
         chosen = {"model": args.model, **({"base_url": args.base_url} if args.base_url else {})}
         settings = load(chosen, os.environ, Path.cwd(), Path.home())
         for name, one in list(judged.items()):
-            first = one.claims[: args.limit]
+            first = choose_claims(one.claims, args.limit)
             judged[f"{name}, the first by words"] = measure(first)
-            judged[f"{name}, the first by {Path(args.model).name}"] = asyncio.run(ask_model(first, settings))
+            judged[f"{name}, the same by {Path(args.model).name}"] = asyncio.run(ask_model(first, settings))
     generated, swaps = format_generated()
     shown = "\n\n".join([format_judged(judged), generated, format_curve(curve, swaps)] if judged else [generated])
+    if args.squad:
+        shown += f"\n\n{asyncio.run(count_answers(args.squad))}"
     print(shown)
     if args.write:
         where = f"Python {platform.python_version()} on {platform.system()}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hira import Hira
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted
@@ -133,6 +134,29 @@ def test_consent_holds_for_its_folder_alone_and_can_be_read_by_the_user_alone(tm
     store = tmp_path / ".config" / "hira" / "trusted.json"
     assert store.stat().st_mode & 0o077 == 0
     assert json.loads(store.read_text()) == {str(tmp_path / "one" / "hira.toml"): [URL]}
+
+
+async def test_a_verifier_in_a_projects_file_runs_once_the_user_allows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hira.toml").write_text('verifier = "trusted_checks:Wary"\nmodel = "offline"\njournal = "off"\n')
+    (tmp_path / "trusted_checks.py").write_text(
+        "from pathlib import Path\nfrom hira.evidence import Judgement\n\nPath('ran').touch()\n\n\nclass Wary:\n"
+        "    name = 'wary'\n\n    async def verify(self, claims, question):\n"
+        "        return [Judgement('unsupported') for _ in claims]\n"
+    )
+    with pytest.raises(NotTrusted, match="runs trusted_checks:Wary with your rights") as raised:
+        load({}, {}, tmp_path, tmp_path)
+    assert f"{TRUST}=trusted_checks:Wary" in raised.value.fix
+    assert not (tmp_path / "ran").exists()
+    assert load({}, {TRUST: "trusted_checks:Wary"}, tmp_path, tmp_path).verifier == "trusted_checks:Wary"
+    assert load({}, {"HIRA_VERIFIER": "mine:Own"}, tmp_path, tmp_path).verifier == "mine:Own"
+    raised.value.allow()
+    (tmp_path / "mill.md").write_text("The mill of Skerra was built in 1742.")
+    async with Hira(settings=load({"docs": ["mill.md"], "workflow": "rag"}, {}, tmp_path, tmp_path)) as hira:
+        answer = await hira.ask("When was the mill of Skerra built?")
+    assert [one.by for one in answer.citations] == ["wary"]
 
 
 def test_an_endpoint_that_the_user_overrides_needs_no_consent(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field, JsonValue, create_model
 
-from hira.agents.record import record
+from hira.agents.record import Reply, record
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import BM25, words
 from hira.core.errors import DialectError, EndpointError, Stop
@@ -40,14 +41,19 @@ EXCERPT = 600
 SHORTEST_QUOTE = 8
 
 
-class ClaimVerdict(BaseModel):
+class ClaimVerdict(Reply):
     number: int
     quote: str = ""
     verdict: Literal["supported", "contradicted", "unsupported"]
 
 
-class ClaimVerdicts(BaseModel):
-    claims: list[ClaimVerdict] = Field(min_length=1)
+@cache
+def shape_of(count: int) -> type[Any]:
+    """The record of so many verdicts. A small model that is not held to their number goes on counting."""
+    exactly: dict[str, JsonValue] = {"minItems": count, "maxItems": count}
+    return create_model(
+        "ClaimVerdicts", __base__=Reply, claims=(list[ClaimVerdict], Field(min_length=1, json_schema_extra=exactly))
+    )
 
 
 @dataclass(slots=True)
@@ -86,7 +92,7 @@ class ModelVerifier:
         prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), claims=Filled(listed))
         try:
             async with asyncio.timeout_at(until):
-                reply = await record(conversation, user(prompt), ClaimVerdicts)
+                reply = await record(conversation, user(prompt), shape_of(len(claims)))
         except Stop:
             self.team.note("the budget left no call for the verifier: the claims were compared by words alone")
             return list(lexical)

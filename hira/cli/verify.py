@@ -13,7 +13,7 @@ from hira.cli.parser import flags
 from hira.cli.progress import brief
 from hira.cli.recorded import open_journal
 from hira.cli.shell import Shell
-from hira.evidence import Citation, is_accepted, verify_answer
+from hira.evidence import Citation, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
 from hira.runtime.answer import citations_as_json
 from hira.runtime.endpoints import find_model
@@ -42,7 +42,7 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
         shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
     for citation in () if args.json else citations:
         _show(reading, citation, shell)
-    return OK if is_accepted(citations) else NO_EVIDENCE
+    return OK if is_accepted(citations) and not is_refusal(record.answer) else NO_EVIDENCE
 
 
 async def verify_by_model(reading: Reading, settings: Settings) -> tuple[list[Citation], list[str]]:

@@ -2,7 +2,7 @@
 
     HiraError
     ├── UsageError            what the user asked for cannot be done as asked
-    │   └── NotTrusted        a project's file names endpoints that the user has not allowed
+    │   └── NotTrusted        a project's file names endpoints or code that the user has not allowed
     ├── PromptError           a prompt got a value too many or too few
     ├── EndpointError         the model's endpoint failed
     │   ├── AccessDenied      key missing, wrong or not allowed

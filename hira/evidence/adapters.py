@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.verdict import Judgement, SourcedClaim
+from hira.evidence.verdict import Judgement, SourcedClaim, Verdict
 
 WORDS = 250
 """Words of a piece of a source: with its claim it fits into the 512 tokens of the smallest MiniCheck model."""
@@ -30,13 +30,9 @@ class MiniCheck:
     name: str = "minicheck"
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-        return await asyncio.to_thread(self._judge, claims, question)
+        return await asyncio.to_thread(_judge, self, claims, question)
 
-    def _judge(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-        nearest = LexicalVerifier().judge(claims, question)
-        return [_decided(near, self.name, self.probability(claim)) for claim, near in zip(claims, nearest, strict=True)]
-
-    def probability(self, claim: SourcedClaim) -> float:
+    def score(self, claim: SourcedClaim, question: str = "") -> float:  # noqa: ARG002 - MiniCheck reads no question
         """The probability that one of the claim's sources supports it."""
         import torch
 
@@ -71,17 +67,13 @@ class LettuceDetect:
     name: str = "lettucedetect"
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-        return await asyncio.to_thread(self._judge, claims, question)
+        return await asyncio.to_thread(_judge, self, claims, question)
 
-    def _judge(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-        found: list[Judgement] = []
-        for claim, near in zip(claims, LexicalVerifier().judge(claims, question), strict=True):
-            spans = self._loaded.predict(
-                context=_pieces(claim), question=question, answer=claim.text, output_format="spans"
-            )
-            wrong = max((float(span["confidence"]) for span in spans), default=0.0)
-            found.append(_decided(near, self.name, 1 - wrong))
-        return found
+    def score(self, claim: SourcedClaim, question: str = "") -> float:
+        """One minus the confidence in the wrong words that is highest."""
+        asked = {"question": question, "answer": claim.text, "output_format": "spans"}
+        spans = self._loaded.predict(context=_pieces(claim), **asked)
+        return 1 - max((float(span["confidence"]) for span in spans), default=0.0)
 
     @cached_property
     def _loaded(self) -> Any:
@@ -90,14 +82,16 @@ class LettuceDetect:
         return HallucinationDetector(method="transformer", model_path=self.model)
 
 
-def _decided(near: Judgement, name: str, score: float) -> Judgement:
-    return replace(near, verdict="supported" if score > 0.5 else "unsupported", score=score, by=name, reason="")
+def _judge(checker: MiniCheck | LettuceDetect, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
+    found: list[Judgement] = []
+    for claim, near in zip(claims, LexicalVerifier().judge(claims, question), strict=True):
+        score = checker.score(claim, question)
+        verdict: Verdict = "supported" if score > 0.5 else "unsupported"
+        found.append(replace(near, verdict=verdict, score=score, by=checker.name, reason=""))
+    return found
 
 
 def _pieces(claim: SourcedClaim) -> list[str]:
     """The sources of a claim in pieces of `WORDS` words, those of a call with the call before them."""
-    found: list[str] = []
-    for source in claim.sources:
-        words = f"{source.call}\n{source.evidence}".split()
-        found += [" ".join(words[at : at + WORDS]) for at in range(0, len(words), WORDS)]
-    return found
+    texts = [f"{source.call}\n{source.evidence}".split() for source in claim.sources]
+    return [" ".join(words[at : at + WORDS]) for words in texts for at in range(0, len(words), WORDS)]

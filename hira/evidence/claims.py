@@ -7,78 +7,74 @@ documents do not say …") is no claim either. Every pass over a text takes line
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hira.core.bm25 import words
 from hira.evidence.citations import CITED, Citation, find_cited
 from hira.evidence.references import references_start
+from hira.evidence.sentences import BULLET, FENCE, find_sentences
 from hira.evidence.verdict import Verdict
 
 FEW = 3
 """A list item with fewer content words is read together with the line that announces the list."""
 _MARKS = re.compile(rf"(?:{CITED.pattern}\s*+)+")
-_SENTENCE = re.compile(
-    rf"(?:(?<![.!?…])[.!?…]++[\"”’»)*_]*+(?:\s*+{CITED.pattern})*+(?=\s|\Z)"
-    rf"|(?<![。！？])[。！？]++[」』”]*+(?:\s*+{CITED.pattern})*+)"
+_NO_PROSE = re.compile(
+    rf"{FENCE.pattern}|^[ \t]*(?:#{{1,6}}\s.*|\*\*[^*\n]+\*\*:?[ \t]*$(?=\s*\S)|\|(?!.*{CITED.pattern}).*)",
+    re.MULTILINE,
 )
-_SHORT_FORM = re.compile(r"(?:\b[A-Z]|\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr))\.$")
-_BULLET = re.compile(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)])\s+)*")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
-_BOLD_LINE = re.compile(r"\s*\*\*[^*\n]+\*\*:?\s*")
-_ROW = re.compile(r"\s*\|")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _EDGE = ' -*•.,;:!…，；：。！\t\n"“”„«»'
 _LINKING = frozenset("according to as in and or but per see from by of the also both with while source sources".split())
-
 _YES_NO = frozenset("yes no ja nein oui non sí 是 是的 否 不是".split())
 """Claims of their own only where nothing follows them."""
 
 _TEXTS = (
-    r"(?:documents?|sources?|passages?|texts?|context|informations?|articles?|(?:search )?results?|files?|materials?"
-    r"|pages?|data|records?|reports?|notes?|excerpts?|snippets?|evidence)"
+    r"(?:documents?|sources?|passages?|texts?|context|informations?|articles?|results?|files?|materials?|pages?|data"
+    r"|records?|reports?|notes?|excerpts?|snippets?|evidence|Dokument\w*|Quellen?|Unterlagen|textes?|documentos?|fuentes?"
+    r"|textos?|文档|文件|资料|来源|文本|材料|文章|上下文|结果|报告|信息)"
+)
+_SAY = (
+    r"(?:say|mention|state|contain|provide|specif|hold|include|give|tell|answer|indicat|reveal|name|list|cover|address"
+    r"|discuss|describe|show|have|identif|explain|report|confirm|disclose|note|offer|support)"
 )
 _WHICH = r"(?:the|these|this|those|that|your|our|my|all|any|available|provided|given|supplied|retrieved|\s)+"
 _FRAMING = re.compile(
-    rf"(?:(?:according to|(?:based|drawing|going) (?:up)?on|as (?:stated|described|noted|reported|shown|said) (?:in|by)"
+    rf"(?:(?:according to|(?:based|drawing) (?:up)?on|as (?:\w+ed|shown|said) (?:in|by)|selon|d['’]après|según|根据"
     rf"|(?:in|from) (?=(?:the|these) (?:provided|given|available|supplied|retrieved)))"
-    rf"\s+(?:[\w'’-]+\s+){{0,5}}?{_TEXTS}\b(?:\s+[\w'’-]+){{0,6}}?\s*,\s*"
-    rf"|{_WHICH}{_TEXTS}\s+(?:say|state|show|mention|indicate|report|note|tell us|confirm|reveal)s?\s+that\s+"
-    r"|(?:laut|gemäß|nach)\s+(?:den|dem|der)\s+(?:\w+\s+)?(?:Dokument\w*|Quelle\w*|Text\w*|Unterlagen)\s+"
-    r"|(?:selon|d['’]après)\s+les?\s+(?:\w+\s+)?(?:documents?|sources?|textes?)(?:\s+\w+)?\s*,\s*"
-    r"|según\s+l[oa]s?\s+(?:documentos?|fuentes?|textos?)(?:\s+\w+)?\s*,\s*"
-    r"|根据[^，。]{0,12}(?:文档|文件|资料|信息|材料|来源)[^，。]{0,6}[，,]\s*)",
+    rf"\s*(?:[\w'’-]+\s+){{0,5}}?\w{{0,6}}{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s*[,，]\s*"
+    rf"|{_WHICH}{_TEXTS}\s+{_SAY}\w*\s+that\s+|(?:laut|gemäß|nach)\s+(?:\w+\s+){{1,2}}{_TEXTS}\s+"
+    r"|(?:but|aber|doch|mais|pero)\s+|但是?)",
     re.IGNORECASE,
 )
 # The answer says that it has none. The first pattern speaks of the texts and counts even where the sentence cites one.
 _SILENT_TEXTS = re.compile(
-    rf"\b{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s+(?:(?:do|does|did|could|can) ?not|(?:do|does|did|ca)n['’]t)"
-    r"\s+(?:\w+ly\s+)?(?:say|mention|state|contain|provide|specify|hold|include|give|tell|answer|indicate|reveal|name"
-    r"|list|cover|address|discuss|describe|show|have|identify|explain|report|disclose|offer|support)\b"
-    rf"|\bnone of the (?:\w+\s+)?{_TEXTS}\b"
-    r"|\b(?:Dokument|Quelle|Text|Unterlage|Angabe)\w*\b[^.]{0,60}\b(?:nicht|keine?n?)\b"
-    r"|\b(?:documents?|sources?|textes?)\b[^.]{0,40}\bne\s+\w+\s+pas\b"
-    r"|\b(?:documentos?|fuentes?|textos?)\b[^.]{0,20}\bno\s+(?:mencion|indic|dice|contien|especific|proporcion)\w*"
-    r"|(?:文档|文件|资料|来源|文本|材料|文章|上下文|结果|报告)[^。]{0,12}(?:没有|并未|未|不)(?:直接|明确)?(?:提|说|提供|包含|给出|涉及|记载)",
+    rf"\b{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s+(?:(?:do|does|did|could|can) ?not|(?:do|does|did|ca)n['’]t)\s+"
+    rf"(?:\w+ly\s+)?{_SAY}"
+    rf"|\bnone of the (?:\w+\s+)?{_TEXTS}|\b(?:Dokument|Quelle|Text|Unterlage)\w*\b[^.]{{0,60}}\b(?:nicht|keine?n?)\b"
+    rf"|\b{_TEXTS}[^.]{{0,40}}\b(?:ne\s+\w+\s+pas\b|no\s+(?:mencion|indican?\b|dicen?\b|contien|especific|proporcion))"
+    rf"|{_TEXTS}[^。]{{0,12}}(?:没有|并未|未|不)(?:直接|明确)?(?:提|说|包含|给出|涉及|记载)",
     re.IGNORECASE,
 )
 _NO_ANSWER = re.compile(
     r"^\W*(?:unknown|not (?:known|specified|mentioned|stated|found|available)|n/a)\W*$"
-    r"|\bnothing (?:that was (?:read|found|given)|to (?:find|look up|report))\b"
-    r"|\bnothing\b(?:\s+[\w'’-]+){0,3}?\s+(?:was|were|is|can be|could be) (?:found|known|said|mentioned)\b"
+    r"|\bnothing\b(?:\s+[\w'’-]+){0,3}? (?:was|were|is|can be|could be|to) "
+    r"(?:found|known|read|given|said|mentioned|find|look up|report)\b"
     r"|\b(?:no|not enough|insufficient|not any)\s+(?:[\w'’-]+\s+){0,3}?"
     r"(?:information|evidence|mention|answer|data|details?|documents?|sources?|results?)"
     r"(?=\W*$|\s+(?:was|were|is|are|on|about|that|to|in|regarding|for|of|available|could|which|whether)\b)"
-    r"|\b(?:could|can) ?(?:not|n['’]t|['’]t)(?: be)?\s+"
-    r"(?:find|found|determined?|answer|answered|known|computed|told|established|say|tell)\b"
+    r"|\b(?:(?:could|can) ?(?:not|n['’]t|['’]t)(?: be)?|unable to|impossible to)\s+"
+    r"(?:find|found|determined?|answer(?:ed)?|known|computed|told|established|say|tell|provide)\b"
     r"|\b(?:is|are|was|were)(?: not|n['’]t) (?:mentioned|stated|specified)\b"
     r"|\b(?:I|we) (?:do not|don['’]t) (?:know|have)\b|\bI['’]?(?: a)?m (?:sorry|unable|not able|not sure)\b"
-    r"|\b(?:unable|impossible) to (?:find|answer|determine|say|tell|provide)\b"
-    r"|\b(?:keine|nicht genügend|zu wenig) (?:\w+\s+)?(?:Information|Angabe|Hinweis|Daten|Antwort)\w*"
+    r"|\b(?:keine|nicht genügend|zu wenig|aucune) (?:\w+ )?(?:Information|Angabe|Hinweis|Daten|Antwort|réponse|donnée)"
     r"|\b(?:lässt|lassen) sich nicht\b|\bgeht\b[^.]{0,80}\bnicht hervor\b|\bweiß (?:ich|es) nicht\b"
-    r"|\baucune (?:information|mention|réponse|donnée)|\bje ne (?:sais|trouve|peux) pas\b"
-    r"|\bno (?:hay|se (?:menciona|encontr\w+|indica|especifica))\b|\bno lo sé\b"
-    r"|无法(?:确定|回答|找到|得知|判断|提供)|(?:没有|未能?)(?:找到|足够|相关|提供)[^。]{0,12}(?:信息|资料|答案|内容|记录|结果)|找不到|均?与(?:主题|问题)无关",
+    r"|\bje ne (?:sais|trouve|peux) pas\b|\bno (?:hay|lo sé|se (?:menciona|encontr\w+|indica|especifica))\b"
+    r"|无法(?:确定|回答|找到|得知|判断|提供)|找不到|与(?:主题|问题)无关"
+    r"|(?:没有|未能?)(?:找到|足够|相关|提供)[^。]{0,12}(?:信息|资料|答案|内容|记录|结果)",
     re.IGNORECASE,
 )
+_TURN = r"(?:(?:but|however|though|although|yet|while|aber|doch|obwohl|mais|bien que|pero|aunque)\b|但是?|不过|虽然)"
+_CLAUSE = re.compile(rf"\A\W*{_TURN}(?!\s*[,，])[^,，]*[,，]\s*|[,;，；]\s*(?={_TURN})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ def claims(text: str) -> list[Claim]:
         if bare.endswith((":", "：")):
             announced, waiting = _clean(bare), find_cited(sentence)
         elif not bare.endswith(("?", "？")) and not _refuses(sentence):
-            listed = bool(_BULLET.match(sentence.strip())[0])  # type: ignore[index]  # it matches anything
+            listed = bool(BULLET.match(sentence.strip())[0])  # type: ignore[index]  # it matches anything
             lead = announced if listed else ""
             if not listed:
                 announced, waiting = "", []
@@ -146,42 +142,15 @@ def _refuses(sentence: str) -> bool:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a text begin and end; headings, code, plain rows of tables and references are left out."""
-    last = references_start(text)
-    for start, end in _blocks(text[:last]):
-        begin = start
-        for match in _SENTENCE.finditer(text, start, end):
-            if match[0][0] == "." and _SHORT_FORM.search(text[max(start, match.start() - 8) : match.start() + 1]):
-                continue
-            if begin == start and re.fullmatch(r"\s*\d{1,3}\.", text[start : match.end()]):
-                continue  # the number of a list item
-            yield begin, match.end()
-            begin = match.end()
-        if text[begin:end].strip():
-            yield begin, end
+    """Where the sentences of a text are; headings, code, plain rows of tables and references are left out.
 
-
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Lines of prose; a line that goes on in small letters is joined to the one before it."""
-    lines = text.splitlines(keepends=True)
-    last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
-    fenced = False
-    open_at = -1
-    at = 0
-    for number, line in enumerate(lines):
-        start, at = at, at + len(line)
-        stripped = line.strip()
-        fence = stripped.startswith(("```", "~~~"))
-        heading = _HEADING.match(line) or (number < last and _BOLD_LINE.fullmatch(line))
-        skipped = fence or fenced or not stripped or heading or (_ROW.match(line) and not CITED.search(line))
-        fenced = fenced != fence
-        if open_at >= 0 and (skipped or not stripped[0].islower()):
-            yield open_at, start
-            open_at = -1
-        if open_at < 0 and not skipped:
-            open_at = start
-    if open_at >= 0:
-        yield open_at, len(text)
+    A sentence that refuses in one clause and says something in another is cut between them.
+    """
+    prose = _NO_PROSE.sub(lambda match: "\n" * len(match[0]), text[: references_start(text)])
+    for start, end in find_sentences(prose):
+        turns = _CLAUSE.finditer(text[start:end]) if _refuses(text[start:end]) else ()
+        ends = [*(start + match.end() for match in turns), end]
+        yield from pairwise([start, *ends])
 
 
 def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[Claim]:
@@ -228,7 +197,7 @@ def _framed(piece: str, lead: str) -> str:
 def _clean(piece: str) -> str:
     """Without marks, bullets, emphasis and what punctuation stands around."""
     plain = _EMPHASIS.sub("", CITED.sub("", piece))
-    return " ".join(plain[_BULLET.match(plain).end() :].strip(_EDGE).split())  # type: ignore[union-attr]
+    return " ".join(plain[BULLET.match(plain).end() :].strip(_EDGE).split())  # type: ignore[union-attr]
 
 
 def _says(piece: str) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from hira.core.bm25 import STOP, stem
+from hira.evidence.sentences import find_sentences
 
 LONGEST = 600
 """Characters of a sentence; a longer one is cut at a space."""
@@ -18,10 +19,6 @@ _TOKEN = re.compile(
     r"|(?P<dense>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<percent>%)"
 )
-_END = re.compile(
-    r"(?:(?<=[^\W\d_][^\W\d_])|(?<=[\d)\]\"'”’»%]))[.!?]+[\"'”’»)\]]*\s+(?=[^a-z\s])|[。！？؟۔।]+[」』”]?\s*"
-)
-_MARKED = re.compile(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s)")
 _FINAL = ".!?;,|。！？؟"
 _MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _WORDS = {word: str(at) for at, word in enumerate("two three four five six seven eight nine ten".split(), start=2)}
@@ -82,7 +79,8 @@ def read_word(written: str) -> Token:
 
 
 def read_tokens(text: str) -> list[Token]:
-    """The tokens of a text in order, stop words included. The first word is a name if a name follows."""
+    """The tokens of a text in order, stop words included. The first word is a name if a name follows it, if it owns
+    something ("Ada's") or if it has capitals inside."""
     found: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind, written = match.lastgroup, match[0]
@@ -102,39 +100,22 @@ def read_tokens(text: str) -> list[Token]:
             found.append(Token("percen", written, "word", content=True))
     if found and found[0].kind == "name" and not (len(found) > 1 and found[1].kind == "name"):
         inner = found[0].text[1:]
-        found[0] = found[0]._replace(kind="name" if inner != inner.lower() else "word")
+        named = inner != inner.lower() or inner.endswith(("'s", "’s"))
+        found[0] = found[0]._replace(kind="name" if named else "word")
     return found
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """Sentences, list items and lines, in order. Wrapped lines of one paragraph are joined."""
-    for block in _join_lines(text):
-        start = 0
-        for end in (*(match.end() for match in _END.finditer(block)), len(block)):
-            yield from _cut(block[start:end].strip())
-            start = end
-
-
-def _join_lines(text: str) -> Iterator[str]:
-    held: list[str] = []
-    for line in text.splitlines():
-        wrapped = held and len(held[-1]) > 50 and held[-1].rstrip()[-1:] not in (".", "!", "?", ":", ";", "|")
-        if not (line.strip() and wrapped and not _MARKED.match(line)):
-            yield " ".join(held)
-            held = []
-        held.append(line)
-    yield " ".join(held)
-
-
-def _cut(sentence: str) -> Iterator[str]:
-    start = 0
-    while len(sentence) - start > LONGEST:
-        space = sentence.rfind(" ", start, start + LONGEST)
-        end = space if space > start else start + LONGEST
-        yield sentence[start:end]
-        start = end
-    if sentence[start:].strip():
-        yield sentence[start:].strip()
+    """Sentences on one line each, in order; one without end is cut at spaces."""
+    for begin, end in find_sentences(text):
+        sentence = " ".join(text[begin:end].split())
+        at = 0
+        while len(sentence) - at > LONGEST:
+            space = sentence.rfind(" ", at + 1, at + LONGEST)
+            yield sentence[at : space if space > 0 else at + LONGEST]
+            at = space + 1 if space > 0 else at + LONGEST
+        if sentence[at:]:
+            yield sentence[at:]
 
 
 class Passages:

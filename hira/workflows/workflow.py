@@ -93,18 +93,18 @@ async def settle(record: Rollout, team: RunContext) -> None:
     record.answer = presentable(answer, read)  # last, since words on both sides of a dropped mark may make a tag
     if unknown:
         team.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
-    if not record.answer or is_refusal(record.answer):
-        record.status = "insufficient_evidence"
-    elif team.verify == "off" and not team.verifier:
-        record.status = "answered"
-    else:
+    refused = not record.answer or is_refusal(record.answer)
+    accepted = team.verify == "off" and not team.verifier
+    if not accepted:
         record.citations, reasons = await check_answer(team)
         for reason in reasons:
             team.events(Notice(f"not fully checked: {reason}", important=True))
-        record.status = "answered" if is_accepted(record.citations) else "unverified"
+        accepted = is_accepted(record.citations)
         if counted := count_supported(record.citations):
             team.events(Notice(counted))
-        team.events(AnswerChecked(tuple(asdict(one) for one in record.citations)))
+        if record.citations or not refused:
+            team.events(AnswerChecked(tuple(asdict(one) for one in record.citations)))
+    record.status = "insufficient_evidence" if refused else "answered" if accepted else "unverified"
 
 
 def count_supported(citations: Sequence[Citation]) -> str:

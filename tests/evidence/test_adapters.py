@@ -48,7 +48,7 @@ async def test_minicheck_judges_each_claim_by_its_likeliest_piece(kind: str, tmp
     found = await verifier.verify(CLAIMS, "Who mended the weir?")
     assert [one.by for one in found] == ["minicheck", "minicheck"]
     assert all(0 < one.score < 1 and (one.verdict == "supported") == (one.score > 0.5) for one in found)
-    alone = [verifier.probability(SourcedClaim(CLAIMS[1].text, (source,))) for source in CLAIMS[1].sources]
+    alone = [verifier.score(SourcedClaim(CLAIMS[1].text, (source,))) for source in CLAIMS[1].sources]
     assert found[1].score == pytest.approx(max(alone), abs=1e-5)
     assert found[0].quote == "The weir was mended in 1911."
 

@@ -93,6 +93,28 @@ def test_an_answer_that_says_something_first_is_no_refusal(answer: str) -> None:
     assert len(claims(answer)) == 1
 
 
+@pytest.mark.parametrize(
+    ("answer", "refused", "claim"),
+    [
+        (
+            "The documents do not say who mended the weir, but it was mended in 1911 [s1].",
+            True,
+            "it was mended in 1911",
+        ),
+        ("Although the text doesn't name the smith, the weir was mended in 1911.", True, "the weir was mended in 1911"),
+        ("In den Quellen steht nicht, wer ihn bezahlte, aber der Schmied hieß Otto.", True, "der Schmied hieß Otto"),
+        ("文档没有提到铁匠，但水坝建于1911年。", True, "水坝建于1911年"),
+        ("The weir was mended in 1911, but the sources do not say by whom.", False, "The weir was mended in 1911"),
+        ("However, the weir was mended in 1911.", False, "However, the weir was mended in 1911"),
+    ],
+)
+def test_a_sentence_that_refuses_and_says_something_is_a_claim_in_one_clause(
+    answer: str, refused: bool, claim: str
+) -> None:
+    assert is_refusal(answer) is refused
+    assert texts(answer) == [claim]
+
+
 def test_questions_headings_code_tables_and_lists_of_sources_state_nothing() -> None:
     answer = """# The weir of Arn
 
@@ -123,8 +145,8 @@ def test_a_short_list_item_is_read_with_the_line_that_announces_it() -> None:
 
 
 def test_abbreviations_numbers_and_wrapped_lines_end_no_sentence() -> None:
-    assert texts("Dr. Brook paid 3.5 eels\nto the smith. Otto saw it.") == [
-        "Dr. Brook paid 3.5 eels to the smith",
+    assert texts("In the hard winter of 1911 Dr. Brook had to pay 3.5 eels\nto the smith. Otto saw it.") == [
+        "In the hard winter of 1911 Dr. Brook had to pay 3.5 eels to the smith",
         "Otto saw it",
     ]
 

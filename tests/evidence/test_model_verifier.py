@@ -50,6 +50,9 @@ async def test_the_model_decides_with_a_quotation_of_the_source() -> None:
     assert QUESTION in told
     assert request.sampling.temperature == 0.0
     assert request.schema is not None
+    listed = request.schema["properties"]["claims"]
+    assert (listed["minItems"], listed["maxItems"]) == (1, 1)
+    assert request.schema["$defs"]["ClaimVerdict"]["required"] == ["number", "quote", "verdict"]
 
 
 @pytest.mark.parametrize("quote", ["Ilse Varga rebuilt it with her own hands", "", "Ilse", "…"])

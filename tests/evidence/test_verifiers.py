@@ -84,6 +84,7 @@ def test_a_tools_result_counts_together_with_its_call() -> None:
     assert check("Ada's orders sum to 15.0", source).verdict == "supported"
     assert check("Ada's orders sum to 16.0", source).verdict != "supported"
     assert check("The orders of Bert sum to 15.0", source).verdict != "supported"
+    assert check("Bert's orders sum to 15.0", source).verdict != "supported"
 
 
 def test_two_calls_of_a_tool_at_one_place_keep_their_results_apart() -> None:
@@ -224,6 +225,18 @@ async def test_the_status_says_what_the_answer_is_worth(answer: str, status: str
     team = team_of(ScriptedPolicy([]))
     team.rollout.sources.add(WEIR)
     assert (await rollout(Says(answer), "Who mended the weir?", team)).status == status
+
+
+async def test_what_follows_a_refusal_is_checked_and_the_refusal_stays_one() -> None:
+    team = team_of(ScriptedPolicy([]))
+    team.rollout.sources.add(WEIR)
+    answer = "The documents do not say who paid the smith, but the weir of Arn was mended in 1911. It was painted red."
+    record = await rollout(Says(answer), "Who paid the smith?", team)
+    assert record.status == "insufficient_evidence"
+    assert [(one.claim, one.verdict) for one in record.citations] == [
+        ("the weir of Arn was mended in 1911", "supported"),
+        ("It was painted red", "unsupported"),
+    ]
 
 
 async def test_an_answer_over_no_sources_is_unverified() -> None:

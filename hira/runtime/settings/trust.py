@@ -17,12 +17,13 @@ from hira.runtime.settings.layer import Layer, split_list
 
 # The servers of a project's file that may be started, by name: its command would run with the user's rights.
 MCP_CONSENT = "HIRA_MCP"
-# The endpoints of a project's file that may be sent questions and documents; else the user is asked, once per folder.
+# The endpoints of a project's file that may be sent questions and documents, and the verifier of its own that may run;
+# else the user is asked, once per folder.
 TRUST = "HIRA_TRUST"
 TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]])
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
-_GUARDS = ("sandbox", "sandbox_image", "allow", "otel", "verifier")
+_GUARDS = ("sandbox", "sandbox_image", "allow", "otel")
 
 
 def check_harmless(values: Mapping[str, Any], path: Path) -> None:
@@ -90,17 +91,24 @@ def drop_untrusted(layers: Iterable[Layer], environ: Mapping[str, str]) -> tuple
 def check_trusted(
     layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
 ) -> None:
-    """Raise `NotTrusted` for endpoints of the project's file at `path` that would be asked and that nobody allowed.
+    """Raise `NotTrusted` for endpoints and the verifier of the project's file at `path` that would be used and that
+    nobody allowed.
 
     Those that the user or a profile of theirs names as well need no consent. `store` keeps what was allowed.
     """
     *others, project, user = layers
     named = {url for layer in (*others, user) for url in endpoints_of(layer.values)}
-    theirs = endpoints_of(project.values).keys() & endpoints_of(values).keys() - named
-    wanted = sorted(theirs - set(map(endpoint, split_list(environ.get(TRUST, ""), ","))) - allowed_at(path, store))
+    allowed = {*map(endpoint, split_list(environ.get(TRUST, ""), ",")), *allowed_at(path, store)}
+    urls = sorted((endpoints_of(project.values).keys() & endpoints_of(values).keys()) - named - allowed)
+    verifier = project.values.get("verifier", "")
+    own = [layer.values.get("verifier") for layer in (*others, user)]
+    code = [verifier] if verifier == values.get("verifier") and verifier not in ("", *own, *allowed) else []
+    asked = [f"sends questions and documents to {', '.join(urls)}"] if urls else []
+    asked += [f"runs {one} with your rights" for one in code]
+    wanted = [*urls, *code]
     if wanted:
         raise NotTrusted(
-            f"{path.name} of this folder sends questions and documents to {', '.join(wanted)}; you have not allowed it",
+            f"{path.name} of this folder {' and '.join(asked)}; you have not allowed it",
             where=f"in {path}",
             fix=f"to allow it: run hira in a terminal and say yes, or set {TRUST}={','.join(wanted)}",
             allow=lambda: allow(path, wanted, store),
@@ -108,14 +116,14 @@ def check_trusted(
 
 
 def allowed_at(path: Path, store: Path) -> set[str]:
-    """The endpoints that the user has allowed to the project's file at `path`."""
+    """The endpoints and verifiers that the user has allowed to the project's file at `path`."""
     return set(_allowed(store).get(str(path.resolve()), ()))
 
 
-def allow(path: Path, endpoints: Iterable[str], store: Path) -> None:
-    """Remember that the project's file at `path` may name these endpoints. Only the user can read the store."""
+def allow(path: Path, wanted: Iterable[str], store: Path) -> None:
+    """Remember that the project's file at `path` may name these. Only the user can read the store."""
     known = _allowed(store)
-    known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *endpoints})
+    known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *wanted})
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=store.parent, encoding="utf-8", delete=False) as file:
