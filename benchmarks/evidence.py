@@ -1,6 +1,7 @@
 """How well claims are told apart that a text supports and does not support, beside counting shared words.
 
-    python benchmarks/evidence.py [--wice FILE] [--expertqa FILE] [--answers FILE] [--squad FILE] [--model M] [--base-url URL]
+    python benchmarks/evidence.py [--wice FILE] [--expertqa FILE] [--answers FILE] [--squad FILE]
+        [--model M [--base-url URL]]
 
 `benchmarks/labelled.py` names the repositories that publish WiCE and ExpertQA; give a file of theirs, or JSON Lines
 with `claim`, `evidence` (a list) and `label`. `--answers` reads recorded answers of models in the same form, with the
