@@ -37,11 +37,6 @@ def replies(at_once: int) -> object:
         cited = next((f" [s{at}]" for at in range(1, 9) if f"[s{at}] {river.lower()}" in text.lower()), "")
         if "expert" in shape:
             return Completion('{"reason": "a page states it", "expert": "simple_search"}')
-        if "queries" in shape:
-            return Completion(json.dumps({"queries": [f"length river {river}"]}))
-        if "conclusion" in shape:
-            fact = {"text": said, "sources": []}
-            return Completion(json.dumps({"reasoning": "", "conclusion": f"{said}{cited}.", "facts": [fact]}))
         return Completion(said + cited + ".")
 
     return reply
