@@ -11,7 +11,7 @@ from hira.workflows import HiRA
 from hira.workflows.baselines import PlanAndSolve, Rag, ReAct, SearchO1
 
 DOCS = Path(__file__).parent.parent / "docs"
-QUESTION = "Which exit code means that a budget ended the run?"
+QUESTION = "How many subtasks may the planner hand out?"
 
 
 async def main() -> None:

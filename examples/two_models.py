@@ -3,7 +3,6 @@
 python examples/two_models.py
 """
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -17,9 +16,7 @@ SCRIPT = {
     "large": [calling("subtask", task=QUESTION), rf"\boxed{{{FOUND}}}"],
     "small": [
         '{"reason": "a page states it", "expert": "simple_search"}',
-        '{"queries": ["memory entries recalled by the coordinator"]}',
         FOUND,
-        json.dumps({"reasoning": "Looked it up.", "conclusion": FOUND}),
     ],
 }
 

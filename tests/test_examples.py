@@ -14,11 +14,11 @@ EXAMPLES = ROOT / "examples"
 LONGEST = 75
 SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
-    "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 6 calls"],
+    "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 5 calls"],
     "mams.py": ["# Citations and how they are checked", "1. ", " notes, ", "items, score "],
     "matpo.py": [
-        "1/worker: 4 turns, read pages, knew the question",
-        "2/worker: 4 turns, read pages, knew its subtask alone",
+        "1/worker: 3 turns, read pages, knew the question",
+        "2/worker: 3 turns, read pages, knew its subtask alone",
     ],
     "mars.py": ["at most five memory entries. [s", "1/1/system1: ", "1/2/system1: ", "answered"],
     "marsrl.py": ["Verdict: incorrect", "3/corrector1/corrector", "may hand out ten subtasks. [s1]\nanswered"],
@@ -26,8 +26,8 @@ SAYS = {
     "own_expert.py": ["takes 90 minutes", "answered [('harbour',"],
     "own_policy.py": ["Naypyidaw · library · 1 call"],
     "own_tool.py": ["High water in Husum is at 13:40 [s1].", "('s1', 'supported',"],
-    "own_workflow.py": ["exit code 5", "answered, 1 call,"],
-    "two_models.py": ["at most five memory entries [s1].", "answered {'large': 2, 'small': 4}"],
+    "own_workflow.py": ["ten calls in a subtask", "answered, 1 call,"],
+    "two_models.py": ["at most five memory entries [s1].", "answered {'large': 2, 'small': 2}"],
     "watch_events.py": ["subtask 1: How many subtasks", "given to simple_search", "read [s1]", "answered after", "ten"],
 }
 

@@ -196,6 +196,8 @@ def without_echo(text: str, request: Request) -> str:
     """What a reply says beyond the prompt, if it begins by repeating that: a base model does, and is no witness of what
     it was shown. Short messages may be repeated."""
     rest, echoes = text.lstrip(), False
+    if len(rest) < _ECHO:
+        return text
     for message in request.messages:
         asked = message.text.strip()
         begins = message.role != "assistant" and min(len(asked), len(rest)) >= _ECHO  # its own words it may say again

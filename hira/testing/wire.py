@@ -31,6 +31,7 @@ def request_of(body: Mapping[str, Any]) -> Request:
         tuple(body.get("stop") or ()),
         tuple(body.get("tools") or ()),
         schema,
+        choose="none" if body.get("tool_choice") == "none" else "auto",
         continues=messages[-1]["role"] == "assistant",
         conversation=body.get("model", ""),
     )

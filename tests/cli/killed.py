@@ -44,7 +44,7 @@ def replies(at_once: int) -> object:
 
 def _planner(request: Request, at_once: int) -> Completion:
     done = sum(message.role == "tool" for message in request.messages)
-    names = list(LENGTHS)[done : done + at_once]
+    names = list(LENGTHS)[done : done + at_once] if request.choose == "auto" else []
     if not names:
         text = "\n".join(message.text for message in request.messages)
         found = (re.search(rf"The river {name} is \d+ kilometres long \[s\d+\]\.", text) for name in LENGTHS)

@@ -61,7 +61,8 @@ def _answer(asked: Asked, question: str) -> Program:
         (printed,) = yield [("python", {"code": f'print("{expression} =", f"{{{expression}:.15g}}")'})]
         lines = [(one.id, one.text.splitlines()[-1]) for one in find_passages(printed) if one.text]
         return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
-    wanted, told, read = question, list[str](), list[Passage]()
+    wanted, told = question, list[str]()
+    read = find_passages("\n\n".join(map(str, asked.values.values())))
     for path in asked.files if "files" in asked.tools else ():
         (brought,) = yield [("files", {"path": path})]
         read += find_passages(brought)
@@ -92,7 +93,7 @@ def _consult(asked: Asked, question: str, read: list[Passage]) -> Program:
     read += (stated := find_statements(brought))
     if len(stated) == 1 and not find_answer(question, stated) and find_bridge(question, stated):
         return ""
-    return conclude(brought)
+    return conclude(brought) or (cite(found) if (found := find_answer(question, stated)) else "")
 
 
 def _look_up(asked: Asked, question: str) -> tuple[str, Mapping[str, Any]] | None:

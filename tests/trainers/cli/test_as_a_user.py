@@ -64,7 +64,7 @@ def test_eval_asks_in_the_way_that_was_trained(first_run: "Place") -> None:
     folder = first_run.folder / "eval" / "held_out-first"
     (record,) = records.read(folder / "records.jsonl")
     assert set(record["roles"]) == {"planner", "worker"}, "the workflow of the run, and both of its roles"
-    assert record["tools"].keys() == {"search", "browse"}
+    assert record["tools"].keys() == {"search"}
     assert "flows through Arnby" in record["answer"]
     assert "/runs/first/adapters/default" in (folder / "manifest.json").read_text()
     first_run.train(
@@ -97,7 +97,7 @@ def test_a_cold_start_by_exported_runs_learns_the_last_replies_too(place: "Place
     told = [json.loads(line) for line in file.read_text().splitlines()]
     for one in (one for one in told if one["role"] == "planner"):
         last = one["turns"][-1]["completion"]
-        assert last["text"] not in json.dumps(one["messages"])
+        assert one["messages"][-1]["role"] != "assistant"
         last["text"] = re.sub(r"boxed{.*}", r"boxed{It rests on Birkholm}", last["text"])
     file.write_text("".join(json.dumps(one) + "\n" for one in told))
     given = ("sft", "run.toml", "sft.conversations=conversations.jsonl", "sft.steps=30", "sft.lr=0.03", "sft.batch=4")
