@@ -16,15 +16,18 @@ MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|
 REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense mars_system1".split())
 """Prompts of roles that work for another: their refusal names what is nearest, for the other to go on."""
 _ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\])[^(\n]*?)(?: \(.*)?$", re.MULTILINE)
-_PRINTING = """# {question}
+_PRINTING = """# Print the paragraphs that share words with the question.
 from pathlib import Path
 
 wanted = {wanted!r}
 for root in map(Path, {roots!r}):
     for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
         if path.suffix in (".md", ".txt", ".rst", ".csv", ".html") and path.is_file():
-            parts = path.read_text(encoding="utf-8", errors="replace").split("\\n\\n")
-            print(*(one for one in parts if 2 * sum(word in one.lower() for word in wanted) > len(wanted)))
+            heading = ""
+            for part in path.read_text(encoding="utf-8", errors="replace").split("\\n\\n"):
+                heading = part.partition("\\n")[0] if part.startswith("#") else heading
+                if 2 * sum(word in f"{{heading}} {{part}}".lower() for word in wanted) > len(wanted):
+                    print(heading, part, sep="\\n\\n", end="\\n\\n")
 """
 _CITING = re.compile(rf"\S[^\n]*?{CITED.pattern}")
 
@@ -105,7 +108,7 @@ def _look_up(asked: Asked, question: str) -> tuple[str, Mapping[str, Any]] | Non
     offered = asked.request.callable_tools or asked.request.tools
     roots = [root for tool in offered for root in _ROOT.findall(str(tool["function"].get("description", "")))]
     wanted = [word.lower() for word in make_query(question).split()]
-    return "python", {"code": _PRINTING.format(question=question, wanted=wanted, roots=[*roots, *asked.files])}
+    return "python", {"code": _PRINTING.format(wanted=wanted, roots=[*roots, *asked.files])}
 
 
 def _handing_out(asked: Asked) -> str:
