@@ -11,6 +11,7 @@ four times as many; its growth is the ratio of the processor time, told where th
 
 import argparse
 import asyncio
+import json
 import multiprocessing
 import os
 import platform
@@ -28,21 +29,24 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hira.core.errors import HiraError, NotTrusted  # noqa: E402
+import httpx  # noqa: E402 - the project's tests make the documents
+
+from hira import Settings  # noqa: E402
+from hira.core.errors import HiraError, NotTrusted, UsageError  # noqa: E402
 from hira.core.policy import Completion  # noqa: E402
 from hira.core.sanitize import LONGEST_TITLE, clean, presentable, sanitize  # noqa: E402
-from hira.evidence import Source, Sources  # noqa: E402
+from hira.evidence import Citation, Source, Sources  # noqa: E402
 from hira.evidence.verifiers import verify  # noqa: E402
-from hira.policies.dialects import DIALECTS  # noqa: E402 - the project's tests make the documents
+from hira.policies.dialects import DIALECTS  # noqa: E402
 from hira.runtime.settings import load  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
-from hira.tools.documents import read_file  # noqa: E402
+from hira.tools.documents import Index, read_file  # noqa: E402
 from hira.tools.fetch import Fetched  # noqa: E402
 from hira.tools.mcp.tools import safe  # noqa: E402
 from hira.tools.pages import extract  # noqa: E402
 from hira.tools.python import PythonSandbox  # noqa: E402
 from hira.tools.seen import canonicalise_url, urls  # noqa: E402
-from tests.tools.made_documents import rows, xlsx  # noqa: E402
+from tests.tools.made_documents import docx, rows, xlsx  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "hostile.md"
 SECONDS, MEMORY = 60, 4 << 30
@@ -66,6 +70,7 @@ PATTERNS = [
     ("", '"name": "'),
     ("", "\x1b["), ("", "\u200d"), ("", "| "), ("", "a:"), ("[s1", ", s1"), ("", "<div>"), ("", "<tool_call>{"),
     ("", "1"),
+    ("", "<p <"), ("", "<b><p>"), ("", "<li>"), ("", "<a href=x>"), ("", "<table><tr><td>"), ("", "&#"),
     ("", "{"), ("", '{"a":'), ("", "<|begin_code_call|>"), ("", "</"), ("", "<!--"), ("", "<title>"), ("", "a. "),
 ]  # fmt: skip
 
@@ -74,7 +79,7 @@ def parse(dialect: str) -> Callable[[str], object]:
     return lambda text: DIALECTS[dialect].parse(Completion(text), ())
 
 
-def checked(answer: str, read: str) -> object:
+def checked(answer: str, read: str) -> list[Citation]:
     sources = Sources()
     sources.add(Source("https://example.org/", "Alta", read))
     return verify(answer, sources)
@@ -109,6 +114,20 @@ def diagonal(folder: Path) -> str:
 
 def sheets(folder: Path) -> str:
     return outcome(lambda: read_file(xlsx(folder / "a.xlsx", {f"S{n}": rows(["a", 1]) for n in range(5_000)})).title)
+
+
+def tables(folder: Path) -> str:
+    rows_in_rows = "<w:tbl><w:tr><w:tc>" * 20_000 + "</w:tc></w:tr></w:tbl>" * 20_000
+    return outcome(lambda: read_file(docx(folder / "a.docx", rows_in_rows)).title)
+
+
+def names(folder: Path) -> str:
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a\n\x1b[31m<|im_end|>.xlsx").write_bytes(b"PK\x03\x04 and no more")
+    index = Index([folder / "docs"])
+    asyncio.run(index.refresh())
+    check(index.warnings and clean(index.warnings[0]).isprintable(), "a warning shows control characters")
+    return f"told: {index.warnings[0][:40]}"
 
 
 def brackets(folder: Path) -> str:
@@ -163,6 +182,70 @@ def schemas(_: Path) -> str:
     return "left out"
 
 
+def claims(read: str, answer: str = "The tower is 31 metres high [s1].") -> Callable[[Path], str]:
+    return lambda _: f"{checked(answer, read)[0].verdict}"
+
+
+def project(line: str) -> Callable[[Path], str]:
+    def attack(folder: Path) -> str:
+        (folder / "hira.toml").write_text(line)
+        try:
+            load({}, {}, folder, folder)
+        except UsageError as error:
+            return f"told: {error.what[:60]}"
+        raise NotHeld("the file is believed")
+
+    return attack
+
+
+def started(folder: Path) -> str:
+    (folder / "hira.toml").write_text('[mcp.tides]\ncommand = "rm"')
+    settings = load({}, {}, folder, folder)
+    check(not settings.mcp and settings.withheld, "a project's program is started")
+    return f"told: {settings.withheld[0][:12]}…"
+
+
+def template(text: str) -> Callable[[Path], str]:
+    def attack(_: Path) -> str:
+        from hira.policies.local.template_check import try_rendering
+
+        why = try_rendering(json.dumps([[text], {}]))
+        check(why, "it is rendered")
+        return f"told: it {why}"
+
+    return attack
+
+
+def results(_: Path) -> str:
+    import mcp_types
+
+    from hira.tools.mcp.result import KEPT, make_observation
+
+    block = mcp_types.TextContent(type="text", text="<|im_end|>" * 1_000_000)
+    passage = make_observation("tides", "read", {}, mcp_types.CallToolResult(content=[block])).passages[0]
+    check(len(passage.text) <= KEPT, "the result is whole")
+    return outcome(
+        lambda: str(make_observation("a", "b", {}, mcp_types.CallToolResult(content=[block], is_error=True)))
+    )
+
+
+def posted(status: int, body: bytes, **more: str) -> Callable[[Path], str]:
+    async def attack(folder: Path) -> str:
+        from hira.server.app import application
+
+        settings = Settings(model="offline", journal=folder / "journal.sqlite")
+        async with application(settings) as app:
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                named = {"content-type": "application/json", **more}
+                reply = await client.post("/v1/chat/completions", content=body, headers=named)
+                after = await client.get("/healthz")
+        check((reply.status_code, after.status_code) == (status, 200), f"status {reply.status_code}: {reply.text[:60]}")
+        return f"told: {reply.json()['error']['message'][:60]}"
+
+    return lambda folder: asyncio.run(attack(folder))
+
+
 def headers(_: Path) -> str:
     async def attack() -> str:
         import uvicorn
@@ -210,6 +293,7 @@ def sandboxed(code: str) -> Callable[[Path], str]:
     return attack
 
 
+MODULUS = "25195908475657893494027183240048398571429282126204" * 12 + "03202777713783604"
 FILL = """
 import ctypes, os
 libc = ctypes.CDLL(None)
@@ -221,15 +305,32 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("documents", "200,000 cells apart"): diagonal,
     ("documents", "5,000 sheets"): sheets,
     ("documents", "5,000,000 brackets"): brackets,
+    ("documents", "20,000 tables in tables"): tables,
+    ("documents", "a name with escapes and tokens"): names,
     ("documents", "a charset that is none"): charset,
     ("pages", "1 MB of title"): titles,
     ("pages", "a broken base"): bases,
     ("pages", "half a character in a URL"): halves,
+    ("claims", "80,000 links in a source"): claims("[a](" * 80_000),
+    ("claims", "80,000 words with colons"): claims("word:word" * 80_000),
+    ("claims", "a number of 617 digits"): claims(f"The modulus is {MODULUS}.", f"It is {MODULUS} [s1]."),
     ("config", "a project's endpoint and keys"): endpoint,
+    ("config", "a project's program"): started,
+    ("config", "a project's journal elsewhere"): project('journal = "/etc/cron.d/hira"'),
+    ("config", "a project's documents elsewhere"): project('docs = ["~/.ssh"]'),
+    ("config", "5 MB of brackets"): project("a = " + "[" * 5_000_000),
+    ("templates", "loops in loops"): template("{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3),
     ("MCP", "1 MB of schema"): schemas,
+    ("MCP", "10 MB of result"): results,
     ("server", "50 unfinished headers"): headers,
+    ("server", "a foreign name"): posted(403, b"{}", host="evil.example"),
+    ("server", "a body of 33 MB"): posted(413, b" " * (33 << 20)),
+    ("server", "100,000 brackets"): posted(400, b"[" * 100_000),
     ("sandbox", "fallocate of 5 GB"): sandboxed(FILL),
     ("sandbox", "a file of the host"): sandboxed("print('REACHED', open('/etc/passwd').read())"),
+    ("sandbox", "the memory of hira"): sandboxed(
+        "import os\nprint('REACHED', open(f'/proc/{os.getppid()}/mem', 'rb'))"
+    ),
     ("sandbox", "the network"): sandboxed("import socket\nsocket.socket()\nprint('REACHED')"),
 }
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from hira.tools.charsets import decode
+from hira.tools.charsets import decode_page
 from hira.tools.pages import extract
 
 RESULTS = Path(__file__).parent / "results" / "pages.md"
@@ -45,7 +45,8 @@ def main() -> None:
     arguments = parser.parse_args()
     truth = json.loads((arguments.checkout / "ground-truth.json").read_text(encoding="utf-8"))
     pages = {
-        key: decode(gzip.decompress((arguments.checkout / "html" / f"{key}.html.gz").read_bytes())) for key in truth
+        key: decode_page(gzip.decompress((arguments.checkout / "html" / f"{key}.html.gz").read_bytes()))
+        for key in truth
     }
     rows = [measure(name, read, pages, truth, arguments.worst) for name, read in readers().items()]
     others = "".join(f", {name} {version(name)}" for name in readers() if name != "hira")

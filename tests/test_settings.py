@@ -163,6 +163,12 @@ def test_a_file_that_is_no_toml_is_told_with_its_place(folder: Path, home: Path)
         load({}, {}, folder, home)
 
 
+def test_a_file_that_is_nested_too_deeply_is_told_in_one_line(folder: Path, home: Path) -> None:
+    project(folder, "a = " + "[" * 100_000)
+    with pytest.raises(UsageError, match="is no valid TOML"):
+        load({}, {}, folder, home)
+
+
 def test_roles_are_merged_value_by_value(folder: Path, home: Path) -> None:
     config(home, '[roles.planner]\nmodel = "big"\ntemperature = 0.1\n[roles.code]\nmodel = "coder"')
     settings = load({"roles": {"planner": {"model": "other"}}}, {}, folder, home)
@@ -175,11 +181,17 @@ def test_relative_documents_of_a_file_start_at_its_folder(folder: Path, home: Pa
     assert load({}, {}, folder, home).docs == (folder / "papers",)
 
 
-def test_a_projects_file_names_no_documents_outside_its_folder(folder: Path, home: Path) -> None:
+def test_a_projects_file_names_nothing_outside_its_folder(folder: Path, home: Path) -> None:
     for elsewhere in ("..", "~", "/etc", "papers/../../home"):
         project(folder, f'docs = ["{elsewhere}"]')
         with pytest.raises(UsageError, match="may not name documents elsewhere"):
             load({}, {}, folder, home)
+    for line in ('journal = "/etc/runs.sqlite"', 'cache = "~/.cache"', 'journal = "../runs.sqlite"'):
+        project(folder, line)
+        with pytest.raises(UsageError, match=r"may not name a (journal|cache) elsewhere"):
+            load({}, {}, folder, home)
+    project(folder, 'journal = "off"\ncache = "kept"')
+    load({}, {}, folder, home)
     config(home, 'docs = ["/etc"]')
     project(folder, 'docs = "papers"')
     assert load({}, {}, folder, home).docs == (folder / "papers",)

@@ -3,13 +3,12 @@
 import asyncio
 import re
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from hira.core import tokens
 from hira.core.bm25 import BM25
 from hira.core.errors import ToolError
 from hira.core.sanitize import clip_title, printable
@@ -17,15 +16,14 @@ from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.addresses import quote_url
 from hira.tools.documents.document import Document, Part
-from hira.tools.documents.passages import Piece, cut
+from hira.tools.documents.passages import cut, write_pieces
 from hira.tools.documents.reader import read_file
-from hira.tools.documents.search import nearest, within
+from hira.tools.documents.search import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page
 from hira.tools.pages.other import Extractor, extract_by
 from hira.tools.seen import canonicalise_url, in_one_case, is_allowed, on, urls
 
-LONG = 3_000
 LINKS = 40
 KEPT = 16
 LINK_TEXT = 80
@@ -160,22 +158,14 @@ def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
     """The page as the model is shown it, and the URLs that it is shown, as they are spelled."""
     document = reading.document
     pieces = cut(document)
-    texts = [piece.full for piece in pieces]
-    sizes = [tokens.count(text) for text in texts]
-    order, notes = list(range(len(texts))), []
-    if sum(sizes) > LONG:
-        near = nearest(texts, intent)
-        order = within(sizes, near or order, LONG)
-        which = "those nearest to your intent" if near else "its beginning"
-        notes.append(
-            f"{len(order)} of {len(texts)} passages are shown, {which}; open it with another intent to see others"
-        )
+    order, note = choose_passages([piece.full for piece in pieces], intent)
+    notes = [note] if note else []
     if reading.cut:
         notes.append(f"the page is known only in part: {reading.cut}")
     if document.unread:
         notes.append(f"there is no text on {', '.join(document.unread[:5])}, only something to see")
     links = _chosen(reading.links, intent)
-    text = _written(pieces, order) + _listed(links, reading.links)
+    text = write_pieces(pieces, order) + _listed(links, reading.links)
     source = Source(reading.url, document.title, document.text, "page")
     shows = {canonicalise_url(url) for url in (reading.url, *(link.url for link in links), *urls(text))}
     return Observation("; ".join(notes), (Passage(source, text),)), shows
@@ -201,22 +191,3 @@ def _listed(links: list[Link], everything: tuple[Link, ...]) -> str:
     number = {link.url: at for at, link in enumerate(everything, 1)}
     lines = [f"{number[link.url]}. {link.text[:LINK_TEXT]}: {link.url}" for link in links]
     return "\n\n" + "\n".join([head, *lines])
-
-
-def _written(pieces: list[Piece], order: Iterable[int]) -> str:
-    """The chosen pieces in the order of the page, with marks where others are left out."""
-    lines: list[str] = []
-    before, last = Piece("", "", ""), -1
-    for at in order:
-        piece = pieces[at]
-        if at > last + 1:
-            lines.append("[…]")
-        if piece.place != before.place:
-            lines.append(f"[{piece.place}]")
-        if piece.heading != before.heading and piece.heading:
-            lines.append(f"## {piece.heading}")
-        lines.append(piece.text)
-        before, last = piece, at
-    if last + 1 < len(pieces):
-        lines.append("[…]")
-    return "\n\n".join(line for line in lines if line)

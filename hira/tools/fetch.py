@@ -25,7 +25,7 @@ from hira import __version__
 from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import clean
 from hira.tools.addresses import Place, Refused, check_url, public, quote_url
-from hira.tools.charsets import decode
+from hira.tools.charsets import decode_page
 from hira.tools.once import Once
 from hira.tools.proxies import Proxies, Tunnel, of_environment, read_proxy
 
@@ -83,7 +83,7 @@ class Fetched:
 
     @property
     def text(self) -> str:
-        return decode(self.body, self.content_type).replace("\0", "")
+        return decode_page(self.body, self.content_type).replace("\0", "")
 
 
 async def resolve(host: str, port: int) -> list[str]:

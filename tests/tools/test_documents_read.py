@@ -24,9 +24,9 @@ from made_documents import (
 )
 
 from hira.core.errors import ToolError
+from hira.tools.charsets import decode_file
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
-from hira.tools.documents.charset import decode
 from hira.tools.documents.document import Part
 from hira.tools.documents.pdf import page_of
 from hira.tools.documents.prose import reflow
@@ -103,22 +103,22 @@ def test_html_is_read_as_its_readable_text(tmp_path):
 @pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
 def test_text_is_found_in_every_common_charset(charset):
     text = "Der Fluß ist 120 km lang, in Köln und Düsseldorf breit, und fließt nach Norden.\n"
-    assert decode((text * 3).encode(charset)) == text * 3
+    assert decode_file((text * 3).encode(charset)) == text * 3
 
 
 def test_a_declared_charset_is_believed():
-    assert decode('<?xml version="1.0" encoding="koi8-r"?><a>Волга</a>'.encode("koi8-r")).endswith("<a>Волга</a>")
-    assert "Прага" in decode('<meta charset="windows-1251"><p>Прага</p>'.encode("cp1251"))
+    assert decode_file('<?xml version="1.0" encoding="koi8-r"?><a>Волга</a>'.encode("koi8-r")).endswith("<a>Волга</a>")
+    assert "Прага" in decode_file('<meta charset="windows-1251"><p>Прага</p>'.encode("cp1251"))
 
 
 def test_a_declared_charset_that_is_no_charset_is_not_believed():
-    assert decode(b"# coding: rot13\nplain words") == "# coding: rot13\nplain words"
-    assert decode(b"# coding: no-such\nplain words") == "# coding: no-such\nplain words"
+    assert decode_file(b"# coding: rot13\nplain words") == "# coding: rot13\nplain words"
+    assert decode_file(b"# coding: no-such\nplain words") == "# coding: no-such\nplain words"
 
 
 def test_bytes_that_are_no_text_are_not_decoded():
-    assert decode(bytes(range(256)) * 4) is None
-    assert decode(bytes(range(1, 32)) * 20) is None
+    assert decode_file(bytes(range(256)) * 4) is None
+    assert decode_file(bytes(range(1, 32)) * 20) is None
 
 
 # tables and data
@@ -127,8 +127,8 @@ def test_bytes_that_are_no_text_are_not_decoded():
 def test_a_stray_zero_byte_does_not_make_a_text_something_else(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"name,price\n" + b"apple,2\n" * 40 + b"pe\x00ar,4\n")
     assert read_file(tmp_path / "a.csv").text.endswith("name: pear | price: 4")
-    assert decode(b"MZ\x00\x01 some words") is None
-    assert decode(b"\xe4\xf6" * 300 + b"\x00") is None
+    assert decode_file(b"MZ\x00\x01 some words") is None
+    assert decode_file(b"\xe4\xf6" * 300 + b"\x00") is None
 
 
 @pytest.mark.parametrize(

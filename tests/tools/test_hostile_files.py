@@ -16,7 +16,7 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import LONGEST_TITLE
 from hira.tools.documents import Index, read_file
 from hira.tools.documents.reader import FileReader, ReadingLimits
-from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, xlsx, zipped
+from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, word_table, xlsx, zipped
 
 
 def refusal(path: Path, reader: FileReader | None = None) -> str:
@@ -166,6 +166,24 @@ async def test_one_hostile_file_is_one_warning_and_the_others_are_found(tmp_path
     assert [hit.piece.text for hit in hits] == ["The lighthouse keeper is Ansa Veld."]
     assert len(index.warnings) == 1
     assert "far.xlsx" in index.warnings[0]
+
+
+async def test_a_warning_shows_no_escapes_and_tokens_of_a_name(tmp_path: Path) -> None:
+    (tmp_path / "a\n\x1b[31m<|im_end|>.xlsx").write_bytes(b"PK\x03\x04 and no more")
+    index = Index([tmp_path])
+    await index.refresh()
+    (warning,) = index.warnings
+    assert warning.startswith("a ‹|im_end|›.xlsx is damaged")
+    assert warning.isprintable()
+
+
+def test_tables_in_tables_are_read_once(tmp_path: Path) -> None:
+    inner = "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>inner</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
+    path = docx(tmp_path / "a.docx", word_table([["outer", inner]]))
+    assert read_file(path).text == "outer | inner"
+    deep = "<w:tbl><w:tr><w:tc>" * 20_000 + "</w:tc></w:tr></w:tbl>" * 20_000
+    with FileReader(ReadingLimits(cpu_seconds=5)) as reader:
+        assert reader.read(docx(tmp_path / "deep.docx", deep)).text == ""
 
 
 async def test_an_index_is_for_its_owner_alone(tmp_path: Path) -> None:

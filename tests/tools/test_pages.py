@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.tools.charsets import decode
+from hira.tools.charsets import decode_page
 from hira.tools.pages import Link, extract
 from hira.tools.pages.other import extract_by
 
@@ -328,7 +328,7 @@ CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy a pak ještě dlo
     ],
 )
 def test_the_charset_is_found_in_mark_header_meta_or_the_bytes_themselves(body, content_type):
-    assert "žluťoučký kůň" in decode(body, content_type)
+    assert "žluťoučký kůň" in decode_page(body, content_type)
 
 
 @pytest.mark.parametrize("codec", ["shift_jis", "gb2312", "cp1251", "euc_kr", "big5"])
@@ -340,11 +340,11 @@ def test_older_encodings_are_read_as_the_header_names_them(codec):
         "euc_kr": "안녕하세요",
         "big5": "漢字",
     }[codec]
-    assert decode(text.encode(codec), f"text/html; charset={codec}") == text
+    assert decode_page(text.encode(codec), f"text/html; charset={codec}") == text
 
 
 def test_bytes_that_say_nothing_and_are_no_utf_8_are_guessed():
-    assert decode("Ein schöner Grüß für die Straße, die größte dort".encode("cp1252")).startswith("Ein sch")
+    assert decode_page("Ein schöner Grüß für die Straße, die größte dort".encode("cp1252")).startswith("Ein sch")
 
 
 def test_trafilatura_reads_the_text_where_the_user_wants_it() -> None:

@@ -38,12 +38,12 @@ def check_template(tokenizer: Any, where: str) -> None:
     named = tokenizer.chat_template
     texts = tuple(named.values()) if isinstance(named, dict) else (named,)
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
-    if why := _try_rendering(json.dumps([texts, special])):
+    if why := try_rendering(json.dumps([texts, special])):
         raise UsageError(f"the model's chat template {why}", where=where, fix="use another model, or mend its template")
 
 
 @lru_cache(maxsize=64)
-def _try_rendering(asked: str) -> str:
+def try_rendering(asked: str) -> str:
     """What is wrong with the templates; kept, since one template renders for many conversations."""
     command = [sys.executable, "-P", "-c", _START]
     environ = {"PYTHONPATH": str(Path(hira.__file__).parent.parent), "PATH": ""}

@@ -92,7 +92,7 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{FILE} is no valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
     _known(values, Settings, path)
     for role in _table(values, "roles", path).values():

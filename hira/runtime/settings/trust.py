@@ -24,6 +24,8 @@ TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]])
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
 _GUARDS = ("sandbox", "sandbox_image", "allow", "otel")
+# What it may name only in its own folder: what is read there, and where is written.
+_NAMED = {"docs": "documents", "journal": "a journal", "cache": "a cache"}
 
 
 def check_harmless(values: Mapping[str, Any], path: Path) -> None:
@@ -32,10 +34,13 @@ def check_harmless(values: Mapping[str, Any], path: Path) -> None:
     if guard := next((name for name in _GUARDS if name in values), ""):
         fix = f"set HIRA_{guard.upper()} or write it into your own configuration"
         raise UsageError(f"{guard!r} may not be set by a project's file", where=f"in {path}", fix=fix)
-    for one in values.get("docs", ()):
-        if not one.resolve().is_relative_to(path.parent.resolve()):
-            fix = "name them with --docs, HIRA_DOCS or in your own configuration"
-            raise UsageError(f"a project's file may not name documents elsewhere: {one}", where=f"in {path}", fix=fix)
+    written = {name: [path.parent / Path(str(values.get(name, "."))).expanduser()] for name in ("journal", "cache")}
+    for name, named in {"docs": values.get("docs", ()), **written}.items():
+        for one in named:
+            if not one.resolve().is_relative_to(path.parent.resolve()):
+                what = f"a project's file may not name {_NAMED[name]} elsewhere: {one}"
+                fix = f"name it in HIRA_{name.upper()} or in your own configuration"
+                raise UsageError(what, where=f"in {path}", fix=fix)
 
 
 def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:

@@ -6,7 +6,7 @@ document type declaration, which no office program writes, is refused.
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -18,6 +18,8 @@ from hira.core.errors import ToolError
 MEMBER = 64 * 1024 * 1024
 TOTAL = 256 * 1024 * 1024
 RATIO = 300
+FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+"""For older programs, what stands beside it says the same."""
 _RATIO_FROM = 4 * 1024 * 1024
 _ENTRIES = 20_000
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -120,6 +122,19 @@ def refuse_doctype(data: bytes, what: str) -> None:
         return
     except ExpatError:
         raise ToolError(f"{what} is not valid XML") from None
+
+
+def outermost(root: Element, tags: Collection[str]) -> list[Element]:
+    """The elements with these tags that stand in no other such element, through every wrapper, in order."""
+    found: list[Element] = []
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        if element.tag in tags:
+            found.append(element)
+        elif element.tag != FALLBACK:
+            waiting += reversed(element)
+    return found
 
 
 @contextmanager

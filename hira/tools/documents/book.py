@@ -4,8 +4,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from hira.core.errors import ToolError
+from hira.tools.charsets import decode_file
 from hira.tools.documents.archive import Archive, open_archive
-from hira.tools.documents.charset import decode
 from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.web import page_of
 
@@ -24,7 +24,7 @@ def read_epub(path: Path) -> Document:
         root = archive.xml(package)
         parts: list[Part] = []
         for name in _chapters(archive, package):
-            title, text = page_of(decode(archive.read(name)) or "")
+            title, text = page_of(decode_file(archive.read(name)) or "")
             if text:
                 number = len(parts) + 1
                 parts.append(Part(text, f"chapter {number}: {title}" if title else f"chapter {number}"))

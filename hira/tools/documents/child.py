@@ -20,7 +20,13 @@ def main() -> None:
     limit_process(memory)
     for line in sys.stdin.buffer:
         allow_seconds(cpu_seconds)
-        replies.write(json.dumps(answer_request(json.loads(line))).encode() + b"\n")
+        request = json.loads(line)
+        try:
+            reply = json.dumps(answer_request(request)).encode()
+        except MemoryError:
+            error = f"{Path(request['path']).name} cannot be read: there is not enough memory for its text"
+            reply = json.dumps({"error": error, "kind": ToolError.__name__}).encode()
+        replies.write(reply + b"\n")
         replies.flush()
 
 

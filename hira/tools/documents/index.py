@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hira.core.errors import ToolError
+from hira.core.sanitize import clean
 from hira.tools.documents.document import NoText
 from hira.tools.documents.passages import cut
 from hira.tools.documents.reader import FileReader
@@ -104,7 +105,8 @@ class Index:
                 self._store.drop(sorted(gone))
             unread = self._read(self._changed(found.files, known), on_progress)
             trouble = [self._trouble] if self._trouble else []
-            self.warnings = [*trouble, *found.warnings, *unread, *self._store.notes()]
+            warnings = [*trouble, *found.warnings, *unread, *self._store.notes()]
+            self.warnings = [" ".join(clean(one).split()) for one in warnings]
             self._ready = not self._stopped.is_set()
 
     def _changed(self, files: dict[str, Path], known: dict[str, Stamp]) -> list[tuple[str, Path, Stamp | None]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from hira.core.errors import ToolError
 from hira.core.sanitize import is_text, printable
+from hira.tools.charsets import decode_file
 from hira.tools.documents import plain
 from hira.tools.documents.archive import open_archive
 from hira.tools.documents.book import read_epub
-from hira.tools.documents.charset import decode
 from hira.tools.documents.document import Document, NoText, Part
 from hira.tools.documents.sheets import read_xlsx
 from hira.tools.documents.slides import read_pptx
@@ -123,7 +123,7 @@ def _pdf(path: Path) -> Document:
 
 
 def _text(path: Path) -> Document:
-    text = decode(path.read_bytes())
+    text = decode_file(path.read_bytes())
     if text is None:
         raise NoText(f"{path.name} is binary, of no kind that can be read as text")
     if text.startswith("{\\rtf"):

@@ -1,7 +1,7 @@
 """A document cut into passages of about 120 to 200 words, at the borders of paragraphs and rows."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hira.tools.documents.document import Document
@@ -123,3 +123,26 @@ def _words(sentence: str) -> Iterator[str]:
         yield sentence[at:end]
         at = end
     yield " "
+
+
+def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:
+    """The chosen pieces with their places and headings where these change, and marks where pieces are left out."""
+    lines: list[str] = []
+    before, last = Piece("", "", ""), -1
+    for at in chosen:
+        piece = pieces[at]
+        if at > last + 1:
+            lines.append(f"[… {_count(at - last - 1)} left out …]")
+        if piece.place != before.place:
+            lines.append(f"[{piece.place}]")
+        if piece.heading != before.heading and piece.heading:
+            lines.append(f"## {piece.heading}")
+        lines.append(piece.text)
+        before, last = piece, at
+    if last + 1 < len(pieces):
+        lines.append(f"[… {_count(len(pieces) - last - 1)} left out …]")
+    return "\n\n".join(line for line in lines if line)
+
+
+def _count(number: int) -> str:
+    return "1 passage" if number == 1 else f"{number} passages"

@@ -11,7 +11,7 @@ from hira.core.errors import ToolError
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.documents.index import Hit, Index
-from hira.tools.documents.passages import Piece
+from hira.tools.documents.passages import write_pieces
 from hira.tools.documents.store import Entry
 
 LONG = 3_000
@@ -84,18 +84,22 @@ async def _meant(index: Index, url: str) -> str:
 def show(entry: Entry, intent: str) -> Observation:
     """A document of at most about 3,000 tokens whole, else its passages that matter for the intent, in their order."""
     texts = [piece.full for piece in entry.pieces]
-    sizes = [tokens.count(text) for text in texts]
-    order, text = list(range(len(texts))), ""
-    if sum(sizes) > LONG:
-        near = nearest(texts, intent)
-        order = within(sizes, near or order, LONG)
-        again = "open it again with another intent to see others"
-        why = f"those nearest to your intent; {again}" if near else f"its beginning; {again}"
-        if intent.strip() and not near:
-            why = f"its beginning, as nothing in it matches your intent; {again}"
-        text = f"{len(order)} of {len(texts)} passages are shown: {why}"
+    order, note = choose_passages(texts, intent)
     source = Source(entry.name, entry.title, "\n\n".join(texts[at] for at in order), "file")
-    return Observation(text, (Passage(source, _written(entry.pieces, order)),))
+    return Observation(note, (Passage(source, write_pieces(entry.pieces, order)),))
+
+
+def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
+    """Which of the passages are shown, in their order: all, or those that matter for the intent; and a note of it."""
+    sizes = [tokens.count(text) for text in texts]
+    if sum(sizes) <= LONG:
+        return list(range(len(texts))), ""
+    near = nearest(texts, intent)
+    order = within(sizes, near or range(len(texts)), LONG)
+    why = "those nearest to your intent" if near else "its beginning"
+    if intent.strip() and not near:
+        why += ", as nothing in it matches your intent"
+    return order, f"{len(order)} of {len(texts)} passages are shown: {why}; open it with another intent to see others"
 
 
 def nearest(texts: list[str], intent: str) -> list[int]:
@@ -114,26 +118,3 @@ def within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
         chosen.append(at)
         left -= sizes[at]
     return sorted(chosen)
-
-
-def _written(pieces: tuple[Piece, ...], chosen: list[int]) -> str:
-    """The chosen pieces with their places and headings where these change, and marks where pieces are left out."""
-    lines: list[str] = []
-    before, last = Piece("", "", ""), -1
-    for at in chosen:
-        piece = pieces[at]
-        if at > last + 1:
-            lines.append(f"[… {_count(at - last - 1)} left out …]")
-        if piece.place != before.place:
-            lines.append(f"[{piece.place}]")
-        if piece.heading != before.heading and piece.heading:
-            lines.append(f"## {piece.heading}")
-        lines.append(piece.text)
-        before, last = piece, at
-    if last + 1 < len(pieces):
-        lines.append(f"[… {_count(len(pieces) - last - 1)} left out …]")
-    return "\n\n".join(line for line in lines if line)
-
-
-def _count(number: int) -> str:
-    return "1 passage" if number == 1 else f"{number} passages"

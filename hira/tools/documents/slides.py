@@ -4,7 +4,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from hira.core.errors import ToolError
-from hira.tools.documents.archive import Archive, open_archive
+from hira.tools.documents.archive import Archive, open_archive, outermost
 from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.tables import lines_of
 
@@ -13,7 +13,8 @@ P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _MAIN = "ppt/presentation.xml"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_SHAPES = (f"{P}sp", f"{P}graphicFrame")
+"""Shapes and tables; the order of the file is the reading order."""
 
 
 def read_pptx(path: Path) -> Document:
@@ -30,30 +31,17 @@ def read_pptx(path: Path) -> Document:
 def _slide(archive: Archive, name: str, number: int) -> Part:
     root = archive.xml(name)
     linked = list(archive.relations(name).values())
-    blocks = [block for shape in _shapes(root) if (block := _block(shape))]
+    blocks = [block for shape in outermost(root, _SHAPES) if (block := _block(shape))]
     for kind, target in linked:
         if kind == "chart" and target in archive.names:
             blocks += _chart(archive.xml(target))
     for kind, target in linked:
         if kind == "notesSlide" and target in archive.names:
-            notes = [_block(shape) for shape in _shapes(archive.xml(target)) if _role(shape) == "body"]
+            notes = [_block(shape) for shape in outermost(archive.xml(target), _SHAPES) if _role(shape) == "body"]
             blocks += [f"Notes: {note}" for note in notes if note]
     text = "\n\n".join(blocks)
     pictured = any(kind in ("image", "video", "media") for kind, _ in linked)
     return Part(text, f"slide {number}", media=not text and pictured)
-
-
-def _shapes(root: Element) -> list[Element]:
-    """Shapes and tables in the order of the file, which is the reading order, through groups."""
-    found: list[Element] = []
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
-        if element.tag in (f"{P}sp", f"{P}graphicFrame"):
-            found.append(element)
-        elif element.tag != _FALLBACK:
-            waiting += reversed(element)
-    return found
 
 
 def _role(shape: Element) -> str:

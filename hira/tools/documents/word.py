@@ -4,13 +4,12 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from hira.core.errors import ToolError
-from hira.tools.documents.archive import Archive, open_archive
+from hira.tools.documents.archive import FALLBACK, Archive, open_archive, outermost
 from hira.tools.documents.document import Document, Part, add_title
 from hira.tools.documents.tables import lines_of
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_GONE = (_FALLBACK, f"{W}pPr", f"{W}del", f"{W}moveFrom")
+_GONE = (FALLBACK, f"{W}pPr", f"{W}del", f"{W}moveFrom")
 _BLANKS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _DEEPEST = 6
 _WIDEST = 200
@@ -45,7 +44,7 @@ def _levels(archive: Archive) -> dict[str, int]:
 def _blocks(root: Element, levels: dict[str, int]) -> list[str]:
     """Paragraphs and tables in the order of the text; consecutive list items and rows stay together."""
     found: list[str] = []
-    for element in _outermost(root):
+    for element in outermost(root, (f"{W}p", f"{W}tbl")):
         if element.tag == f"{W}tbl":
             found.append("\n".join(lines_of(_rows(element))))
             continue
@@ -59,19 +58,6 @@ def _blocks(root: Element, levels: dict[str, int]) -> list[str]:
         elif text:
             found.append(f"- {text}" if listed else text)
     return [block for block in found if block]
-
-
-def _outermost(root: Element) -> list[Element]:
-    """The paragraphs and tables that stand in no other paragraph or table, through every wrapper, in order."""
-    found: list[Element] = []
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
-        if element.tag in (f"{W}p", f"{W}tbl"):
-            found.append(element)
-        elif element.tag != _FALLBACK:
-            waiting += reversed(element)
-    return found
 
 
 def _level(paragraph: Element, levels: dict[str, int]) -> int:
@@ -104,7 +90,7 @@ def _text(element: Element) -> str:
 def _rows(table: Element) -> list[list[str]]:
     """The cells of a table. A cell merged downwards is repeated in each row, one merged sideways leaves gaps."""
     rows: list[list[str]] = []
-    for row in table.iter(f"{W}tr"):
+    for row in outermost(table, (f"{W}tr",)):
         cells: list[str] = []
         for cell in row.findall(f"{W}tc"):
             text = _text(cell).strip()
