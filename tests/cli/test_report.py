@@ -2,47 +2,27 @@
 
 import base64
 import hashlib
-import io
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from hira.agents.trajectory import Rollout
-from hira.cli import main
 from hira.cli.report_page import as_html, as_markdown
-from hira.cli.shell import Shell
 from hira.evidence import Citation, Source
 from hira.runtime.answer import Answer, answer_of
 from hira.testing import Endpoint
+from tests.cli.command import Command
 
 LIBRARY = str(Path(__file__).parent.parent / "data" / "library")
 TOPIC = "Lighthouses, tides and ferries of the coast"
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Said]
-
-
 @pytest.fixture
 def hira(tmp_path: Path) -> Command:
-    def run(*argv: str, stdin: str = "", **environ: str) -> Said:
-        out, err = io.StringIO(), io.StringIO()
-        environ = {"HIRA_MODEL": "offline", "HIRA_JOURNAL": "off", **environ}
-        code = main(argv, Shell(io.StringIO(stdin), out, err, environ, tmp_path, tmp_path / "home"))
-        return Said(code, out.getvalue(), err.getvalue())
-
-    return run
+    return Command(tmp_path, {"HIRA_MODEL": "offline", "HIRA_JOURNAL": "off"})
 
 
 def test_a_report_goes_to_stdout_in_markdown_with_numbered_references(hira: Command) -> None:

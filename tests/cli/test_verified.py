@@ -1,23 +1,20 @@
 """What `hira ask` and `hira verify` print about an answer that was checked, and the codes they end with."""
 
-import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hira import Hira, tool
 from hira.agents.trajectory import Rollout
-from hira.cli import main
 from hira.cli.report_page import as_html, as_markdown
-from hira.cli.shell import Shell
 from hira.core.policy import Request
 from hira.evidence import Source, verify
 from hira.runtime.answer import answer_of
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy, calling
+from tests.cli.command import Command, Said
 
 MILL = "The mill of Orsk was built in 1742 by Ida Lorn.\nIn 1790 a flood took its wheel.\n"
 RIGHT = "According to the documents, the mill of Orsk was built by Ida Lorn."
@@ -25,27 +22,11 @@ INVENTED = "The mill of Orsk serves pancakes to visitors."
 REFUSED = "The documents do not say who painted the mill."
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Said]
-
-
 @pytest.fixture
 def hira(tmp_path: Path) -> Command:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "mill.md").write_text(MILL, encoding="utf-8")
-
-    def run(*argv: str) -> Said:
-        out, err = io.StringIO(), io.StringIO()
-        code = main(argv, Shell(io.StringIO(), out, err, {}, tmp_path, tmp_path / "home"))
-        return Said(code, out.getvalue(), err.getvalue())
-
-    return run
+    return Command(tmp_path, {})
 
 
 def answering(answer: str, verdict: str = "unsupported", quote: str = "") -> Callable[[Request], str]:
