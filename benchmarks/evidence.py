@@ -64,7 +64,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The scores of one set of claims, the word overlaps of the same claims, and CPU milliseconds a claim."""
+    """The scores of one set of claims, the word overlaps of the same claims, and CPU milliseconds a claim; 0 where a
+    model took most of the time."""
 
     claims: Sequence[Claim]
     scores: Sequence[Score]
@@ -124,10 +125,9 @@ def choose_claims(claims: Sequence[Claim], limit: int) -> list[Claim]:
 
 
 async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
-    """The same measures with the verdicts of a model, one claim a call. `milliseconds` are wall time."""
+    """The same measures with the verdicts of a model, one claim a call."""
     cast, own = cast_of(await find_model(settings), {})
     verifier, judged = ModelVerifier(RunContext(cast), every=True), list[Judgement]()
-    began = time.monotonic()
     try:
         for one in claims:
             source = Source("evidence", "", one.evidence, id="s1")
@@ -135,11 +135,10 @@ async def ask_model(claims: Sequence[Claim], settings: Settings) -> Result:
     finally:
         for policy in own:
             await policy.aclose()
-    spent = (time.monotonic() - began) / len(claims) * 1000
     if failed := {one.reason for one in judged if one.verdict == "unchecked" and one.reason}:
         print(f"unchecked claims: {'; '.join(sorted(failed))}")
     scores = [Score(one.verdict, one.score, one.quote) for one in judged]
-    return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], spent)
+    return Result(claims, scores, [count_shared(one.text, one.evidence) for one in claims], 0.0)
 
 
 def format_judged(results: dict[str, Result]) -> str:
@@ -154,7 +153,7 @@ def format_judged(results: dict[str, Result]) -> str:
         contradicted = one.rate("contradicted", supported=True)
         lines.append(
             f"| {name}: {len(one.claims)} | {sum(claim.supported for claim in one.claims)} | {one.balanced:.3f} "
-            f"| {recall:.2f} | {accepts:.2f} | {1 - recall:.2f} | {contradicted:.1%} | {one.milliseconds:.1f} "
+            f"| {recall:.2f} | {accepts:.2f} | {1 - recall:.2f} | {contradicted:.1%} | {one.milliseconds or '–':.2} "
             f"| {one.balance_overlap()[0]:.3f} |"
         )
     return "\n".join(lines)

@@ -1,7 +1,9 @@
 """The check without a model: what words bear out, and what it does with hostile and with foreign text."""
 
+import runpy
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -187,6 +189,23 @@ def test_the_lines_of_a_list_are_not_headings_of_each_other() -> None:
 
 def test_a_claim_without_end_is_unchecked() -> None:
     assert score("The ferry of Norvik was launched in 1931. " * 100, HARBOUR).verdict == "unchecked"
+
+
+def test_generated_claims_are_told_apart_as_often_as_the_docs_say() -> None:
+    """Rows of another seed than those that were fitted and those that the benchmark measures."""
+    generate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "claims.py"))["generate_claims"]
+    accepted: dict[str, list[bool]] = {}
+    for domain in ("rivers", "medicine", "works"):
+        for row in generate(domain, pages=12, seed=77):
+            verdict = score(row.claim, row.evidence).verdict
+            accepted.setdefault(row.form, []).append(verdict == "supported")
+            assert not (row.supported and verdict == "contradicted"), row
+    share = {form: sum(found) / len(found) for form, found in accepted.items()}
+    assert share["paraphrase"] > 0.9
+    assert share["copy"] == 1.0
+    assert share["swap"] < 0.05
+    assert share["value"] == 0.0
+    assert share["name"] < 0.02
 
 
 def test_the_weights_name_the_command_that_made_them() -> None:
