@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from rows import DOZEN
 from under_faults import LIBRARY, asked, endings
 
 from hira.agents.run_context import RoleConfig
@@ -13,7 +14,6 @@ from hira.policies.openai import OpenAIPolicy
 from hira.runtime.run import Run
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, calling
-from hira.testing.faults import FAULTS
 from hira.tools.python import refusal
 from hira.workflows import WORKFLOWS, rollout
 from hira.workflows.baselines import WebThinker
@@ -64,7 +64,7 @@ async def test_without_a_fault_each_baseline_answers_over_http(name: str) -> Non
 async def test_every_fault_ends_in_an_answer_or_in_an_error_of_three_lines(name: str) -> None:
     ended = await endings(reply, lambda base_url: answered(base_url, name))
     if name != "direct":
-        assert ended["answered"] > len(FAULTS) // 3
+        assert ended["answered"] > len(DOZEN) // 3
 
 
 SEARCHES = r'root ::= "<|begin_search_query|>" [a-z]{4,12} " " [a-z]{4,12} "<|end_search_query|>"'

@@ -4,11 +4,11 @@ import json
 import re
 
 import pytest
+from rows import DOZEN
 from under_faults import asked, endings
 
 from hira.core.policy import Completion, Request
 from hira.testing import Endpoint, calling
-from hira.testing.faults import FAULTS
 
 TOPIC = "The lighthouse at Skerry Point"
 FACT = "The lighthouse at Skerry Point was built in 1871"
@@ -43,4 +43,4 @@ async def test_without_a_fault_the_report_is_written_over_http(name: str) -> Non
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_fault_ends_in_a_report_or_in_an_error_of_three_lines(name: str) -> None:
     ended = await endings(reply, lambda base_url: asked(base_url, name, TOPIC))
-    assert ended["answered"] > len(FAULTS) // 3
+    assert ended["answered"] > len(DOZEN) // 3
