@@ -14,6 +14,7 @@ from hira.testing.script import Replies
 
 QUESTION = "When was ASEAN founded?"
 FACT = "ASEAN was founded on 8 August 1967 [s1]."
+READ = "- Passages read so far, without a conclusion yet:\n“ASEAN was founded on 8 August 1967 in Bangkok.” [s1]"
 WORKFLOWS = ["rag", "react", "hira"]
 
 
@@ -47,12 +48,10 @@ async def test_a_model_that_echoes_its_prompt_gives_no_answer(workflow: str, doc
         return "\n\n".join(message.text for message in request.messages)
 
     answer, heard, calls = await ask(echo, docs, workflow)
-    if workflow == "rag":  # what was read is told where nothing was concluded from it
-        assert answer.text.startswith("- Passages read so far, without a conclusion yet")
-    else:
-        assert (answer.status, answer.text) == ("failed", "")
-    assert "You " not in answer.text, "nothing of the prompt is an answer"
-    assert calls <= 16
+    assert answer.status == "failed"
+    assert "the model wrote no answer" in answer.error
+    assert answer.text == (READ if workflow == "rag" else ""), "nothing of the prompt is an answer"
+    assert calls <= 4
     assert any("repeats what it was asked" in text for text in heard)
 
 
@@ -79,12 +78,10 @@ async def test_json_where_prose_is_asked_for_is_the_answer_as_it_is(workflow: st
 @pytest.mark.parametrize("workflow", WORKFLOWS)
 async def test_a_model_that_says_nothing_ends_the_run(workflow: str, docs: Path) -> None:
     answer, _, calls = await ask(lambda _: " \n ", docs, workflow)
-    if workflow == "rag":
-        assert answer.text.startswith("- Passages read so far, without a conclusion yet")
-    else:
-        assert (answer.status, answer.text) == ("failed", "")
-        assert "no answer was written" in answer.error
-    assert calls <= 16
+    assert answer.status == "failed"
+    assert "the model wrote no answer" in answer.error
+    assert answer.text == (READ if workflow == "rag" else ""), "what was read is not shown as the answer"
+    assert calls <= 4
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)
@@ -92,7 +89,7 @@ async def test_a_model_that_only_thinks_ends_the_run(workflow: str, docs: Path) 
     answer, _, calls = await ask(lambda _: Completion("", reasoning="Well, let me think."), docs, workflow)
     assert answer.status == "failed"
     assert "the model thought and gave no answer" in answer.error
-    assert calls <= 16
+    assert calls <= 4
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)

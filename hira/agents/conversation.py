@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from hira.agents.trajectory import Trajectory, Turn
@@ -16,7 +17,7 @@ from hira.core.messages import Message, assistant
 from hira.core.policy import Choose, Completion, Delta, Request, Usage
 from hira.core.tokens import clip, count
 from hira.policies.dialects import FALLBACKS, Call, rewritten
-from hira.policies.dialects.text_calls import Held
+from hira.policies.dialects.text_calls import Held, holds_more
 from hira.tools import Tool
 
 if TYPE_CHECKING:
@@ -124,9 +125,11 @@ class Conversation:
         last: bool = False,
         closing: bool = False,
         choose: Choose = "auto",
+        several: int = 0,
     ) -> Completion:
         """One policy call. `last` is the call that writes the answer: the reserve pays for it and no stop prevents it.
-        `closing` is the call with which a role ends its part; it may use up the reserve of its role.
+        `closing` is the call with which a role ends its part; it may use up the reserve of its role. Of the calls in
+        the reply only the first `several` are read, 0 for all that is said.
 
         The reply is recorded but not appended: what enters the conversation is for the dialect to say.
         """
@@ -146,6 +149,7 @@ class Conversation:
             continues=bool(self.messages) and self.messages[-1].role == "assistant",
             conversation=self.name,
             choose=choose,
+            is_enough=partial(holds_more, tools=self.callable, several=several) if several and self.callable else None,
         )
         team.events(TurnStarted(self.name, self.trajectory.role, self._size(tools) if team.stream else 0))
         completion = await self._charged(self._asked(request, wanted, room), wanted)

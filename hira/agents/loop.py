@@ -1,16 +1,17 @@
 """The one loop: reason, write a call, get a result, go on. Planner, experts and every workflow run on it.
 
-It ends with an answer in any case. At a limit, at the third repeat of a call, or when the run has to stop, the model is
-told so once, after the last result, and asked for its answer. After two turns in a row that cannot be read it goes on
-in the next dialect, and closes after the last one. A turn that is not accepted is left out, and so is what the model
-was told of it once a turn is accepted: a model never reads its own broken calls.
+It ends with an answer in any case. At a limit, when the model only copies the call whose result it has just read, at
+the third repeat of another call, or when the run has to stop, the model is told so once, after the last result, and
+asked for its answer. After two turns in a row that cannot be read it goes on in the next dialect, and closes after the
+last one. A turn that is not accepted is left out, and so is what the model was told of it once a turn is accepted: a
+model never reads its own broken calls.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from hira.agents.calls import format_arguments, use
+from hira.agents.calls import Seen, format_arguments, use
 from hira.agents.run_context import Conversation, together
 from hira.core.budget import size
 from hira.core.errors import BadReply, RoleBudgetExceeded, Stop, ToolsRefused
@@ -36,6 +37,8 @@ Perform = Callable[[Call], Awaitable[str]]
 
 REPEATS = 2
 UNREADABLE_IN_A_ROW = 2
+SILENT = 3
+"""Replies in a row without a word, after which no further one is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ class Loop:
     that ask for the answer. A conversation of `window` tokens or more is closed, and its latest turns are left out
     until these words fit in (MATPO, "Rollout Summary Mechanism"); 0 is no limit. `understood` are tools that the model
     was not shown, and whose calls are taken all the same. `task` is what the role answers: a model that only repeats
-    itself is asked it once more, with the results alone, since it goes on repeating what it reads of itself.
+    itself, or says nothing after a result, is asked it once more, with the results alone, since it goes on repeating
+    what it reads of itself. It is not asked where the answer is `known` without it.
     """
 
     conversation: Conversation
@@ -76,6 +80,7 @@ class Loop:
     window: int = 0
     understood: Sequence[Tool] = ()
     task: str = ""
+    known: Callable[[], str] = lambda: ""
     used: int = 0
     repeats: int = 0
     unreadable: int = 0
@@ -84,6 +89,8 @@ class Loop:
     transcript: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _answered: list[tuple[Call, str] | None] = field(default_factory=list)
+    _latest: set[str] = field(default_factory=set)
+    _brought: dict[str, str] = field(default_factory=dict)
     _last: asyncio.Event | None = None
     _accepted: list[Message] | None = None
 
@@ -91,6 +98,7 @@ class Loop:
         self.conversation.closes = "run" if self.final else "role"
         self.conversation.callable = self.callable
         self.conversation.tools = self.tools
+        self.conversation.team.offered |= {tool.name: tool for tool in self.callable}
 
     @property
     def callable(self) -> tuple[Tool, ...]:
@@ -127,6 +135,10 @@ class Loop:
             elif not parsed.calls and self._thought_to_the_end(completion):
                 check_spoken(completion, self.conversation)
             elif not parsed.calls and (not parsed.text or only_thought(completion)):
+                self._count_silence(completion)
+                if self.task and self._results():
+                    self.unreadable = UNREADABLE_IN_A_ROW
+                    return await self.close("your reply was empty")
                 self._refuse(EMPTY.fill())
             elif not parsed.calls and self._was_cut(completion):
                 self._keep(parsed)
@@ -134,7 +146,7 @@ class Loop:
             elif (step := self._accept(parsed)).calls or not parsed.calls:
                 return step
             else:
-                self.repeats += 1
+                self.repeats = REPEATS if self._copies(parsed.calls) else self.repeats + 1
                 (_, refused), *_ = filter(None, self._answered)
                 self._answered = []
                 self._restore()
@@ -155,6 +167,8 @@ class Loop:
         had closed by itself."""
         if reason:
             self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
+        if self._is_stuck() and (known := self.known()):
+            return Step(known, forced=reason)
         self._restore()
         asking = user(self._ask_afresh() or self.conclude(reason))
         self._make_room(size([asking]))
@@ -177,14 +191,37 @@ class Loop:
         self.transcript.append(parsed.text)
         return Step(parsed.text, forced=reason)
 
+    def _is_stuck(self) -> bool:
+        return self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
+
+    def _count_silence(self, completion: Completion) -> None:
+        """Count replies that say nothing. Raises `BadReply` at the third in a row, in whatever conversation."""
+        team = self.conversation.team
+        team.silent += completion.usage.calls
+        if team.silent >= SILENT:
+            check_spoken(completion, self.conversation)
+            raise BadReply(
+                f"the model wrote no answer: {team.silent} replies in a row are empty",
+                where=f"role {self.conversation.trajectory.role!r}, model {completion.model!r}",
+                fix="use another model for this role; one without a chat template cannot be asked",
+            )
+
+    def _copies(self, calls: Sequence[Call]) -> bool:
+        """Whether a turn only copies the calls whose results the model has just read: told so, it would do it again."""
+        return bool(self.task and self._results()) and {self._key(call) for call in calls} <= self._latest
+
+    def _results(self) -> list[str]:
+        """What calls have brought, each text once."""
+        told = (text for message in self.conversation.messages for _, text in message.values.get("results", ()))
+        return list(dict.fromkeys(told))
+
     def _ask_afresh(self) -> Filled | None:
         """The task with the results alone, in an empty conversation, for a model that is stuck; None for any other."""
-        stuck = self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
-        told = [text for message in self.conversation.messages for _, text in message.values.get("results", ())]
-        if not (stuck and told and self.task):
+        told = self._results()
+        if not (self._is_stuck() and told and self.task):
             return None
         self.conversation.go_back([])
-        return AFRESH.fill(results=Filled("\n\n".join(map(safe, dict.fromkeys(told)))), task=sanitize(self.task))
+        return AFRESH.fill(results=Filled("\n\n".join(map(safe, told))), task=sanitize(self.task))
 
     def _parsed(self, completion: Completion) -> Parsed:
         return self.conversation.part.dialect.parse(completion, self.callable, self.several)
@@ -228,7 +265,18 @@ class Loop:
             ended.set()
         if not seen.ok:
             self.forget(call)
+        elif not self._tool(call).pure:
+            self._count_repeat(call, seen)
         return seen.text
+
+    def _count_repeat(self, call: Call, seen: Seen) -> None:
+        """Count a call that may be made again as a repeat where its tool told the same as before."""
+        key, told = (
+            self._key(call),
+            "\n".join([seen.observation.text, *(one.text for one in seen.observation.passages)]),
+        )
+        self.repeats += self._brought.get(key) == told
+        self._brought[key] = told
 
     def forget(self, call: Call) -> None:
         """Let a call be made again, because it failed."""
@@ -277,7 +325,7 @@ class Loop:
         dialect = self.conversation.part.dialect
         try:
             completion = await self.conversation.turn(
-                stop=dialect.stops(self.tools, several), tools=dialect.specs(self.tools)
+                stop=dialect.stops(self.tools, several), tools=dialect.specs(self.tools), several=several
             )
         except ToolsRefused:
             if not self.conversation.otherwise(self.tools):
@@ -301,12 +349,13 @@ class Loop:
                     self._seen.add(key)
         if made or not parsed.calls:
             self._restore()
-            self.unreadable = 0
+            self.unreadable = self.conversation.team.silent = 0
             self.said = parsed.text
             self._keep(parsed)
             self.transcript.append(parsed.text)
             self.transcript += [f"[calls {call.name}] {format_arguments(call.arguments)}" for call in made]
         if made:
+            self._latest = {self._key(call) for call in made}
             self.conversation.keep_dialect()
         return Step(parsed.text, tuple(made))
 

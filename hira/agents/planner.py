@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.approved import as_issued
+from hira.agents.distiller import NO_CONCLUSION
 from hira.agents.expert import Expert, format_files
 from hira.agents.loop import UNREADABLE, Loop
 from hira.agents.run_context import RunContext
@@ -72,6 +73,7 @@ class Planner:
             several=several,
             final=True,
             understood=[_called(expert) for expert in experts] if describe else (),
+            known=self._only_report,
         )
         self._open: tuple[Call, ...] = ()
 
@@ -122,6 +124,14 @@ class Planner:
         for subtask in subtasks:
             self.team.events(SubtaskIssued(subtask.id, subtask.text))
         return Thought(subtasks)
+
+    def _only_report(self) -> str:
+        """The conclusion of the one subtask that was done, empty if there are others or it has none: a planner that
+        only hands it out again has nothing to decide."""
+        done = self.team.rollout.findings
+        return (
+            done[0].conclusion if len(done) == 1 and done[0].ok and done[0].conclusion != NO_CONCLUSION.fill() else ""
+        )
 
     def _expert(self, call: Call) -> str:
         """The expert that the planner named for a subtask, empty if it named none."""

@@ -18,7 +18,7 @@ from hira.core.prices import NO_PRICES, Price, Prices
 from hira.evidence import Source, Verifier
 from hira.journal import Log
 from hira.policies.dialects import NATIVE, Dialect
-from hira.tools import Toolbox
+from hira.tools import Tool, Toolbox
 from hira.tools.once import Once
 
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify", "together"]
@@ -79,7 +79,8 @@ class RunContext:
     """Everything one run works with. Made for each run; a workflow receives it.
 
     `cast` maps a role to its part; the entry `*` stands for every role that is not named. No tool is ever given an
-    argument that holds one of the `secrets`. `called` counts the calls of tools. `unmade` are, by subtask, the calls of
+    argument that holds one of the `secrets`. `called` counts the calls of tools, `offered` are those that a role was
+    offered, by name, and `silent` counts the replies in a row that said nothing. `unmade` are, by subtask, the calls of
     Python whose results came from the journal: the files that they wrote are not there. `approve` is asked about every
     subtask before it is handed out, None for nobody. `verify` says how the answer is checked, unless a `verifier` of
     the program's own does it.
@@ -95,6 +96,8 @@ class RunContext:
     secrets: frozenset[str] = frozenset()
     log: Log | None = None
     called: int = 0
+    offered: dict[str, Tool] = field(default_factory=dict)
+    silent: int = 0
     unmade: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     approve: Approve | None = None
     verify: Verify = "lexical"

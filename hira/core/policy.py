@@ -89,7 +89,8 @@ class Request:
     `conversation` names the conversation, so that weights in training can append to its tokens. `tell` is told what a
     person should know while the reply is waited for; `left` is how many tokens it may cost if it is asked for again,
     `again` how many tokens the reply may then have, `seconds` how long all may take (None: any number, any time). After
-    `cut_after` seconds a reply that streams in is cut and taken as far as it has come.
+    `cut_after` seconds a reply that streams in is cut and taken as far as it has come; it ends as well where
+    `is_enough` says of its text that nothing that follows will be read.
 
     A policy that is a program reads `callable_tools`, the definitions of the tools that may be called in whatever
     dialect, and writes a call with `write_call`: its text by the tool's name and arguments, empty where calls are
@@ -108,6 +109,7 @@ class Request:
     left: int | None = field(default=None, compare=False, repr=False)
     again: int | None = field(default=None, compare=False, repr=False)
     cut_after: float | None = field(default=None, compare=False, repr=False)
+    is_enough: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
     seconds: float | None = field(default=None, compare=False, repr=False)
     callable_tools: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
     write_call: Callable[[str, Mapping[str, Any]], str] | None = field(default=None, compare=False, repr=False)

@@ -109,7 +109,7 @@ class OpenAIPolicy:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         check(request, self._refused, where=self.where)
-        if watch is None and (self._pace.slow or request.cut_after is not None):
+        if watch is None and (self._pace.slow or request.cut_after is not None or request.is_enough):
             watch = _unseen
         began = asyncio.get_running_loop().time()
         try:
@@ -177,7 +177,8 @@ class OpenAIPolicy:
         # a lone surrogate, as broken file names and bad decoders leave them, becomes a question mark
         raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         bounds = self._bounds(body, request, len(raw))
-        heard = Heard(take_event if path == PATH else take_chunk, began=asyncio.get_running_loop().time())
+        read, began = take_event if path == PATH else take_chunk, asyncio.get_running_loop().time()
+        heard = Heard(read, request.is_enough, began=began)
         longest = bounds.first if "stream" in body else bounds.reply
         try:
             async with asyncio.timeout(longest) as limit:

@@ -31,6 +31,7 @@ MAX_REPLY_CHARACTERS = 4 << 20
 _REARM_SECONDS = 1.0
 _AFTER_DONE_SECONDS = 1.0
 _AFTER_FINISH_SECONDS = 5.0
+_CLOSING = frozenset("}])>")
 _FLOWING, _COUNTED_EVERY, _OVERLONG = 8, 64, 1.25
 SLOW_FIX = "see that the endpoint is well; for a slow one raise the seconds of [timeout] in hira.toml"
 
@@ -116,9 +117,11 @@ class Bounds:
 @dataclass(slots=True)
 class Heard:
     """What has come of a stream, whose chunks `read` takes in: it returns the text, the reasoning and the arguments of
-    calls that a chunk brought. `first` and `last` are when, in seconds of the event loop's clock."""
+    calls that a chunk brought. `first` and `last` are when, in seconds of the event loop's clock. `is_enough` is asked
+    of the text at each bracket that closes."""
 
     read: Callable[[Parts, dict[str, Any], str], tuple[str, str, str]]
+    is_enough: Callable[[str], bool] | None = None
     parts: Parts = field(default_factory=Parts)
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
@@ -128,6 +131,7 @@ class Heard:
     first: float = 0.0
     last: float = 0.0
     done: bool = False
+    enough: bool = False
     _circling: tuple[Circling, ...] = field(default_factory=lambda: tuple(Circling() for _ in range(3)))
 
     def take(self, data: str, watch: Watch | None, now: float, where: str) -> None:
@@ -145,6 +149,8 @@ class Heard:
         for circling, piece in zip(self._circling, told, strict=True):
             if piece and circling.take(piece):
                 self.parts.cut = REPEATS_ITSELF
+        if self.is_enough and not _CLOSING.isdisjoint(text) and self.is_enough("".join(self.texts)):
+            self.parts.finish, self.enough = "stop", True
 
     def join(self) -> Parts:
         """The parts, with the text that has come by now."""
@@ -221,7 +227,7 @@ async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None,
             heard.take(data, watch, now, where)
             if heard.overlong(bounds.tokens):
                 heard.parts.cut = "the endpoint does not heed how long a reply may be; it is cut"
-            if heard.parts.cut:
+            if heard.parts.cut or heard.enough:
                 return
             if heard.parts.finish is not None:  # only the usage may come yet; not every server says that it is done
                 timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + bounds.between))

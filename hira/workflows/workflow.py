@@ -14,6 +14,7 @@ from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
 from hira.core.sanitize import presentable
 from hira.evidence import Citation, drop_unknown, is_accepted, is_refusal
+from hira.policies.dialects.text_calls import drop_calls
 from hira.workflows.bound import Sizes
 
 
@@ -77,13 +78,15 @@ async def _answered(workflow: Workflow, question: str, team: RunContext) -> None
         if not isinstance(answer, str):
             what = f"workflow {workflow.name!r} returned no text: {answer!r}"
             raise UsageError(what, fix="its method run has to return the answer")
-        record.answer = answer
+        record.answer = drop_calls(answer, [*team.offered.values()])
     except HiraError as error:
         record.failure = error
     record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)
-    record.answer = record.answer or summarise_findings(record)
     if not record.answer and not record.failure:
-        record.failure = BadReply("no answer was written", fix="use another model, or let it write longer replies")
+        record.failure = BadReply(
+            "the model wrote no answer", fix="use another model, or let it write longer replies (--max-reply-tokens)"
+        )
+    record.answer = record.answer or summarise_findings(record)
 
 
 async def settle(record: Rollout, team: RunContext) -> None:

@@ -156,8 +156,8 @@ async def test_the_second_repeat_ends_in_a_forced_answer_not_in_nothing() -> Non
 
 
 @both
-async def test_a_model_that_only_repeats_itself_is_asked_its_task_afresh_with_the_results_alone(dialect: str) -> None:
-    loop, policy = loop_of([*[call(dialect, "double", n=1)] * 3, "It is 2."], dialect)
+async def test_a_model_that_copies_its_last_call_is_asked_its_task_afresh_with_the_results_alone(dialect: str) -> None:
+    loop, policy = loop_of([*[call(dialect, "double", n=1)] * 2, "It is 2."], dialect)
     loop.task = "What is twice 1?"
     step = await loop.run()
     (asked,) = policy.requests[-1].messages
@@ -165,6 +165,22 @@ async def test_a_model_that_only_repeats_itself_is_asked_its_task_afresh_with_th
     assert "What is twice 1?" in asked.text
     assert "2\n[/s1]" in asked.text
     assert not policy.requests[-1].tools
+
+
+@both
+async def test_a_model_that_says_nothing_after_a_result_is_asked_its_task_afresh(dialect: str) -> None:
+    loop, policy = loop_of([call(dialect, "double", n=1), "", "It is 2."], dialect)
+    loop.task = "What is twice 1?"
+    step = await loop.run()
+    assert step.answer == "It is 2."
+    assert [message.prompt for message in policy.requests[-1].messages] == ["conclude_afresh"]
+
+
+async def test_a_call_that_may_be_made_again_ends_the_loop_when_it_brings_the_same_three_times() -> None:
+    loop, policy = loop_of([*[call("tags", "page", path="a.md")] * 3, "The text of a.md."])
+    step = await loop.run()
+    assert (step.answer, loop.used) == ("The text of a.md.", 3)
+    policy.assert_done()
 
 
 @both

@@ -131,12 +131,21 @@ async def test_the_limit_is_ten_as_in_the_paper() -> None:
     assert len(record.findings) == 10
 
 
-async def test_a_repeated_subtask_is_refused_and_then_the_answer_is_forced() -> None:
-    planner = [subtask("tags", "Height")] * 3 + [r"\boxed{Height is answered by 100 [s1].}"]
+async def test_a_planner_that_only_repeats_its_one_subtask_answers_with_its_report() -> None:
+    workflow, team, policy = run_of([subtask("tags", "Height")] * 2)
+    record = await rollout(workflow, "How high?", team)
+    (finding,) = record.findings
+    assert (record.status, record.answer) == ("answered", finding.conclusion)
+    policy.assert_done()
+
+
+async def test_a_planner_that_only_repeats_a_later_subtask_is_asked_to_answer_from_the_reports() -> None:
+    planner = [subtask("tags", "Height"), *[subtask("tags", "Width")] * 2, r"\boxed{Height is answered by 100 [s1].}"]
     workflow, team, policy = run_of(planner)
     record = await rollout(workflow, "How high?", team)
-    assert len(record.findings) == 1
+    assert len(record.findings) == 2
     assert record.status == "answered"
+    assert policy.requests[-1].messages[-1].prompt == "conclude_afresh"
     policy.assert_done()
 
 

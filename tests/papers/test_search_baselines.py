@@ -255,13 +255,15 @@ async def test_a_report_whose_endpoint_fails_keeps_what_was_written() -> None:
 @BOTH
 async def test_a_repeated_query_is_told_of_and_the_run_goes_on(workflow: Any, served: dict[str, Any]) -> None:
     """WebThinker's code ends the question there, with no answer."""
-    policy = ScriptedPolicy({"reasoner": [searching("tower"), searching("tower"), ANSWER], **served})
+    policy = ScriptedPolicy(
+        {"reasoner": [searching("tower"), searching("height"), searching("tower"), ANSWER], **served}
+    )
     team = team_of(policy, tools=BOX)
     team.read(Source("towers.md", "Towers", READ, "file"))
     record = await rollout(workflow, QUESTION, team)
     assert record.answer == "The tower is 31 m high [s1]."
     assert "already made this call" in of(policy, "reasoner")[-1].messages[-1].text
-    assert len(policy.requests) == 4
+    assert len(policy.requests) == 6
 
 
 @BOTH

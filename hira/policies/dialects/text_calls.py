@@ -62,6 +62,19 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
     return None
 
 
+def holds_more(text: str, tools: Sequence[Tool], several: int) -> bool:
+    """Whether a text holds more calls than are read of one turn, so that nothing of the rest will be."""
+    found = find_calls(text, tools, cut=True, several=several + 1)
+    return found is not None and len(found.calls) > several
+
+
+def drop_calls(answer: str, tools: Sequence[Tool]) -> str:
+    """An answer up to the first call that stands in it: a call is no answer, whoever wrote it."""
+    found = find_calls(answer, tools)
+    said = answer if found is None else answer[: found.start].strip()
+    return answer if found and said and not found.calls else said
+
+
 def fit_arguments(arguments: Any, tool: Tool) -> Any:
     """Arguments as the tool takes them, where it is clear what was meant: JSON in a string, the bare value of the only
     parameter, an object in a list, words of the tool's own schema beside them."""
