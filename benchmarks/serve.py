@@ -38,6 +38,8 @@ from hira.testing.web import Served
 
 RESULTS = Path(__file__).parent / "results" / "serve.md"
 READ = "What does this page say? "
+HOSTILE = """Meanwhile one more client's runs read hostile pages,
+a megabyte each (hostile.py has the patterns): the loop shares its interpreter with the threads that read them. """
 MEGABYTE, ANSWERED = 1_000_000, 20_000
 
 
@@ -158,7 +160,7 @@ def main() -> None:
     parser.add_argument("--hostile", action="store_true", help="one more client has its runs read hostile pages")
     parser.add_argument("--ask", default="", help=argparse.SUPPRESS)
     parser.add_argument("--web", default="", help=argparse.SUPPRESS)
-    parser.add_argument("--write", action="store_true", help="write the figures to benchmarks/results/serve.md")
+    parser.add_argument("--write", action="store_true", help="write the figures to benchmarks/results")
     args = parser.parse_args()
     if args.ask:
         asyncio.run(ask(args.ask, args.clients, args.seconds, args.web))
@@ -167,9 +169,12 @@ def main() -> None:
     shown = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
     print(shown)
     if args.write:
-        made = f"`python benchmarks/serve.py --write`, Python {platform.python_version()} on {platform.system()}"
+        flag = " --hostile" if args.hostile else ""
+        made = f"`python benchmarks/serve.py{flag} --write`, Python {platform.python_version()} on {platform.system()}"
         what = f"{args.clients} clients for {args.seconds:.0f} s, workflow `rag`, `offline`, with the journal"
-        RESULTS.write_text(f"# hira serve\n\n{made}: {what}. {METHOD}\n\n{shown}\n", encoding="utf-8")
+        page = f"# hira serve\n\n{made}: {what}. {HOSTILE if args.hostile else ''}{METHOD}\n\n{shown}\n"
+        place = RESULTS.with_name("serve_hostile.md") if args.hostile else RESULTS
+        place.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
