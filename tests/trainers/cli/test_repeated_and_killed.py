@@ -126,30 +126,21 @@ def test_the_same_seed_gives_the_same_curve_whatever_is_decoded_side_by_side(exa
     assert all(one["grad_norm"] > 0 for one in told), "what was learned in the first could differ in the second"
 
 
-def test_a_run_that_is_killed_amid_rollouts_goes_on_as_if_it_had_not(exact: "Place") -> None:
-    folder = shutil.copytree(exact.folder / "half", exact.folder / "rollouts")
-    assert len((folder / "rollouts.jsonl").read_text().splitlines()) == 4, "those of the second update were under way"
-    gone_on(exact, "rollouts")
-
-
-def test_a_run_that_is_killed_amid_an_update_goes_on_as_if_it_had_not(exact: "Place") -> None:
+def test_a_run_that_is_killed_amid_rollouts_and_amid_an_update_goes_on_as_if_it_had_not(exact: "Place") -> None:
     folder = shutil.copytree(exact.folder / "half", exact.folder / "update")
+    assert len((folder / "rollouts.jsonl").read_text().splitlines()) == 4, "those of the second update were under way"
     killed(exact, "update/rollouts.jsonl", *GRPO, "out=update", amid="compute_loss")
     assert len((folder / "rollouts.jsonl").read_text().splitlines()) == 8, "its rollouts had been made"
     assert [path.name for path in folder.glob("checkpoint-*")] == ["checkpoint-1"]
     gone_on(exact, "update")
 
 
-@pytest.mark.parametrize("file", ["trainer_state.json", "complete.json"])
-def test_a_run_that_is_killed_while_a_checkpoint_is_written_goes_on_from_the_one_before(
-    file: str, exact: "Place"
-) -> None:
-    name = file.partition(".")[0]
-    folder = shutil.copytree(exact.folder / "half", exact.folder / name)
-    killed(exact, f"{name}/checkpoint-2/{file}", *GRPO, f"out={name}")
+def test_a_run_that_is_killed_while_a_checkpoint_is_written_goes_on_from_the_one_before(exact: "Place") -> None:
+    folder = shutil.copytree(exact.folder / "half", exact.folder / "written")
+    killed(exact, "written/checkpoint-2/complete.json", *GRPO, "out=written")
     assert (folder / "checkpoint-2").is_dir()
     assert not (folder / "checkpoint-2" / "complete.json").exists()
-    gone_on(exact, name)
+    gone_on(exact, "written")
 
 
 ROLES = 'model.adapters={planner="planner", "*"="worker"}'
