@@ -104,12 +104,14 @@ def docs(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-async def asked(base_url: str, docs: Path, *, stream: bool = False, **settings: Any) -> tuple[Run, list[str]]:
+async def asked(
+    base_url: str, docs: Path, *, stream: bool = False, workflow: Any = None, **settings: Any
+) -> tuple[Run, list[str]]:
     """The run of the question, ended, and the notices it gave."""
     heard: list[str] = []
     policy = policy_at(base_url)
     async with Hira(
-        settings=Settings(docs=(docs,), **settings), policies={"*": policy}, workflow=HiRA(faithful=True)
+        settings=Settings(docs=(docs,), **settings), policies={"*": policy}, workflow=workflow or HiRA(faithful=True)
     ) as hira:
         run = hira.stream(QUESTION)
         async with asyncio.timeout(DEADLINE):

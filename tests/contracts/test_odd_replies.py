@@ -13,6 +13,7 @@ from test_faults_end_to_end import ANSWER, EXPERT, PLANNER, asked, code, script
 from hira.cli import ENDPOINT, NO_EVIDENCE, OK
 from hira.testing import Endpoint
 from hira.testing.faults import FOREVER, Exchange, Fault, calls, delta, ends, error, refuses, says, streams
+from hira.workflows.baselines import Direct
 
 pytestmark = pytest.mark.heavy(seconds=1)
 
@@ -205,7 +206,7 @@ async def test_a_stream_that_is_whole_is_taken_however_it_is_written(fault: str,
 @pytest.mark.parametrize("fault", TAKEN)
 async def test_a_reply_is_taken_whatever_stands_beside_it(fault: str, docs: Path) -> None:
     with Endpoint(script(), faults=lambda number: TAKEN[fault] if number == PLANNER else "") as endpoint:
-        run, _ = await asked(endpoint.base_url, docs)
+        run, _ = await asked(endpoint.base_url, docs, workflow=Direct())
         assert len(endpoint.calls) == 1
     assert (code(run), run.answer.text) == (NO_EVIDENCE, "OK 42")
     assert 0 <= run.answer.rollout.usage.tokens <= 2 * 10**12
@@ -215,7 +216,7 @@ async def test_a_reply_is_taken_whatever_stands_beside_it(fault: str, docs: Path
 async def test_what_will_not_pass_is_told_at_once(fault: str, docs: Path) -> None:
     made, told = ENDING[fault]
     with Endpoint(script(), faults=lambda _: made) as endpoint:
-        run, _ = await asked(endpoint.base_url, docs)
+        run, _ = await asked(endpoint.base_url, docs, workflow=Direct())
         assert len(endpoint.calls) == (5 if fault == "a round" else 1)
     assert code(run) == ENDPOINT
     assert told in run.answer.error
