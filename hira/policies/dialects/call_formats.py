@@ -287,6 +287,8 @@ _FORMATS: Mapping[str, Reader] = {
     # Harmony, which gpt-oss writes
     r"\bto=(?P<named>[\w.-]{{1,80}})[^<>\n{{]{{0,40}}(?:<\|(?:channel|constrain)\|>[^<>\n{{]{{0,40}}){{0,2}}"
     r"<\|message\|>\s*(?=\{{)": _read_named,
+    # a line that begins with a tool's name, as small models write it, numbered or not
+    r"""^[ \t]*(?:[-*\d.()\[\]]{{1,6}}[ \t]+)?(?P<named>{known})[ \t]*(?=\{{\s*["'])""": _read_named,
     # Hermes, Qwen 2.5 and 3, Granite, Jamba, InternLM and whoever else announces JSON
     rf"(?:{_MARK})".replace("{", "{{").replace("}", "}}"): _read_marked,
     # OpenAI's own form, Llama 3, and what small models write whatever they are told
