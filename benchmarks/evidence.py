@@ -5,7 +5,7 @@
 
 `benchmarks/labelled.py` names the repositories that publish WiCE and ExpertQA; give a file of theirs, or JSON Lines
 with `claim`, `evidence` (a list) and `label`. `--answers` reads recorded answers of models in the same form, with the
-`question` if there is one. With `--model`, a model judges the first `--limit` claims of each file too, one at a time.
+`question` if there is one. With `--model`, a model judges `--limit` claims of the first of them too, one at a time.
 Generated claims need no file. No claim here was used to fit the weights; the domains `rivers` and `medicine` were not
 used in any form.
 """
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--squad", type=Path, help="questions for `offline`: dev-v2.0.json of SQuAD 2.0")
     parser.add_argument("--model", help="a model that judges claims of the files, as in `hira ask --model`")
     parser.add_argument("--base-url", help="its endpoint")
-    parser.add_argument("--limit", type=int, default=30, help="claims of each file for the model, half supported")
+    parser.add_argument("--limit", type=int, default=30, help="claims for the model, half of them supported")
     parser.add_argument("--write", action="store_true", help=f"write the figures to {RESULTS.name}")
     args = parser.parse_args()
     judged: dict[str, Result] = {}
@@ -254,13 +254,13 @@ def main() -> None:
             ]
         )
     curve = dict(judged)
-    if args.model:
+    if args.model and judged:
         chosen = {"model": args.model, **({"base_url": args.base_url} if args.base_url else {})}
         settings = load(chosen, os.environ, Path.cwd(), Path.home())
-        for name, one in list(judged.items()):
-            first = choose_claims(one.claims, args.limit)
-            judged[f"{name}, the first by words"] = measure(first)
-            judged[f"{name}, the same by {Path(args.model).name}"] = asyncio.run(ask_model(first, settings))
+        name, one = next(iter(judged.items()))
+        first = choose_claims(one.claims, args.limit)
+        judged[f"{name}, some by words"] = measure(first)
+        judged[f"{name}, the same by {Path(args.model).name}"] = asyncio.run(ask_model(first, settings))
     generated, swaps = format_generated()
     shown = "\n\n".join([format_judged(judged), generated, format_curve(curve, swaps)] if judged else [generated])
     if args.squad:
@@ -268,7 +268,9 @@ def main() -> None:
     print(shown)
     if args.write:
         where = f"Python {platform.python_version()} on {platform.system()}"
-        command = "`python benchmarks/evidence.py --wice FILE --expertqa FILE --write`"
+        command = (
+            "`python benchmarks/evidence.py --wice FILE --expertqa FILE --squad FILE --model M --base-url URL --write`"
+        )
         notes = (
             "Counting shared words has its threshold from the very claims it is measured on; the check has one for all "
             'of them. Reading the text is part of the milliseconds. A wrong plain word (`word`: "caused fatigue" where '
