@@ -30,12 +30,13 @@ from transformers import TrainerCallback
 from workload import model, tokenizer
 
 from hira.trainers import records
+from hira.trainers.configuration import Configuration, TrainConfig
 from hira.trainers.group import Credited, Key, Weighted
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.packing import CANARY
 from hira.trainers.plan import Shape
 from hira.trainers.rows import Row
-from hira.trainers.update import Collected, Updates
+from hira.trainers.update import Collected
 from hira.trainers.weights import check_sound, fingerprint
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_against_trl.md"
@@ -81,7 +82,7 @@ def of_hira(rows: Sequence[Weighted], layers: int, updates: int, folder: Path) -
     trainer = RoleTrainer(
         model(shape(layers), ["default"], rank=RANK),
         words,
-        Updates(steps=updates + 1, budget=BUDGET, save_every=1000),
+        Configuration(train=TrainConfig(steps=updates + 1, budget=BUDGET, save_every=1000)),
         lambda _: Collected(()),
         lambda _: credited,
         folder,

@@ -52,13 +52,14 @@ from hira.policies.local.renamed import untold  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.tools.documents import Index  # noqa: E402
 from hira.trainers import records  # noqa: E402
+from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
 from hira.trainers.group import Credited, Weighted  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.live import LivePolicy  # noqa: E402
 from hira.trainers.plan import GIB, Shape, Work, sheet  # noqa: E402
 from hira.trainers.rollouts import Collector, Rollouts  # noqa: E402
-from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.trainers.update import Collected  # noqa: E402
 from hira.workflows.matpo import MATPO  # noqa: E402
 
 RESULTS = Path(os.environ.get("OUT") or Path(__file__).parents[1] / "results")
@@ -120,17 +121,12 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
             MATPO(max_subtasks=size.subtasks, worker_calls=size.calls),
             problems(),
             every_other,
-            questions=size.questions,
-            attempts=size.attempts,
+            config=RolloutConfig(questions=size.questions, attempts=size.attempts),
             tell=lambda told: print(f"  {told}", flush=True),
         )
-        updates = Updates(
-            steps=size.steps,
-            learning_rate=1e-4,
-            budget=size.budget,
-            adapters=adapters,
-            bf16=torch.cuda.is_available(),
-            save_every=1000,
+        updates = Configuration(
+            model=ModelConfig(adapters=adapters),
+            train=TrainConfig(steps=size.steps, lr=1e-4, budget=size.budget, save_every=1000),
         )
         trainer = RoleTrainer(
             weights, words, updates, Collector(runner, rollouts, engine.paused), credit, folder, updated=engine.updated
@@ -156,7 +152,7 @@ def speed_of_updates(size: Size, rows: Sequence[Weighted], words: Any, folder: P
     ours = RoleTrainer(
         model(size.shape, ["default"], rank=RANK),
         words,
-        Updates(steps=steps, budget=size.budget, bf16=torch.cuda.is_available(), save_every=1000),
+        Configuration(train=TrainConfig(steps=steps, budget=size.budget, save_every=1000)),
         lambda _: Collected(()),
         lambda _: Credited(tuple(rows), float(len(rows))),
         folder / "ours",

@@ -26,29 +26,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from course import Clock, Counting, Course, Draining, Ends
 from workload import model
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.events import Events, Reader
-from hira.core.policy import Completion, Policy, Request, Watch, role_of
+from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evaluation.rewards.accuracy import ByWords
 from hira.evaluation.rewards.match import equal
 from hira.policies.dialects import DIALECTS
 from hira.policies.local.template import Template
+from hira.testing.script import role_of
 from hira.trainers import records
+from hira.trainers.agentic import Agentic
+from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.live import LivePolicy
 from hira.trainers.masking import masking
 from hira.trainers.pipelined import PipelinedCollector
 from hira.trainers.plan import Shape
 from hira.trainers.recipes.marsrl import RECIPE
-from hira.trainers.rollouts import Problem, Rollouts
+from hira.trainers.rollouts import Collector, Problem, Rollouts
 from hira.trainers.schedule import Limits
-from hira.trainers.stages import Stages
-from hira.trainers.update import Updates
+from hira.trainers.segments import Segmented
 from hira.workflows.marsrl import MarsRL
 
 MEAN = {"solver": 19_000, "verifier": 5_000, "corrector": 5_000}
@@ -84,12 +85,13 @@ FULL = Load()
 SMALL = Load(questions=1, attempts=4, places=8, scale=2_000, seconds=30.0, steps=4)
 
 
-def stages(way: str, load: Load) -> Stages:
+def stages(way: str, load: Load) -> StageConfig:
     """How groups are made in each of the three ways."""
-    made = Stages(PICKS, search=False)
     if way == "synchronous":
-        return made
-    return replace(made, limits=load.limits, segment=SEGMENT // load.scale if way == "segments" else None)
+        return StageConfig(picks=PICKS)
+    limits, segment = load.limits, SEGMENT // load.scale if way == "segments" else 0
+    return StageConfig(picks=PICKS, staleness=limits.staleness, problems=limits.problems, groups=limits.least,
+                       segment=segment)  # fmt: skip
 
 
 def sums(many: int = 2_000) -> list[Problem]:
@@ -145,10 +147,13 @@ class Way:
         """A run of it, and what came out."""
         made, gate = stages(self.name, self.load), Draining()
         engine = Counting(self.weights, Template(self.words), seed=0)
-        live = LivePolicy("random", self.words, made.sampling(engine, gate), ADAPTERS)
+        sampling = Segmented(engine, gate, made.segment or None) if made.limits else engine
+        live = LivePolicy("random", self.words, sampling, ADAPTERS)
         with asyncio.Runner() as runner, Clock(engine) as clock:
-            collector = made.collector(runner, self.rollouts(live), engine, gate, self.folder)
-            piped = isinstance(collector, PipelinedCollector)
+            agentic, piped = Agentic(self.rollouts(live), made, search=False), made.limits is not None
+            collector: Collector | PipelinedCollector = Collector(runner, agentic, engine.paused)
+            if made.limits is not None:
+                collector = PipelinedCollector(runner, agentic, made.limits, gate, self.folder, paused=engine.paused)
             course = Course(clock)
 
             def updated(step: int) -> None:
@@ -188,22 +193,15 @@ class Way:
             MarsRL(search=False),
             sums(),
             ByWords(equal),
-            questions=self.load.questions,
-            attempts=self.load.attempts,
-            concurrency=self.load.places,
+            config=RolloutConfig(
+                questions=self.load.questions, attempts=self.load.attempts, concurrency=self.load.places
+            ),
             tell=lambda told: print(f"  {told}", flush=True),
         )
 
-    def updates(self, old: Any) -> Updates:
-        return Updates(
-            steps=self.load.steps,
-            learning_rate=1e-5,
-            budget=self.budget,
-            adapters=ADAPTERS,
-            bf16=torch.cuda.is_available(),
-            save_every=1000,
-            old=old,
-        )
+    def updates(self, old: Any) -> Configuration:
+        train = TrainConfig(steps=self.load.steps, lr=1e-5, budget=self.budget, save_every=1000, old=old)
+        return Configuration(model=ModelConfig(adapters=ADAPTERS), train=train)
 
     def _told(self, course: Course, engine: Counting, gate: Draining) -> dict[str, Any]:
         metrics = [one for one in records.read(self.folder / records.METRICS) if "update_seconds" in one]

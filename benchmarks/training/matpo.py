@@ -37,6 +37,7 @@ from hira.evaluation.rewards.match import exact
 from hira.evaluation.rewards.matpo import WithFormat
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
+from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
 from hira.trainers.exam import Exam
 from hira.trainers.group import Credited, Group
@@ -163,17 +164,15 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     settings = Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
     team = await open_session(settings, policies={"*": novice}, workflow=variant.workflow)
     asked, workflow = teams_of(team), variant.workflow
-    exam = Exam(asked, workflow, world.problems(held_out=True), REWARD, sizes.exam, 1.0, seed, day=DAY)
+    exam = Exam(asked, workflow, world.problems(held_out=True), REWARD, attempts=sizes.exam, seed=seed, day=DAY)
     rollouts = Rollouts(
         asked,
         workflow,
         world.problems(held_out=False),
         REWARD,
-        sizes.questions,
-        sizes.attempts,
+        config=RolloutConfig(questions=sizes.questions, attempts=sizes.attempts, concurrency=256, samples=0),
         seed=seed,
         day=DAY,
-        samples=0,
     )
     adam, rewards, told = Adam(sizes.rate), list[float](), dict[str, float]()
     try:

@@ -15,13 +15,13 @@ from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
-from hira.core.errors import UsageError
 from hira.evaluation.rewards.reward import Reward, Score
 from hira.evaluation.rewards.verdict import RIGHT, of_solution, of_verdict
+from hira.trainers.configuration import StageConfig
 from hira.trainers.group import Group
 from hira.trainers.parts import STEPS, Input, Output, by_part
-from hira.trainers.rollouts import Played, Problem, Rollouts, chosen, measured
-from hira.trainers.sampling import Strategy, picks
+from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout, chosen, measured
+from hira.trainers.sampling import picks
 from hira.trainers.seeding import seed_of
 from hira.trainers.transcript import transcript
 from hira.trainers.update import Collected
@@ -91,32 +91,25 @@ class Agentic:
     """Makes the groups of problems. `rollouts` says of which, how many members a group has (`attempts`), and how each
     output is made; its reward is the accuracy of solutions, and of its workflow only the length of replies is used.
 
-    `picks` outputs of a step go on, chosen by the `strategy`. Only steps of `roles` are trained, None for all: no step
-    is sampled after their last. `search` shows all roles what is found for the question. `lost` are problems that could
-    not be posed since the last update, `sampled` counts outputs.
+    `config.picks` outputs of a step go on, chosen by `config.sampling`. Only steps of `config.roles` are trained, all
+    if none is named: no step is sampled after their last. `search` shows all roles what is found for the question.
+    `lost` are problems that could not be posed since the last update, `sampled` counts outputs.
     """
 
     rollouts: Rollouts
-    picks: int = 2
-    strategy: Strategy = "adaptive"
-    roles: frozenset[str] | None = None
+    config: StageConfig = field(default=StageConfig())
     search: bool = True
-    lost: list[Played] = field(default_factory=list)
+    lost: list[ScoredRollout] = field(default_factory=list)
     sampled: int = 0
     _gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._gate = asyncio.Semaphore(self.rollouts.concurrency)
-        if self.picks < 1:
-            raise UsageError(f"picks is {self.picks}", fix="it has to be at least 1")
-        if unknown := (self.roles or frozenset()) - set(STEPS):
-            fix = f"train some of: {', '.join(sorted(set(STEPS)))}"
-            raise UsageError(f"MarsRL has no role {min(unknown)!r}", fix=fix)
+        self._gate = asyncio.Semaphore(self.rollouts.config.concurrency)
 
     @property
     def last(self) -> int:
         """The last step that is of a role which is trained."""
-        return max(at for at, role in enumerate(STEPS, 1) if self.roles is None or role in self.roles)
+        return max(at for at, role in enumerate(STEPS, 1) if not self.config.roles or role in self.config.roles)
 
     async def begin(self, problem: Problem, update: int) -> "Stage | None":
         """The Solver's step; None, and kept in `lost`, if the problem cannot even be posed."""
@@ -146,10 +139,10 @@ class Agentic:
         candidates = [one for one in outputs if one.goes_on]
         places = picks(
             [one.reward or 0.0 for one in candidates],
-            self.strategy,
+            self.config.sampling,
             first=0.0 if STEPS[step - 1] == "verifier" else 1.0,
             seed=seed_of(self.rollouts.seed, update, problem.id, step),
-            most=self.picks,
+            most=self.config.picks,
         )
         return tuple(_next(candidates[at], step) for at in sorted(places))
 
@@ -166,7 +159,7 @@ class Agentic:
     async def collect(self, update: int) -> Collected:
         """The groups of the update with that number, all steps of all its problems."""
         own = self.rollouts
-        asked = chosen(own.problems, update, own.questions, own.seed)[own.share[0] :: own.share[1]]
+        asked = chosen(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
         async with self.telling():
             groups = await together([self.through(problem, update) for problem in asked])
         return self.collected([one for many in groups for one in many])
@@ -183,7 +176,7 @@ class Agentic:
     async def _beat(self) -> None:
         own = self.rollouts
         while True:
-            await asyncio.sleep(own.deadlines.heartbeat)
+            await asyncio.sleep(own.config.heartbeat_seconds)
             waiting = own.underway.told()
             own.tell(f"{self.sampled} outputs sampled" + (f"; waiting: {waiting}" if waiting else ""))
 
@@ -202,7 +195,7 @@ class Agentic:
         ]
         measures = {**measured(played), **by_part(outputs), "problems_lost": float(len(lost))}
         made = tuple(Group(group.name, tuple(one.played.attempt for one in group.outputs)) for group in groups)
-        return Collected(made, measures, tuple(told[: self.rollouts.samples]))
+        return Collected(made, measures, tuple(told[: self.rollouts.config.samples]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +218,7 @@ class Stage:
 
     @property
     def size(self) -> int:
-        return self.agentic.rollouts.attempts
+        return self.agentic.rollouts.config.attempts
 
     @property
     def groups(self) -> Sequence[str]:

@@ -24,7 +24,7 @@ from hira.evaluation.rewards.reward import Reward
 from hira.runtime.registry import made_workflow
 from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
-from hira.trainers.configuration import Configuration, DataPart, ModelPart, RewardPart
+from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
 from hira.trainers.credit import Credit
 from hira.trainers.masking import leaving_out_overlong, masking
 from hira.trainers.recipes import RECIPES, Recipe
@@ -116,7 +116,7 @@ def _check_model(configuration: Configuration) -> None:
         raise UsageError("no model is named", fix=fix)
 
 
-def placed(model: ModelPart, folder: Path) -> ModelPart:
+def placed(model: ModelConfig, folder: Path) -> ModelConfig:
     """The model with its folders taken from this one. A name that is no folder's is one of the Hub."""
     own = folder / Path(model.name).expanduser()
     start = {name: folder / place.expanduser() for name, place in model.start.items()}
@@ -156,11 +156,11 @@ def settings_of(
     return load_settings({"model": "offline", **own}, quiet, folder, home, names)
 
 
-def problems_of(part: DataPart, folder: Path, which: str, kind: Data = "answers") -> tuple[Problem, ...]:
+def problems_of(part: DataConfig, folder: Path, which: str, kind: Data = "answers") -> tuple[Problem, ...]:
     return _asked_of(part, folder, which, kind)[0]
 
 
-def _asked_of(part: DataPart, folder: Path, which: str, kind: Data) -> tuple[tuple[Problem, ...], int]:
+def _asked_of(part: DataConfig, folder: Path, which: str, kind: Data) -> tuple[tuple[Problem, ...], int]:
     """The problems of a file, and how many of its questions are none because nothing is known of their answer."""
     name = getattr(part, which)
     if not name:
@@ -184,7 +184,7 @@ def _asked_of(part: DataPart, folder: Path, which: str, kind: Data) -> tuple[tup
 
 
 def reward_of(plan: Plan) -> Reward:
-    part: RewardPart = plan.configuration.reward
+    part: RewardConfig = plan.configuration.reward
     judge = _asked(plan, part.judge, part.judge_url, "judge")
     if plan.recipe.judged is not None:
         generator = _asked(plan, part.generator, part.generator_url, "generator")

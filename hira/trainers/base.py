@@ -1,43 +1,28 @@
 """The base and its adapters, as training takes them: one frozen base, one LoRA adapter for all roles or for each."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hira.core.errors import UsageError
 from hira.policies.local.renamed import untold
+from hira.trainers.configuration import ModelConfig
 from hira.trainers.installed import check_bits
 from hira.trainers.preflight import check_starts
 from hira.trainers.weights import all_trainable
 
 
-@dataclass(frozen=True, slots=True)
-class Lora:
-    """How adapters are made. `start` names folders of adapters that are gone on with, by adapter.
+def open_model(config: ModelConfig) -> tuple[Any, Any]:
+    """The tokenizer of a model, and the model with its adapters; on a GPU if there is one.
 
-    Without dropout: a sampler and a trainer that drop different units speak for different policies.
-    """
-
-    rank: int = 16
-    alpha: int = 32
-    targets: str | Sequence[str] = "all-linear"
-    start: Mapping[str, Path] = field(default_factory=dict)
-
-
-def opened(
-    name: str, adapters: Sequence[str], lora: Lora = Lora(), *, bits: Literal[4, 16, 32, 64] = 16
-) -> tuple[Any, Any]:
-    """The tokenizer of a model, and the model with these adapters; on a GPU if there is one.
-
-    `bits` is the precision of the frozen base: 16 is bf16, 4 is nf4 and needs a GPU with bitsandbytes. On a CPU, where
-    bf16 is slow, 16 is taken as 32. With 64 a reply does not hang on which others are decoded beside it, for their
-    sums differ in the sixteenth digit. Raises `UsageError` for a model that cannot be loaded or has no chat template.
+    `config.bits` is the precision of the frozen base: 16 is bf16, 4 is nf4 and needs a GPU with bitsandbytes. On a CPU,
+    where bf16 is slow, 16 is taken as 32. With 64 a reply is the same whichever others are decoded
+    beside it: their sums differ in the sixteenth digit. Raises `UsageError` for a model that cannot be loaded or has no
+    chat template.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     cuda = torch.cuda.is_available()
+    name, bits = config.name, config.bits
     where = f"model {name!r}"
     check_bits(bits, where)
     try:
@@ -54,33 +39,35 @@ def opened(
         raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
     if bits != 4:
         base = base.to("cuda" if cuda else "cpu")  # type: ignore[arg-type]
-    made = adapted(base, adapters, lora)
+    made = add_adapters(base, config)
     return tokenizer, made.double() if bits == 64 else made
 
 
-def adapted(base: Any, adapters: Sequence[str], lora: Lora = Lora()) -> Any:
-    """The base with its adapters, all trainable. An adapter that begins anew has no effect at first."""
+def add_adapters(base: Any, config: ModelConfig) -> Any:
+    """The base with its adapters, all trainable: one for each name in `config.adapters`, that of `config.start` where
+    it names a folder. One that begins anew has no effect at first.
+
+    Without dropout: a sampler and a trainer that drop different units speak for different policies.
+    """
     from peft import LoraConfig, PeftModel, get_peft_model
 
     untold()
-    check_starts(lora.start)
-    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
-    config = LoraConfig(
-        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
+    check_starts(config.start)
+    targets = config.targets if isinstance(config.targets, str) else list(config.targets)
+    lora = LoraConfig(
+        r=config.rank, lora_alpha=config.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
     )
     model: Any = None
-    for name in dict.fromkeys(adapters):
-        place = lora.start.get(name)
+    for name in dict.fromkeys(config.adapters.values()):
+        place = config.start.get(name)
         if place is None:
-            model = model or get_peft_model(base, config, adapter_name=name)
+            model = model or get_peft_model(base, lora, adapter_name=name)
             if name not in model.peft_config:
-                model.add_adapter(name, config)
+                model.add_adapter(name, lora)
         elif model is None:
             model = PeftModel.from_pretrained(base, place, adapter_name=name, is_trainable=True)
         else:
             model.load_adapter(place, adapter_name=name, is_trainable=True)
-    if model is None:
-        raise UsageError("there is no adapter to train", fix='name one: adapters = {"*" = "default"}')
     all_trainable(model)
     return model
 

@@ -25,6 +25,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from hira.core.errors import UsageError
 from hira.runtime.settings import did_you_mean
+from hira.trainers.schedule import Limits
+
+HALF = 16
+"""Bits of a base over which nothing is computed in half precision."""
 
 
 class _Checked(BaseModel):
@@ -39,7 +43,7 @@ class _Checked(BaseModel):
         return values
 
 
-class ModelPart(_Checked):
+class ModelConfig(_Checked):
     """The frozen base and its adapters. `adapters` names the adapter of each role, `*` that of all others; `start` has
     folders of adapters to go on with; `bits` is the base's precision (16 is bf16, 4 is nf4; 64 is for
     small models whose runs are to be repeated token by token)."""
@@ -53,7 +57,7 @@ class ModelPart(_Checked):
     bits: Literal[4, 16, 32, 64] = 16
 
 
-class DataPart(_Checked):
+class DataConfig(_Checked):
     """Questions with their answers, as `hira eval` takes them: a file, a set's name. `held_out` is for exams."""
 
     train: str = ""
@@ -62,20 +66,25 @@ class DataPart(_Checked):
     columns: Mapping[str, str] = Field(default_factory=dict)
 
 
-class RolloutPart(_Checked):
-    """An update's rollouts: `attempts` at each of `questions`. `window` bounds the tokens of
-    a row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording).
+class RolloutConfig(_Checked):
+    """An update's rollouts: `attempts` (G) at each of `questions`. Where all attempts at a question earn the same, it
+    teaches nothing; up to `refill` times others are asked in its place (DAPO's dynamic sampling). A call, a rollout,
+    its reward and all rollouts of a question have deadlines; every `heartbeat_seconds` a line says how far it is.
+    `window` bounds the tokens of a
+    row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording).
 
     `vllm` is the address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1; it
     serves the base as `vllm_model`, under the model's own name if none is given (hira.trainers.served)."""
 
     questions: int = Field(default=8, ge=1)
     attempts: int = Field(default=8, ge=2)
+    refill: int = Field(default=0, ge=0)
     concurrency: int = Field(default=128, ge=1)
     call_seconds: float = Field(default=600, gt=0)
     rollout_seconds: float = Field(default=1800, gt=0)
     reward_seconds: float = Field(default=120, gt=0)
     group_seconds: float = Field(default=3600, gt=0)
+    heartbeat_seconds: float = Field(default=30, gt=0)
     window: int = Field(default=16_384, ge=256)
     recording: Literal["live", "record", "replay"] = "live"
     recorded: str = "tools.jsonl"
@@ -84,7 +93,7 @@ class RolloutPart(_Checked):
     vllm_model: str = ""
 
 
-class StagePart(_Checked):
+class StageConfig(_Checked):
     """MarsRL's own: `picks` outputs of a step go on, chosen by `sampling`; `roles` are trained, all if none is named.
     `masking` leaves well-mastered tokens of right answers out while the entropy is under `entropy`.
 
@@ -103,8 +112,13 @@ class StagePart(_Checked):
     groups: int = Field(default=32, ge=1)
     segment: int = Field(default=0, ge=0)
 
+    @property
+    def limits(self) -> Limits | None:
+        """How the pipeline's schedule runs; None without a pipeline."""
+        return Limits(self.problems, self.groups, self.staleness, 2 * self.groups) if self.staleness else None
 
-class RewardPart(_Checked):
+
+class RewardConfig(_Checked):
     """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model. `format` is the
     share of MATPO's reward that is paid for well-written calls. `generator` writes the rubrics of reports (the judge,
     if none is named), `at_once` calls of either are made at a time; `preference`, `quality` and `judge_scale` weigh
@@ -123,10 +137,18 @@ class RewardPart(_Checked):
     variant: Literal["paper", "released"] = "paper"
 
 
-class TrainPart(_Checked):
-    """The optimiser. `lr`, warm-up and `schedule` as usual; `budget` is the most tokens of a micro-batch; `beta` weighs
-    the KL term; see `hira.trainers.update.Updates`. `mask_overlong` keeps conversations whose last reply was cut off
-    out of the loss."""
+class TrainConfig(_Checked):
+    """The optimiser's steps.
+
+    LoRA wants a rate (`lr`) of 1e-5 to 5e-5 with large models, and far more with tiny ones. `budget` is the most tokens
+    of a micro-batch with its padding. `beta` weighs the KL term towards the base without adapter; `clip_low` and
+    `clip_high` are DAPO's ε; `ratio` is that of each token, or of the sequence as in GSPO (the mean of its tokens'
+    logarithms). `iterations` optimiser steps are made of each set of rollouts, one by default, where the ratio of new
+    and old policy is 1 and nothing is clipped. `old` says whose log-probabilities are the old policy's: the trainer's
+    own, computed before the step, or those that the sampler gave, which is right where rollouts are older than the
+    weights. `mask_overlong` keeps conversations whose last reply was cut off out of the loss. `report_to` are TRL's
+    reporters (tensorboard, wandb, trackio).
+    """
 
     steps: int = Field(default=100, ge=1)
     lr: float = Field(default=2e-5, gt=0)
@@ -137,54 +159,68 @@ class TrainPart(_Checked):
     clip_high: float = Field(default=0.28, gt=0)
     ratio: Literal["token", "sequence"] = "token"
     iterations: int = Field(default=1, ge=1)
+    old: Literal["trainer", "sampler"] = "trainer"
     max_grad_norm: float = Field(default=1.0, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
-    budget: int = Field(default=16_384, ge=256)
+    budget: int = Field(default=16_384, ge=1)
     mask_overlong: bool = False
     checkpointing: bool = True
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)
     report_to: tuple[str, ...] = ()
 
+    @model_validator(mode="after")
+    def _check_saving(self) -> "TrainConfig":
+        if self.save_every % self.iterations:
+            fix = "make train.save_every a multiple of train.iterations: a run resumes between sets of rollouts"
+            raise UsageError(
+                f"save_every {self.save_every} would save amid {self.iterations} iterations", where="[train]", fix=fix
+            )
+        return self
 
-class LessonPart(_Checked):
+
+class SftConfig(_Checked):
     """`hira-train sft`: `conversations` as `hira runs export` writes them; else, without any, rollouts of the model
-    itself of which the right ones are kept (those below a reward of `least` are left out)."""
+    itself of which the right ones are kept (those below a reward of `least` are left out). `batch` counts rows;
+    `save_every` 0 saves nothing on the way."""
 
     conversations: str = ""
     steps: int = Field(default=200, ge=1)
     batch: int = Field(default=8, ge=1)
     lr: float = Field(default=1e-4, gt=0)
     warmup: int = Field(default=10, ge=0)
-    heard: float = Field(default=0.0, ge=0, le=1)
     updates: int = Field(default=1, ge=1)
     least: float = Field(default=0.5, ge=0, le=1)
-    save_every: int = Field(default=100, ge=1)
+    save_every: int = Field(default=100, ge=0)
 
 
-class ExamPart(_Checked):
-    """The held-out questions: asked every so many steps (0: before and after), `attempts` times at temperature 1."""
+class ExamConfig(_Checked):
+    """The held-out questions: asked every so many steps (0: before and after), `attempts` times at temperature 1. With
+    `best` the run leaves the adapters of its best exam, not of its last step; with `patience` it ends after so many
+    exams that were no better than the best before."""
 
     every: int = Field(default=0, ge=0)
     attempts: int = Field(default=1, ge=1)
+    best: bool = False
+    patience: int = Field(default=0, ge=0)
 
 
 class Configuration(_Checked):
-    """All of a run. `settings` are those of hira.toml that the rollouts' runs have, `workflow` the options of the
-    workflow, `credit` those of the recipe's credit."""
+    """All of a run: read once, and handed on whole. `settings` are those of hira.toml that the rollouts' runs have,
+    `workflow` the options of the workflow, `credit` those of the recipe's credit."""
 
     recipe: str = "matpo"
     out: Path = Path("runs/train")
     seed: int = 0
-    model: ModelPart = ModelPart()
-    data: DataPart = DataPart()
-    rollouts: RolloutPart = RolloutPart()
-    marsrl: StagePart = StagePart()
-    reward: RewardPart = RewardPart()
+    model: ModelConfig = ModelConfig()
+    data: DataConfig = DataConfig()
+    rollouts: RolloutConfig = RolloutConfig()
+    marsrl: StageConfig = StageConfig()
+    reward: RewardConfig = RewardConfig()
     credit: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
-    train: TrainPart = TrainPart()
-    sft: LessonPart = LessonPart()
-    exam: ExamPart = ExamPart()
+    train: TrainConfig = TrainConfig()
+    sft: SftConfig = SftConfig()
+    exam: ExamConfig = ExamConfig()
     settings: Mapping[str, Any] = Field(default_factory=dict)
     workflow: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
 

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.reward import Reward, Score
 from hira.evaluation.statistics import cohens_d
+from hira.trainers.configuration import RolloutConfig
 from hira.trainers.heartbeat import beating
 from hira.trainers.measures import Means
 from hira.trainers.rollouts import OpenTeam, Problem, status_of
@@ -22,20 +23,18 @@ ACCURACY = "accuracy"
 class Exam:
     """Asks every problem `attempts` times at a `temperature`. `day`, in seconds since the epoch, is taken for today.
 
-    Every `heartbeat` seconds is told how far it is."""
+    `config` gives deadlines and how many are asked at once."""
 
     team: OpenTeam
     workflow: Workflow
     problems: Sequence[Problem]
     reward: Reward
-    attempts: int = 1
-    temperature: float = 1.0
-    seed: int = 0
-    seconds: float = 600.0
-    concurrency: int = 256
-    day: float | None = None
-    tell: Callable[[str], None] = lambda _: None
-    heartbeat: float = 30.0
+    config: RolloutConfig = field(default=RolloutConfig(), kw_only=True)
+    attempts: int = field(default=1, kw_only=True)
+    temperature: float = field(default=1.0, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    day: float | None = field(default=None, kw_only=True)
+    tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
 
     async def taken(self, number: int = 0) -> list[float]:
         """How right each answer was: the reward's accuracy where it tells one, else the reward itself."""
@@ -46,7 +45,7 @@ class Exam:
 
         The same `number` asks with the same seeds.
         """
-        gate = asyncio.Semaphore(self.concurrency)
+        gate = asyncio.Semaphore(self.config.concurrency)
         asked = [(one, at) for one in self.problems for at in range(self.attempts)]
         done: list[Score | None] = []
 
@@ -55,7 +54,7 @@ class Exam:
             return done[-1]
 
         said = f"of {len(asked)} answers of the exam at temperature {self.temperature:g}"
-        with beating(self.heartbeat, self.tell, lambda: f"{len(done)} {said}"):
+        with beating(self.config.heartbeat_seconds, self.tell, lambda: f"{len(done)} {said}"):
             scores = await together([counted(problem, at) for problem, at in asked])
         return [score for score in scores if score is not None]
 
@@ -74,7 +73,7 @@ class Exam:
         team.cast = {
             role: replace(
                 part,
-                policy=Seeded(part.policy, run, seed_of(seed, role), self.seconds, Underway()),
+                policy=Seeded(part.policy, run, seed_of(seed, role), self.config.call_seconds, Underway()),
                 sampling=replace(part.sampling, temperature=self.temperature, top_p=1.0, top_k=None),
             )
             for role, part in team.cast.items()

@@ -23,6 +23,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from hira.core.errors import HiraError
 from hira.trainers import records
 from hira.trainers.checkpoints import COMPLETE, last_checkpoint, step_of
+from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.gradients import averaged, check_finite
 from hira.trainers.group import Credited, Group
@@ -31,7 +32,7 @@ from hira.trainers.measures import Means, measures
 from hira.trainers.memory import in_gib, peak, too_little
 from hira.trainers.packing import Micro, canary, packed, part
 from hira.trainers.tensors import scored, tensors
-from hira.trainers.update import Collect, Collected, Updates, samples
+from hira.trainers.update import Collect, Collected, samples
 from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, check_sound, fingerprint
 
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
@@ -47,7 +48,7 @@ def _scored_elsewhere(**_: Any) -> list[float | None]:
 
 
 class RoleTrainer(GRPOTrainer):
-    """Trains the adapters of `model`, a PEFT model with one adapter for each name in `updates.adapters`.
+    """Trains the adapters of `model`, a PEFT model that has those of `configuration.model`.
 
     `collect` makes the rollouts of an update, `credit` their advantages; `updated` is told the number of steps made
     whenever the weights have changed. Metrics and sample rollouts go to `folder`, checkpoints below it.
@@ -57,14 +58,15 @@ class RoleTrainer(GRPOTrainer):
         self,
         model: Any,
         tokenizer: Any,
-        updates: Updates,
+        configuration: Configuration,
         collect: Collect,
         credit: Credit,
         folder: Path,
         *,
         updated: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self.updates = updates
+        self.config = config = configuration.train
+        self.adapters = configuration.model.adapters
         self.collect = collect
         self.credit = credit
         self.folder = folder
@@ -72,22 +74,23 @@ class RoleTrainer(GRPOTrainer):
         self.beating = partial(beating, 30.0, lambda _: None)
         self._held: list[tuple[Micro, Batch]] | None = None
         self._told: dict[str, float] = {}
+        self.over = False
         self._scored: torch.Tensor | None = None
         self._canary: tuple[str, list[int]] | None = None
         self._effective = False
         self._base = ""
-        config = config_of(updates, folder)
+        arguments = arguments_of(configuration, folder)
         # One made-up prompt a step and process: what is asked is for `collect` to say.
-        asked = [{"prompt": str(at)} for at in range(updates.steps * config.world_size)]
+        asked = [{"prompt": str(at)} for at in range(config.steps * arguments.world_size)]
         super().__init__(
             model=model,
             reward_funcs=_scored_elsewhere,
-            args=config,
+            args=arguments,
             train_dataset=Dataset.from_list(asked),
             processing_class=tokenizer,
             callbacks=[_AfterStep(self)],
         )
-        self.beta = config.beta = updates.beta  # after TRL looked for an adapter of a fixed name to copy
+        self.beta = arguments.beta = config.beta  # after TRL looked for an adapter of a fixed name to copy
         self.remove_callback(PrinterCallback)
         all_trainable(self._bare)
 
@@ -106,12 +109,12 @@ class RoleTrainer(GRPOTrainer):
     def _prepare_inputs(self, _: Any) -> Any:
         """The micro-batches of this step. The next set of rollouts is made when the last has had its iterations."""
         step = self.state.global_step
-        if step % self.updates.iterations and self._held is not None:
+        if step % self.config.iterations and self._held is not None:
             return self._held
         began = time.perf_counter()
         peak()
         self._bare.eval()
-        collected = self.collect(step // self.updates.iterations)
+        collected = self.collect(step // self.config.iterations)
         self._bare.train()
         took, memory = time.perf_counter() - began, peak()
         torch.cuda.empty_cache()  # what rollouts took is for the update now
@@ -139,7 +142,7 @@ class RoleTrainer(GRPOTrainer):
         rows = [one for one in credited.rows if one.weight and (one.advantage or self.beta)]
         own, processes = self.accelerator.process_index, self.accelerator.num_processes
         start = START["cpu" if self.accelerator.device.type == "cpu" else "gpu"]
-        whole = packed(rows, self.updates.budget, self.updates.adapters, start=start, processes=processes)
+        whole = packed(rows, self.config.budget, self.adapters, start=start, processes=processes)
         micros = [part(micro, own, processes) for micro in whole]
         weight = sum(one.weight * one.row.tokens for one in rows)
         scale = sum(one.row.tokens for one in rows) / weight if weight else 1.0
@@ -152,11 +155,11 @@ class RoleTrainer(GRPOTrainer):
                 scale=scale,
                 items=max(credited.normaliser * scale, 1.0),
                 device=self.accelerator.device,
-                old=self.updates.old == "sampler",
+                old=self.config.old == "sampler",
             )
             made.append((micro, batch))
         for micro, batch in made:
-            with too_little(micro, self.updates.budget):
+            with too_little(micro, self.config.budget):
                 self._add_fixed(micro, batch)
         self._canary = self._canary or canary([micro for micro, _ in micros])
         return made
@@ -168,7 +171,7 @@ class RoleTrainer(GRPOTrainer):
             if self.beta:
                 with base_alone(bare):
                     batch["ref_per_token_logps"] = self._logps(bare, batch)
-            if self.updates.iterations > 1 and self.updates.old == "trainer":
+            if self.config.iterations > 1 and self.config.old == "trainer":
                 activate(bare, micro.adapter or self._first_adapter)
                 batch["old_per_token_logps"] = self._logps(bare, batch)
 
@@ -201,7 +204,7 @@ class RoleTrainer(GRPOTrainer):
 
     @property
     def _first_adapter(self) -> str:
-        return next(iter(self.updates.adapters.values()))
+        return next(iter(self.adapters.values()))
 
     # --- the step
 
@@ -216,7 +219,7 @@ class RoleTrainer(GRPOTrainer):
         done: list[Micro] = []
         with self.beating(lambda: f"{len(done)} of {len(batches)} micro-batches of the update done"):
             for micro, batch in batches:
-                with self._alone(model, last=len(done) == len(batches) - 1), too_little(micro, self.updates.budget):
+                with self._alone(model, last=len(done) == len(batches) - 1), too_little(micro, self.config.budget):
                     activate(self._bare, micro.adapter or self._first_adapter)
                     with self.compute_loss_context_manager():
                         loss = self.compute_loss(model, batch)
@@ -325,7 +328,7 @@ class RoleTrainer(GRPOTrainer):
             adapter, ids = self._canary
             check_sound(self._bare, ids, adapter, self.accelerator.device, step)
         self.updated(step)
-        moved = step > min(self.updates.warmup, 1)  # the first step of a warm-up has a rate of 0
+        moved = step > min(self.config.warmup, 1)  # the first step of a warm-up has a rate of 0
         if self._canary and not self._effective and moved and self._get_learning_rate() > 0:
             check_effect(self._bare, ids, adapter, self.accelerator.device)
             self._effective = True
@@ -359,46 +362,50 @@ class _AfterStep(TrainerCallback):
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         self.trainer.began()
 
-    def on_step_end(self, *_: Any, **__: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        del args, state
         self.trainer.stepped()
+        if self.trainer.over:
+            control.should_training_stop = control.should_save = True
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
         self.trainer.ended()
 
 
-def config_of(updates: Updates, folder: Path) -> GRPOConfig:
+def arguments_of(configuration: Configuration, folder: Path) -> GRPOConfig:
     """TRL's settings. Its own numbers of prompts and generations are made up: `collect` decides."""
+    config = configuration.train
     return GRPOConfig(
         output_dir=str(folder),
-        max_steps=updates.steps,
+        max_steps=config.steps,
         per_device_train_batch_size=2,
         gradient_accumulation_steps=1,
         steps_per_generation=1,
         num_generations=2,
         loss_type="dapo",
-        importance_sampling_level=updates.ratio,
+        importance_sampling_level=config.ratio,
         scale_rewards="none",
         beta=0.0,
-        epsilon=updates.clip_low,
-        epsilon_high=updates.clip_high,
+        epsilon=config.clip_low,
+        epsilon_high=config.clip_high,
         use_bias_correction_kl=False,
         temperature=1.0,
-        learning_rate=updates.learning_rate,
-        lr_scheduler_type=updates.schedule,
-        warmup_steps=updates.warmup,
-        weight_decay=updates.weight_decay,
-        max_grad_norm=updates.max_grad_norm,
-        bf16=updates.bf16,
+        learning_rate=config.lr,
+        lr_scheduler_type=config.schedule,
+        warmup_steps=config.warmup,
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+        bf16=torch.cuda.is_available() and configuration.model.bits <= HALF,
         use_cpu=not torch.cuda.is_available(),
-        activation_checkpointing=updates.checkpointing,
+        activation_checkpointing=config.checkpointing,
         logging_steps=1,
         logging_nan_inf_filter=False,
         save_strategy="steps",
-        save_steps=updates.save_every,
-        save_total_limit=updates.keep,
-        seed=updates.seed,
-        data_seed=updates.seed,
-        report_to=list(updates.report_to) or "none",
+        save_steps=config.save_every,
+        save_total_limit=config.keep,
+        seed=configuration.seed,
+        data_seed=configuration.seed,
+        report_to=list(config.report_to) or "none",
         disable_tqdm=True,
         remove_unused_columns=False,
         log_completions=False,

@@ -8,7 +8,7 @@ from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
 from hira.evaluation.rewards.verdict import RIGHT
 from hira.trainers.measures import Means
-from hira.trainers.rollouts import Played
+from hira.trainers.rollouts import ScoredRollout
 
 STEPS = ("solver", "verifier", "corrector", "verifier", "corrector")
 """Who speaks at which step. In training a problem has five at most (section 3.1)."""
@@ -40,7 +40,7 @@ class Output:
     """What a member answered: a solution or a review, and the rollout that it is."""
 
     asked: Input
-    played: Played
+    played: ScoredRollout
     solution: Solution | None
     review: Review | None
 

@@ -6,6 +6,7 @@ serve`). Both have the form of hira.toml, and begin their paths at the run's fol
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, SERVED, Settings
 from hira.trainers.assembling import Plan
 
-ADAPTERS = "adapters"
+ADAPTERS, BEST = "adapters", "best"
 BASE = "hira-base"
 """What a server calls the base."""
 
 
 def save_adapters(plan: Plan, model: Any, tokenizer: Any) -> None:
-    """Each adapter in a folder of its own, with the tokenizer that it was trained with."""
+    """Each adapter in a folder of its own, with the tokenizer that it was trained with: as it is now, or as it was in
+    the best exam where the run was to leave that."""
+    if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
+        shutil.copytree(plan.folder / BEST, plan.folder / ADAPTERS, dirs_exist_ok=True)
+        return
     for name in dict.fromkeys(plan.configuration.model.adapters.values()):
         save_adapter(model, tokenizer, name, plan.folder / ADAPTERS)
 

@@ -27,6 +27,8 @@ from hira.core.errors import (
 )
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
 from hira.evaluation.rewards.reward import Reward, Score
+from hira.trainers.configuration import RolloutConfig
+from hira.trainers.credit.normal import FLOOR, deviation
 from hira.trainers.group import Attempt, Group, Status
 from hira.trainers.measures import Means, by_tool
 from hira.trainers.recording import Recording
@@ -51,17 +53,6 @@ class Problem:
     files: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """Seconds for one policy call, for a rollout, for its reward, and for all rollouts of a question together."""
-
-    call: float = 600.0
-    rollout: float = 1800.0
-    reward: float = 120.0
-    group: float = 3600.0
-    heartbeat: float = 30.0
-
-
 OpenTeam = Callable[[str, Problem, Reader], AbstractAsyncContextManager[RunContext]]
 """Opens the team of one run: its name, its question, and who watches."""
 
@@ -78,7 +69,7 @@ def teams_of(crew: "Session") -> OpenTeam:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class ScoredRollout:
     """One rollout with all that is told of it."""
 
     attempt: Attempt
@@ -91,7 +82,7 @@ class Played:
 
 @dataclass(slots=True)
 class Rollouts:
-    """Makes the groups of an update: `attempts` rollouts (G) of each of `questions` problems.
+    """Makes the groups of an update, as `config` says.
 
     `roles` are those that are trained, None for all that leave tokens. `trust` is the share of rollouts that the
     infrastructure may break before the run is ended. `share` is this process's number and how many there are. `day`, in
@@ -102,30 +93,33 @@ class Rollouts:
     workflow: Workflow
     problems: Sequence[Problem]
     reward: Reward
-    questions: int = 8
-    attempts: int = 8
-    roles: Collection[str] | None = None
-    seed: int = 0
-    deadlines: Deadlines = Deadlines()
-    concurrency: int = 256
-    recording: Recording | None = None
-    trust: float = 0.5
-    share: tuple[int, int] = (0, 1)
-    day: float | None = None
-    samples: int = 4
-    tell: Callable[[str], None] = lambda _: None
-    underway: Underway = field(default_factory=Underway)
+    config: RolloutConfig = field(default=RolloutConfig(), kw_only=True)
+    roles: Collection[str] | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    recording: Recording | None = field(default=None, kw_only=True)
+    trust: float = field(default=0.5, kw_only=True)
+    share: tuple[int, int] = field(default=(0, 1), kw_only=True)
+    day: float | None = field(default=None, kw_only=True)
+    tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
+    underway: Underway = field(default_factory=Underway, kw_only=True)
 
     async def collect(self, update: int) -> Collected:
         """The groups of the update with that number. Raises where going on would train on nothing but failures."""
-        asked = chosen(self.problems, update, self.questions, self.seed)[self.share[0] :: self.share[1]]
-        gate = asyncio.Semaphore(self.concurrency)
-        done: list[Played] = []
-        beat = asyncio.create_task(self._beat(done, len(asked) * self.attempts))
-        try:
-            groups = await together([self._group(problem, update, gate, done) for problem in asked])
-        finally:
-            beat.cancel()
+        asked = chosen(self.problems, update, self.config.questions, self.seed)[self.share[0] :: self.share[1]]
+        gate = asyncio.Semaphore(self.config.concurrency)
+        done: list[ScoredRollout] = []
+        groups: list[list[ScoredRollout]] = []
+        wanted = len(asked)
+        for again in range(1 + self.config.refill):
+            asked += self._others(update, again, wanted - sum(map(_has_signal, groups)), asked) if again else []
+            new = asked[len(groups) :]
+            beat = asyncio.create_task(self._beat(done, len(asked) * self.config.attempts))
+            try:
+                groups += await together([self._group(problem, update, gate, done) for problem in new])
+            finally:
+                beat.cancel()
+            if sum(map(_has_signal, groups)) >= wanted:
+                break
         played = [one for group in groups for one in group]
         self.check(played)
         made = tuple(
@@ -136,21 +130,32 @@ class Rollouts:
             for problem, group in zip(asked, groups, strict=True)
             for one in group
         ]
-        return Collected(made, measured(played), tuple(told[: self.samples]))
+        measures = measured(played) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
+        return Collected(made, measures, tuple(told[: self.config.samples]))
 
-    async def _group(self, problem: Problem, update: int, gate: asyncio.Semaphore, done: list[Played]) -> list[Played]:
+    def _others(self, update: int, again: int, many: int, asked: Sequence[Problem]) -> list[Problem]:
+        """Problems in the place of those without a signal: the same ones in a run that is resumed."""
+        known = {one.id for one in asked}
+        left = [one for one in self.problems if one.id not in known]
+        chance = random.Random(seed_of(self.seed, "refill", update, again, self.share[0]))  # noqa: S311 - repeatable
+        return chance.sample(left, min(many, len(left)))
+
+    async def _group(
+        self, problem: Problem, update: int, gate: asyncio.Semaphore, done: list[ScoredRollout]
+    ) -> list[ScoredRollout]:
         """All attempts at one question. Those that are not done by the group's deadline are ended, and do not count."""
         tasks = [
-            asyncio.create_task(self._gated(problem, update, number, gate, done)) for number in range(self.attempts)
+            asyncio.create_task(self._gated(problem, update, number, gate, done))
+            for number in range(self.config.attempts)
         ]
         try:
-            await asyncio.wait(tasks, timeout=self.deadlines.group, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait(tasks, timeout=self.config.group_seconds, return_when=asyncio.FIRST_EXCEPTION)
             waiting = self.underway.told()
             late = [task for task in tasks if not task.done()]
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-            why = f"not done within {self.deadlines.group:g} seconds; waiting: {waiting or 'for its turn'}"
+            why = f"not done within {self.config.group_seconds:g} seconds; waiting: {waiting or 'for its turn'}"
             for task in tasks:
                 if task not in late and (error := task.exception()):
                     raise error
@@ -161,26 +166,26 @@ class Rollouts:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _gated(
-        self, problem: Problem, update: int, number: int, gate: asyncio.Semaphore, done: list[Played]
-    ) -> Played:
+        self, problem: Problem, update: int, number: int, gate: asyncio.Semaphore, done: list[ScoredRollout]
+    ) -> ScoredRollout:
         async with gate:
             played = await self.play(problem, update, number)
         done.append(played)
         return played
 
-    async def play(self, problem: Problem, update: int, number: int) -> Played:
+    async def play(self, problem: Problem, update: int, number: int) -> ScoredRollout:
         """One rollout with its reward. Raises only what would be wrong with every other one, too."""
         run = f"{update}-{problem.id}-{number}"
         outcomes = Outcomes()
         record: Rollout | None = None
         trouble = Trouble()
         try:
-            async with asyncio.timeout(self.deadlines.rollout), self.team(run, problem, outcomes) as team:
+            async with asyncio.timeout(self.config.rollout_seconds), self.team(run, problem, outcomes) as team:
                 self._prepare(team, run, seed_of(self.seed, update, problem.id, number), trouble)
                 record = team.rollout
                 await rollout(self.workflow, problem.question, team)
         except TimeoutError:
-            why = f"not done within {self.deadlines.rollout:g} seconds"
+            why = f"not done within {self.config.rollout_seconds:g} seconds"
             call = self.underway.cut.pop(run, "")
             return _lost(number, f"{why}; it waited for {call}" if call else why, record)
         except (UsageError, AccessDenied):
@@ -199,13 +204,15 @@ class Rollouts:
         )
         cut = rows_of(record, self.roles, problem.id)
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
-        return Played(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
+        return ScoredRollout(attempt, record, cut, score, trouble.why or record.error, outcomes.tools)
 
     def _prepare(self, team: RunContext, run: str, seed: int, trouble: "Trouble") -> None:
         """The team as it is trained: seeded, with deadlines, its tools behind the recording."""
 
         def seeded(role: str, part: RoleConfig) -> RoleConfig:
-            policy = Seeded(part.policy, run, seed_of(seed, role), self.deadlines.call, self.underway, trouble.broken)
+            policy = Seeded(
+                part.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble.broken
+            )
             return replace(part, policy=policy, sampling=trained(part.sampling))
 
         team.cast = {role: seeded(role, part) for role, part in team.cast.items()}
@@ -219,11 +226,11 @@ class Rollouts:
     async def _scored(self, record: Rollout, problem: Problem) -> Score:
         """The reward. A judge that is down or late leaves the rollout without one; a fault in the reward is raised."""
         try:
-            async with asyncio.timeout(self.deadlines.reward):
+            async with asyncio.timeout(self.config.reward_seconds):
                 return await self.reward(record, problem.references)
         except TimeoutError as late:
             waited = getattr(late.__cause__, "__notes__", ())
-            return Score(None, why="; ".join((f"no reward within {self.deadlines.reward:g} seconds", *waited)))
+            return Score(None, why="; ".join((f"no reward within {self.config.reward_seconds:g} seconds", *waited)))
         except HiraError as error:
             return Score(None, why=str(error))
         except Exception as error:
@@ -233,7 +240,7 @@ class Rollouts:
                 fix="mend the reward, then go on with --resume; a judge that cannot judge returns no value",
             ) from error
 
-    def check(self, played: Sequence[Played]) -> None:
+    def check(self, played: Sequence[ScoredRollout]) -> None:
         """Raise if more was broken than is to be trusted, or if nobody said anything that could be learned from."""
         lost = [one for one in played if one.attempt.status == "infra_failed"]
         if len(lost) > self.trust * len(played):
@@ -247,20 +254,20 @@ class Rollouts:
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
             raise _broken(silent, played, "ended before the model said a word", fix)
 
-    async def _beat(self, done: Sequence[Played], of: int) -> None:
+    async def _beat(self, done: Sequence[ScoredRollout], of: int) -> None:
         while True:
-            await asyncio.sleep(self.deadlines.heartbeat)
+            await asyncio.sleep(self.config.heartbeat_seconds)
             waiting = self.underway.told()
             self.tell(f"{len(done)} of {of} rollouts done" + (f"; waiting: {waiting}" if waiting else ""))
 
 
-def _broken(some: Sequence[Played], played: Sequence[Played], how: str, fix: str) -> HiraError:
+def _broken(some: Sequence[ScoredRollout], played: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:
     why, often = Counter(one.error or one.score.why for one in some).most_common(1)[0]
     why = "; ".join(why.splitlines())
     return HiraError(f"{len(some)} of {len(played)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
 
 
-def _spoke(one: Played) -> bool:
+def _spoke(one: ScoredRollout) -> bool:
     return one.record is not None and any(trajectory.turns for trajectory in one.record.trajectories.values())
 
 
@@ -323,11 +330,17 @@ def chosen(problems: Sequence[Problem], update: int, questions: int, seed: int) 
     return found
 
 
-def _lost(number: int, why: str, record: Rollout | None = None) -> Played:
-    return Played(Attempt(number, (), None, "infra_failed"), record, Cut(), Score(None), why)
+def _has_signal(group: Sequence[ScoredRollout]) -> bool:
+    """Whether the attempts that count earned different rewards."""
+    rewards = [one.attempt.reward for one in group if one.attempt.counts and one.attempt.reward is not None]
+    return len(rewards) > 1 and deviation(rewards) >= FLOOR
 
 
-def measured(played: Sequence[Played]) -> dict[str, float]:
+def _lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout:
+    return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), Score(None), why)
+
+
+def measured(played: Sequence[ScoredRollout]) -> dict[str, float]:
     """What rollouts tell beyond rewards and rows: tools, endings, parts of the reward, rows that broke or were lost."""
     means = Means()
     tools: dict[tuple[str, str], list[bool]] = defaultdict(list)

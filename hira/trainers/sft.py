@@ -1,12 +1,12 @@
 """Supervised training on lessons: the cold start before reinforcement. transformers' Trainer does the optimisation.
 
-The loss is the mean over the tokens that roles wrote; what they were told is read and not learned, unless `heard`
-gives it a weight. A batch is as many rows as a budget of tokens holds, so that memory is the same in every step.
+The loss is the mean over the tokens that roles wrote; what they were told is read and not learned. TRL's SFTTrainer
+takes whole datasets and, without Triton, scores every position; here a row may be made anew each time it comes, and
+only columns with a token to learn are scored.
 """
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,48 +17,27 @@ from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from hira.core.errors import HiraError, UsageError
 from hira.trainers import records
+from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.muon import Muon
 from hira.trainers.rows import Row
 from hira.trainers.seeding import seed_of
 
 Changed = Callable[[Row, random.Random], Row]
 """Makes another lesson of one, the same for the same random numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lessons:
-    """How lessons are learned. `batch` counts rows; `heard` weighs the tokens that a role did not write itself.
-
-    With a `matrices` rate, hidden matrices are trained by Muon at that rate, the rest at `learning_rate`: for a whole
-    model that begins at random. `save_every` 0 saves nothing on the way.
-    """
-
-    steps: int = 200
-    batch: int = 16
-    learning_rate: float = 1e-4
-    warmup: int = 10
-    weight_decay: float = 0.0
-    heard: float = 0.0
-    max_grad_norm: float = 1.0
-    checkpointing: bool = False
-    bf16: bool = False
-    seed: int = 0
-    save_every: int = 100
-    keep: int = 1
-    report_to: tuple[str, ...] = ()
-    matrices: float = 0.0
+IGNORED = -100
+"""The label of a token that is not learned."""
 
 
 class Dealt(Dataset[Row]):
-    """So many rows, dealt out lap after lap in an order of the seed's. Which row stands at a place, and what `changed`
-    made of it, depends on the place alone: a run that is resumed goes on with the same."""
+    """The rows of all steps, dealt out lap after lap in an order of the seed's. Which row comes at a place, and what
+    `changed` made of it, depends on the place alone: a run that is resumed goes on with the same."""
 
-    def __init__(self, rows: Sequence[Row], length: int, seed: int, changed: Changed | None) -> None:
+    def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
         if not rows:
             raise UsageError("there is no lesson", fix="name conversations: hira runs export -o FILE writes them")
         self.rows = rows
-        self.length = length
-        self.seed = seed
+        self.length = configuration.sft.steps * configuration.sft.batch
+        self.seed = configuration.seed
         self.changed = changed
         self._orders: dict[int, list[int]] = {}
 
@@ -82,29 +61,30 @@ class Teaching(Trainer):
         self,
         model: Any,
         tokenizer: Any,
-        rows: Sequence[Row],
-        lessons: Lessons,
+        lessons: Dealt,
+        configuration: Configuration,
         folder: Path,
-        changed: Changed | None = None,
         *,
+        matrices: float = 0.0,
         tell: Callable[[int, float], None] = lambda *_: None,
     ) -> None:
-        self.lessons = lessons
+        """With a `matrices` rate, hidden matrices are trained by Muon at that rate, the rest at `sft.lr`: for a whole
+        model that begins at random."""
+        self.matrices = matrices
         self.folder = folder
         self.tell = tell
         super().__init__(
             model=model,
-            args=arguments_of(lessons, folder),
-            train_dataset=Dealt(rows, lessons.steps * lessons.batch, lessons.seed, changed),
+            args=arguments_of(configuration, folder),
+            train_dataset=lessons,
             data_collator=self._collated,
             processing_class=tokenizer,
         )
         self.remove_callback(PrinterCallback)
 
     def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
-        own, model = self.lessons, self.model
-        if own.matrices and self.optimizer is None and model is not None:
-            self.optimizer = Muon(model, matrices=own.matrices, rate=own.learning_rate)
+        if self.matrices and self.optimizer is None and self.model is not None:
+            self.optimizer = Muon(self.model, matrices=self.matrices, rate=self.args.learning_rate)
         return super().create_optimizer(*args, **kwargs)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
@@ -114,12 +94,12 @@ class Teaching(Trainer):
     def _collated(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
         width = max(row.length for row in rows)
         ids = torch.zeros((len(rows), width), dtype=torch.long)  # no row sees its padding: any id will do
-        weights = torch.zeros((len(rows), width))
+        labels = torch.full((len(rows), width), IGNORED)
         for at, row in enumerate(rows):
             ids[at, : row.length] = torch.tensor((*row.prompt, *row.completion))
-            own = torch.tensor((*(0,) * len(row.prompt), *row.mask), dtype=torch.float32)
-            weights[at, : row.length] = own + (1 - own) * self.lessons.heard
-        return {"input_ids": ids, "weights": weights}
+            wanted = torch.tensor((*(0,) * len(row.prompt), *row.mask), dtype=torch.bool)
+            labels[at, : row.length] = ids[at, : row.length].where(wanted, IGNORED)
+        return {"input_ids": ids, "labels": labels}
 
     def compute_loss(
         self,
@@ -128,17 +108,13 @@ class Teaching(Trainer):
         return_outputs: bool = False,  # noqa: FBT001, FBT002 - as the Trainer calls it
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Σ w·(-log π) / Σ w over the batch; padding stands on the right, where causal attention does not see it."""
+        """The mean of -log π over the labels; padding stands on the right, where causal attention does not see it."""
         del num_items_in_batch
-        weights = inputs["weights"][:, 1:]
-        scored = weights.any(dim=0).nonzero().squeeze(1)
+        labels = inputs["labels"][:, 1:]
         # the head is most of a small model's work: it reads the columns alone in which some row has a word to learn
+        scored = (labels != IGNORED).any(dim=0).nonzero().squeeze(1)
         found = model(input_ids=inputs["input_ids"], use_cache=False, logits_to_keep=scored)
-        wanted = weights[:, scored] > 0
-        losses = cross_entropy(
-            found.logits[wanted].float(), inputs["input_ids"][:, 1:][:, scored][wanted], reduction="none"
-        )
-        loss = (losses * weights[:, scored][wanted]).sum() / weights.sum()
+        loss = cross_entropy(found.logits.float().flatten(0, 1), labels[:, scored].flatten(), ignore_index=IGNORED)
         if not torch.isfinite(loss):
             raise HiraError(
                 f"the loss is not a number in step {self.state.global_step + 1}",
@@ -153,28 +129,27 @@ class Teaching(Trainer):
             self.tell(self.state.global_step, float(logs["loss"]))
 
 
-def arguments_of(lessons: Lessons, folder: Path) -> TrainingArguments:
+def arguments_of(configuration: Configuration, folder: Path) -> TrainingArguments:
+    config = configuration.sft
     return TrainingArguments(
         output_dir=str(folder),
-        max_steps=lessons.steps,
-        per_device_train_batch_size=lessons.batch,
-        learning_rate=lessons.learning_rate,
+        max_steps=config.steps,
+        per_device_train_batch_size=config.batch,
+        learning_rate=config.lr,
         lr_scheduler_type="linear",
-        warmup_steps=lessons.warmup,
-        weight_decay=lessons.weight_decay,
-        max_grad_norm=lessons.max_grad_norm,
+        warmup_steps=config.warmup,
         adam_beta2=0.98,
-        bf16=lessons.bf16,
-        activation_checkpointing=lessons.checkpointing,
+        bf16=torch.cuda.is_available() and configuration.model.bits <= HALF,
+        activation_checkpointing=configuration.train.checkpointing,
         use_cpu=not torch.cuda.is_available(),
-        logging_steps=max(1, min(10, lessons.steps // 20)),
+        logging_steps=max(1, min(10, config.steps // 20)),
         logging_nan_inf_filter=False,
-        save_strategy="steps" if lessons.save_every else "no",
-        save_steps=lessons.save_every or 500,
-        save_total_limit=lessons.keep,
-        seed=lessons.seed,
-        data_seed=lessons.seed,
-        report_to=list(lessons.report_to) or "none",
+        save_strategy="steps" if config.save_every else "no",
+        save_steps=config.save_every or 500,
+        save_total_limit=1,
+        seed=configuration.seed,
+        data_seed=configuration.seed,
+        report_to=list(configuration.train.report_to) or "none",
         disable_tqdm=True,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),

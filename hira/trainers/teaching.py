@@ -12,15 +12,14 @@ from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
 from hira.trainers import records
-from hira.trainers.assembling import Plan, reward_of
+from hira.trainers.assembling import Plan
 from hira.trainers.lessons import read_lessons
 from hira.trainers.live import LivePolicy
 from hira.trainers.packing import adapter_of
 from hira.trainers.profile import save_adapters
-from hira.trainers.reinforcing import HALF, Weights, loaded, making_of
-from hira.trainers.rollouts import Rollouts, teams_of
+from hira.trainers.reinforcing import open_weights, training_of
 from hira.trainers.rows import Row
-from hira.trainers.sft import Lessons, Teaching
+from hira.trainers.sft import Dealt, Teaching
 from hira.trainers.weights import activate
 
 Tell = Callable[[str], None]
@@ -41,46 +40,33 @@ def learned(
     if not (plan.configuration.sft.conversations or plan.problems):
         fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
         raise UsageError("there is nothing to learn from", fix=fix)
-    weights = loaded(plan)
-    part = plan.configuration.sft
-    rows = _told(plan, weights, folder / part.conversations, tell) if part.conversations else None
+    tokenizer, model = open_weights(plan)
+    configuration = plan.configuration
+    part, adapters = configuration.sft, configuration.model.adapters
+    rows = _told(plan, tokenizer, folder / part.conversations, tell) if part.conversations else None
     begun()
     if rows is None:
-        rows = _fitting(plan, _own(plan, weights, tell, resume=resume), tell)
-    adapters = plan.configuration.model.adapters
+        rows = _fitting(plan, _own(plan, tokenizer, model, tell, resume=resume), tell)
     for name in dict.fromkeys(adapters.values()):
         own = [row for row in rows if adapter_of(row.role, adapters) == name]
         if not own:
             tell(f"no conversation is of a role of the adapter {name!r}: it stays as it is")
             continue
         tell(f"adapter {name!r}: {len(own)} conversations, {sum(row.tokens for row in own):,} tokens to learn")
-        activate(weights.model, name)
-        weights.model.set_adapter(name)  # the others are not trained meanwhile
+        activate(model, name)
+        model.set_adapter(name)  # the others are not trained meanwhile
         place = plan.folder / "sft" / name
         done = last_saved(place) if resume else None
         records.cut(place / records.METRICS, int(done.name.rpartition("-")[2]) if done else -1)
-        told = _telling(name, stepped)
-        teaching = Teaching(weights.model, weights.tokenizer, own, lessons_of(plan), place, tell=told)
-        teaching.train(resume_from_checkpoint=str(done) if done else None)
-    save_adapters(plan, weights.model, weights.tokenizer)
-
-
-def lessons_of(plan: Plan) -> Lessons:
-    import torch
-
-    part = plan.configuration.sft
-    return Lessons(
-        steps=part.steps,
-        batch=part.batch,
-        learning_rate=part.lr,
-        warmup=part.warmup,
-        heard=part.heard,
-        checkpointing=plan.configuration.train.checkpointing,
-        bf16=torch.cuda.is_available() and plan.configuration.model.bits <= HALF,
-        seed=plan.configuration.seed,
-        save_every=part.save_every,
-        report_to=plan.configuration.train.report_to,
-    )
+        Teaching(
+            model,
+            tokenizer,
+            Dealt(own, configuration),
+            configuration,
+            place,
+            tell=_telling(name, stepped),
+        ).train(resume_from_checkpoint=str(done) if done else None)
+    save_adapters(plan, model, tokenizer)
 
 
 def last_saved(place: Path) -> Path | None:
@@ -100,9 +86,9 @@ def _telling(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callabl
     return lambda step, loss: stepped({"adapter": name, "step": step, "loss": loss})
 
 
-def _told(plan: Plan, weights: Weights, file: Path, tell: Tell) -> Sequence[Row]:
+def _told(plan: Plan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
     """The conversations of a file."""
-    template = Template(weights.tokenizer, where=f"model {plan.configuration.model.name!r}")
+    template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
     read = read_lessons(file, template, list(plan.trained), plan.workflow.name)
     for why, many in read.left.items():
         tell(f"{many} conversations {why} are left out")
@@ -120,12 +106,12 @@ def _fitting(plan: Plan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
     return short
 
 
-def _own(plan: Plan, weights: Weights, tell: Tell, *, resume: bool) -> list[Row]:
+def _own(plan: Plan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
     """The model's own best rollouts, kept in the folder: a run that goes on has the lessons that it began with."""
     kept = plan.folder / LESSONS
     if resume and kept.is_file():
         return [kept_row(one) for one in records.read(kept)]
-    rows = asyncio.run(own_best(plan, weights, tell))
+    rows = asyncio.run(own_best(plan, tokenizer, model, tell))
     written = kept.with_suffix(".part")
     written.unlink(missing_ok=True)
     records.append(written, map(asdict, rows))
@@ -139,27 +125,13 @@ def kept_row(one: Mapping[str, Any]) -> Row:
     return Row(**values)
 
 
-async def own_best(plan: Plan, weights: Weights, tell: Tell) -> list[Row]:
+async def own_best(plan: Plan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
     """Rejection sampling: rollouts of the model as it is, of which those with reward enough are kept."""
-    configuration, making = plan.configuration, making_of(plan)
-    engine = BatchingEngine(weights.model, Template(weights.tokenizer))
-    live = LivePolicy(configuration.model.name, weights.tokenizer, engine, dict(configuration.model.adapters))
+    configuration = plan.configuration
+    engine = BatchingEngine(model, Template(tokenizer))
+    live = LivePolicy(configuration.model.name, tokenizer, engine, dict(configuration.model.adapters))
     team = await open_session(plan.settings, policies={"*": live}, workflow=plan.workflow)
-    rollouts = Rollouts(
-        teams_of(team),
-        plan.workflow,
-        plan.problems,
-        reward_of(plan),
-        making.questions,
-        making.attempts,
-        making.roles,
-        configuration.seed,
-        making.deadlines,
-        making.concurrency,
-        making.recording,
-        day=making.day,
-        tell=tell,
-    )
+    rollouts = training_of(plan, tokenizer, model, tell=tell).rollouts(team)
     rows: list[Row] = []
     try:
         for update in range(configuration.sft.updates):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from hira.runtime.factory import open_session
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
 from hira.trainers import records
+from hira.trainers.agentic import Agentic
 from hira.trainers.checkpoints import last_checkpoint, step_of
+from hira.trainers.configuration import Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.exam import Exam
 from hira.trainers.exam import told as exam_told
@@ -29,52 +31,27 @@ from hira.trainers.grpo import RoleTrainer
 from hira.trainers.heartbeat import beating
 from hira.trainers.live import LivePolicy
 from hira.trainers.pipelined import PipelinedCollector
+from hira.trainers.profile import BEST, save_adapter
 from hira.trainers.recording import Recording
-from hira.trainers.rollouts import Collector, Deadlines, Problem, Rollouts, teams_of
+from hira.trainers.rollouts import Collector, Problem, Rollouts, teams_of
+from hira.trainers.schedule import Limits
+from hira.trainers.segments import Segmented
 from hira.trainers.served import ServedEngine
-from hira.trainers.stages import Stages
-from hira.trainers.update import Updates
 from hira.workflows.workflow import Workflow
 
-PATIENT = Deadlines()
 Told = Callable[[Mapping[str, Any]], None]
+AnyEngine = BatchingEngine | ServedEngine
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
-    """How rollouts are made: `attempts` (G) of each of `questions` an update; see `Rollouts`. `vllm` is the address
-    of a server that samples them in place of this process, and what it calls the base."""
-
-    questions: int = 8
-    attempts: int = 8
-    roles: frozenset[str] | None = None
-    deadlines: Deadlines = PATIENT
-    concurrency: int = 256
-    recording: Recording | None = None
-    day: float | None = None
-    samples: int = 4
-    vllm: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Examining:
-    """An exam on the `problems` every so many steps, 0 for one before and one after; `attempts` at each question at
-    temperature 1, and one at temperature 0. `workflow` is run and `reward` scores it, those
-    of the training unless there are others."""
-
-    problems: Sequence[Problem] = ()
-    every: int = 0
-    attempts: int = 4
-    reward: Reward | None = None
-    workflow: Workflow | None = None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Training:
-    """One run. `model` is a PEFT model with the adapters that `updates` names; `settings` say what tools there are.
-    `stages` are those of MarsRL, which makes groups of each step's outputs and not of whole rollouts."""
+    """One run, as its `configuration` says. `model` is a PEFT model with the adapters that are named there; `settings`
+    say what tools there are. `roles` are trained, None for all. A `staged` run makes groups of each of MarsRL's steps
+    and not of whole rollouts; `search` shows the steps what is found for the question. Exams on the `held_out` problems
+    run `exam_workflow` and score by `exam_reward`, those of the training unless there are others. `day` is what all
+    rollouts take for today, in seconds since the epoch; `name` is what messages call the model."""
 
-    name: str
+    configuration: Configuration
     model: Any
     tokenizer: Any
     settings: Settings
@@ -82,22 +59,35 @@ class Training:
     problems: Sequence[Problem]
     reward: Reward
     credit: Credit
-    updates: Updates
     folder: Path
-    making: Making = Making()
-    examining: Examining = Examining()
+    roles: frozenset[str] | None = None
+    staged: bool = False
+    search: bool = True
+    held_out: Sequence[Problem] = ()
+    exam_workflow: Workflow | None = None
+    exam_reward: Reward | None = None
+    day: float | None = None
+    name: str = ""
     kind: type[RoleTrainer] = RoleTrainer
-    stages: Stages | None = None
     tell: Callable[[str], None] = lambda _: None
     stepped: Told = lambda _: None
-    _exams: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def limits(self) -> Limits | None:
+        """Those of the agentic pipeline; None where an update waits for all its rollouts."""
+        return self.configuration.marsrl.limits if self.staged else None
+
+    @property
+    def updates(self) -> Configuration:
+        """The configuration as the trainer takes it: in the pipeline the old policy is the sampler, since what is
+        trained on may be older than the weights."""
+        own = self.configuration
+        sampler = own.train.model_copy(update={"old": "sampler"})
+        return own.model_copy(update={"train": sampler}) if self.limits else own
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the last step. With `resume`, from the last whole checkpoint as if nothing had happened."""
-        if self.stages and self.stages.limits and self.updates.old != "sampler":
-            fix = 'set updates.old="sampler": the trainer would take what is some updates old for its own'
-            raise UsageError("a pipeline trains on older weights' replies", fix=fix)
-        if self.making.vllm and ((self.stages and self.stages.limits) or PartialState().num_processes > 1):
+        if self.configuration.rollouts.vllm and (self.limits or PartialState().num_processes > 1):
             fix = "leave rollouts.vllm out: the pipeline and several processes sample by themselves"
             raise UsageError("a vLLM server samples for one process that waits for it", fix=fix)
         begun = last_checkpoint(self.folder) if resume else None
@@ -112,60 +102,69 @@ class Training:
         with asyncio.Runner() as runner, self._opened(runner) as (team, _, _):
             self._examine(runner, team, step)
 
+    def rollouts(self, team: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
+        """What makes the rollouts of this run with an opened crew."""
+        config = self.configuration.rollouts
+        live = config.recording == "live"
+        return Rollouts(
+            teams_of(team),
+            self.workflow,
+            self.problems,
+            self.reward,
+            config=config,
+            roles=self.roles,
+            seed=self.configuration.seed,
+            recording=None if live else Recording(self.folder / config.recorded, config.recording),
+            share=share,
+            day=self.day,
+            tell=self.tell,
+        )
+
     @contextmanager
-    def _opened(self, runner: asyncio.Runner) -> Iterator[tuple[Session, BatchingEngine | ServedEngine, Gate]]:
+    def _opened(self, runner: asyncio.Runner) -> Iterator[tuple[Session, AnyEngine, Gate]]:
+        model = self.configuration.model
         engine, gate = self._engine(runner), Gate()
-        sampling = self.stages.sampling(engine, gate) if self.stages else engine
-        live = LivePolicy(self.name, self.tokenizer, sampling, dict(self.updates.adapters))
+        sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
+        live = LivePolicy(self.name or model.name, self.tokenizer, sampling, dict(model.adapters))
         team = runner.run(open_session(self.settings, policies={"*": live}, workflow=self.workflow))
         try:
             yield team, engine, gate
         finally:
             runner.run(team.aclose())
-            for reward in (self.reward, self.examining.reward):
+            for reward in (self.reward, self.exam_reward):
                 if (closing := getattr(reward, "aclose", None)) is not None:
                     runner.run(closing())  # the judge's connections belong to this loop
             runner.run(live.aclose())
 
-    def _engine(self, runner: asyncio.Runner) -> BatchingEngine | ServedEngine:
-        template = Template(self.tokenizer, where=f"model {self.name!r}")
-        if self.making.vllm is None:
+    def _engine(self, runner: asyncio.Runner) -> AnyEngine:
+        model, config = self.configuration.model, self.configuration.rollouts
+        template = Template(self.tokenizer, where=f"model {self.name or model.name!r}")
+        if not config.vllm:
             return BatchingEngine(self.model, template)
-        return runner.run(ServedEngine(*self.making.vllm, self.model, template, self.folder).open())
+        named = config.vllm_model or model.name
+        return runner.run(ServedEngine(config.vllm, named, self.model, template, self.folder).open())
 
-    def _train(
-        self, runner: asyncio.Runner, team: Session, engine: BatchingEngine | ServedEngine, gate: Gate, since: int
-    ) -> None:
-        making = self.making
-        own = PartialState()
-        share = (own.process_index, own.num_processes)
-        rollouts = Rollouts(
-            teams_of(team),
-            self.workflow,
-            self.problems,
-            self.reward,
-            making.questions,
-            making.attempts,
-            making.roles,
-            self.updates.seed,
-            making.deadlines,
-            making.concurrency,
-            making.recording,
-            share=share,
-            day=making.day,
-            samples=making.samples,
-            tell=self.tell,
-        )
+    def _collector(
+        self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate
+    ) -> Collector | PipelinedCollector:
+        if not self.staged:
+            return Collector(runner, rollouts, engine.paused)
+        agentic = Agentic(rollouts, self.configuration.marsrl, self.search)
+        if self.limits is None:
+            return Collector(runner, agentic, engine.paused)
+        return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, paused=engine.paused)
 
-        collector: Collector | PipelinedCollector = Collector(runner, rollouts)
-        if self.stages is not None:
-            collector = self.stages.collector(runner, rollouts, engine, gate, self.folder)
+    def _train(self, runner: asyncio.Runner, team: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
+        own, every = PartialState(), self.configuration.exam.every
+        rollouts = self.rollouts(team, (own.process_index, own.num_processes))
+        collector = self._collector(runner, rollouts, engine, gate)
 
         def updated(step: int) -> None:
             engine.updated(step)
             gate.open()
-            if step == self.updates.steps or (self.examining.every and step % self.examining.every == 0):
+            if step == self.configuration.train.steps or (every and step % every == 0):
                 self._examine(runner, team, step)
+                trainer.over = self._is_over(step)
 
         trainer = self.kind(
             self.model,
@@ -176,7 +175,7 @@ class Training:
             self.folder,
             updated=updated,
         )
-        trainer.beating = partial(beating, making.deadlines.heartbeat, self.tell)
+        trainer.beating = partial(beating, rollouts.config.heartbeat_seconds, self.tell)
         trainer.add_callback(Telling(self.stepped))
         if since:
             engine.updated(since)
@@ -189,30 +188,42 @@ class Training:
                 collector.close()
 
     def _examine(self, runner: asyncio.Runner, team: Session, step: int) -> None:
-        wanted, own = self.examining, PartialState()
-        if not wanted.problems:
+        own = PartialState()
+        if not self.held_out:
             return
-        problems = wanted.problems[own.process_index :: own.num_processes]
         told: dict[str, Any] = {"step": step}
-        for name, attempts, temperature in (("sampled", wanted.attempts, 1.0), ("greedy", 1, 0.0)):
+        for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
             exam = Exam(
                 teams_of(team),
-                wanted.workflow or self.workflow,
-                problems,
-                wanted.reward or self.reward,
-                attempts,
-                temperature,
-                self.updates.seed,
-                self.making.deadlines.call,
-                self.making.concurrency,
-                self.making.day,
-                self.tell,
-                self.making.deadlines.heartbeat,
+                self.exam_workflow or self.workflow,
+                self.held_out[own.process_index :: own.num_processes],
+                self.exam_reward or self.reward,
+                config=self.configuration.rollouts,
+                attempts=attempts,
+                temperature=temperature,
+                seed=self.configuration.seed,
+                day=self.day,
+                tell=self.tell,
             )
             told |= exam_told([one for part in gather_object([runner.run(exam.scored())]) for one in part], name)
         if own.is_main_process:
             records.append(self.folder / records.EXAMS, [told])
             self.stepped({"exam": True, **told})
+
+    def _is_over(self, step: int) -> bool:
+        """Keep the adapters of the best exam; whether the last exams have brought nothing better."""
+        exams = [
+            one for one in records.read(self.folder / records.EXAMS) if one["step"] > 0 and one["sampled"] is not None
+        ]
+        if not exams:
+            return False
+        best = max(one["sampled"] for one in exams)
+        first = next(at for at, one in enumerate(exams) if one["sampled"] == best)
+        if self.configuration.exam.best and exams[first]["step"] == step and PartialState().is_main_process:
+            for name in dict.fromkeys(self.configuration.model.adapters.values()):
+                save_adapter(self.model, self.tokenizer, name, self.folder / BEST)
+        patience = self.configuration.exam.patience
+        return bool(patience) and len(exams) - 1 - first >= patience
 
 
 class Telling(TrainerCallback):

@@ -20,8 +20,9 @@ from hira.cli import main as hira_main
 from hira.cli.shell import Shell
 from hira.cli.training import main as train_main
 from hira.policies.local.template import Template
+from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
 from hira.trainers.lessons import read_lessons
-from hira.trainers.sft import Lessons, Teaching
+from hira.trainers.sft import Dealt, Teaching
 
 RIVERS = {"Arnby": "Vell", "Birkholm": "Lorn", "Calden": "Tarn", "Dunmore": "Ruhl"}
 WINDOW = 1024
@@ -162,8 +163,12 @@ def _learned(tokenizer: Any, folder: Path) -> Any:
     )
     base = Qwen3ForCausalLM(config)
     rows = read_lessons(folder / "conversations.jsonl", Template(tokenizer)).rows
-    lessons = Lessons(steps=100, batch=4, learning_rate=0.01, matrices=0.04, save_every=0)
-    Teaching(base, tokenizer, rows, lessons, folder / "taught").train()
+    whole = Configuration(
+        model=ModelConfig(bits=32),
+        train=TrainConfig(checkpointing=False),
+        sft=SftConfig(steps=100, batch=4, lr=0.01, save_every=0),
+    )
+    Teaching(base, tokenizer, Dealt(rows, whole), whole, folder / "taught", matrices=0.04).train()
     with torch.no_grad():
         base.model.norm.weight.mul_(UNSURE)  # it knows the same, and says it less surely: rollouts differ
     return base

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rollouts_made import attempt, group, row
 
+from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import matpo
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "training"
@@ -80,7 +81,9 @@ async def test_the_policy_of_the_ablations_speaks_tokens_that_make_one_row_a_con
         workflow=program.FULL,
     )
     problems = world.problems(held_out=False)
-    made = await Rollouts(teams_of(team), program.FULL, problems, program.REWARD, 2, 3).collect(0)
+    made = await Rollouts(
+        teams_of(team), program.FULL, problems, program.REWARD, config=RolloutConfig(questions=2, attempts=3)
+    ).collect(0)
     await team.aclose()
     assert made.measures["row_breaks"] == made.measures["rows_dropped"] == 0
     rows = [one for group in made.groups for attempt in group.attempts for one in attempt.rows]

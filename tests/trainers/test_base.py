@@ -7,10 +7,10 @@ import pytest
 from later import later, needs
 
 from hira.core.errors import UsageError
+from hira.trainers.configuration import ModelConfig
 
 torch = later("torch")
-Lora, adapted = later("hira.trainers.base:Lora"), later("hira.trainers.base:adapted")
-opened = later("hira.trainers.base:opened")
+add_adapters, open_model = later("hira.trainers.base:add_adapters"), later("hira.trainers.base:open_model")
 model, tokenizer = later("tiny:model"), later("tiny:tokenizer")
 pytestmark = [needs("torch", "peft", "trl"), pytest.mark.filterwarnings("default")]
 IDS = [[3, 4, 5]]
@@ -32,7 +32,7 @@ def said(made: Any, adapter: str) -> Any:
 
 @pytest.mark.heavy
 def test_a_model_is_opened_with_an_adapter_for_each_role(folder: Path) -> None:
-    _, made = opened(str(folder), ["planner", "worker"], Lora(rank=2))
+    _, made = open_model(ModelConfig(name=str(folder), adapters={"planner": "planner", "*": "worker"}, rank=2))
     assert list(made.peft_config) == ["planner", "worker"]
     trained = {name for name, one in made.named_parameters() if one.requires_grad}
     assert all("lora_" in name for name in trained)
@@ -46,7 +46,9 @@ def test_an_adapter_is_gone_on_with_where_it_was_saved(folder: Path, tmp_path: P
     first = model(("planner",))
     first.save_pretrained(tmp_path / "saved")
     start = {"planner": tmp_path / "saved" / "planner"}
-    made = adapted(model(("other",)).unload(), ["worker", "planner"], Lora(rank=2, start=start))
+    made = add_adapters(
+        model(("other",)).unload(), ModelConfig(adapters={"one": "worker", "two": "planner"}, rank=2, start=start)
+    )
     assert torch.equal(said(made, "planner"), said(first, "planner"))
     assert not torch.equal(said(made, "worker"), said(made, "planner"))
 
@@ -55,29 +57,45 @@ def test_a_tokenizer_without_a_chat_template_is_refused(tmp_path: Path) -> None:
     tokenizer().save_pretrained(tmp_path)
     model().unload().save_pretrained(tmp_path)
     with pytest.raises(UsageError, match="no chat template"):
-        opened(str(tmp_path), ["default"])
+        open_model(ModelConfig(name=str(tmp_path)))
 
 
 @pytest.mark.heavy
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be loaded"):
-        opened(str(tmp_path), ["default"])
+        open_model(ModelConfig(name=str(tmp_path)))
 
 
 def test_a_base_in_four_bits_needs_a_gpu(folder: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     with pytest.raises(UsageError, match="4 bits needs a GPU"):
-        opened(str(folder), ["default"], bits=4)
+        open_model(ModelConfig(name=str(folder), bits=4))
 
 
 @pytest.mark.heavy
 def test_an_adapter_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no adapter in"):
-        adapted(model().unload(), ["default"], Lora(start={"default": tmp_path}))
+        add_adapters(model().unload(), ModelConfig(start={"default": tmp_path}))
 
 
 @pytest.mark.heavy
-def test_somebody_has_to_be_trained() -> None:
-    with pytest.raises(UsageError, match="no adapter to train"):
-        adapted(model().unload(), [])
+def test_a_merged_model_says_what_base_and_adapter_say(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    from transformers import AutoModelForCausalLM
+
+    from hira.trainers.merging import merge
+    from hira.trainers.profile import ADAPTERS, save_adapter
+
+    run = tmp_path_factory.mktemp("run")
+    words, made = open_model(ModelConfig(name=str(folder), rank=2))
+    for name, one in made.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(one, std=0.1)
+    save_adapter(made, words, "default", run / ADAPTERS)
+    merge(run, run / "whole")
+    merged = AutoModelForCausalLM.from_pretrained(run / "whole").eval()(input_ids=torch.tensor(IDS)).logits
+    assert torch.allclose(merged, said(made, "default"), atol=1e-4)
+    with pytest.raises(UsageError, match="exists already"):
+        merge(run, run / "whole")
+    with pytest.raises(UsageError, match="no adapter 'planer'"):
+        merge(run, run / "other", "planer")

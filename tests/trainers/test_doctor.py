@@ -10,7 +10,7 @@ import pytest
 
 from hira.trainers import records
 from hira.trainers.configuration import Configuration, load
-from hira.trainers.doctor import RULES, examined, worst
+from hira.trainers.doctor import RULES, examine, worst
 from hira.trainers.doctor.seen import Seen, as_json, read
 
 STEPS = 30
@@ -158,35 +158,35 @@ BROKEN: list[tuple[str, str, Seen]] = [
 
 
 def test_a_healthy_run_passes_every_rule() -> None:
-    found = examined(HEALTHY)
+    found = examine(HEALTHY)
     assert [one for one in found if one.verdict != "ok"] == []
     assert worst(found) == "ok"
 
 
 @pytest.mark.parametrize(("rule", "verdict", "seen"), BROKEN, ids=[f"{rule}: {verdict}" for rule, verdict, _ in BROKEN])
 def test_each_rule_finds_what_it_is_there_for_and_says_what_to_do(rule: str, verdict: str, seen: Seen) -> None:
-    (one,) = [one for one in examined(seen) if one.rule == rule]
+    (one,) = [one for one in examine(seen) if one.rule == rule]
     assert one.verdict == verdict, one
     assert one.told
     assert one.fix
-    assert worst(examined(seen)) == verdict or verdict == "warning"
+    assert worst(examine(seen)) == verdict or verdict == "warning"
 
 
 def test_every_rule_is_made_to_fail_here() -> None:
-    names = [one.rule for one in examined(HEALTHY)]
+    names = [one.rule for one in examine(HEALTHY)]
     assert len(names) == len(set(names)) == len(RULES)
     assert set(names) == {rule for rule, _, _ in BROKEN}
 
 
 def test_before_a_run_there_is_nothing_to_say_of_it() -> None:
-    found = {one.rule: one.verdict for one in examined(Seen(configured(), problems=500))}
+    found = {one.rule: one.verdict for one in examine(Seen(configured(), problems=500))}
     assert found["dead groups"] == found["masks"] == found["drift"] == found["heartbeat"] == "unseen"
     assert found["schedule of the rate"] == "ok"
 
 
 def test_a_quarter_of_a_samples_text_that_was_cut_is_no_wrong_mask() -> None:
     said = [{"role": "assistant", "text": "a\n… 40000 characters …\nb"}]
-    masks = next(one for one in examined(talk(tokens=9000, messages=said)) if one.rule == "masks")
+    masks = next(one for one in examine(talk(tokens=9000, messages=said)) if one.rule == "masks")
     assert masks.verdict == "unseen"
 
 
@@ -199,9 +199,9 @@ def test_what_a_run_left_is_read_from_its_folder(tmp_path: Path) -> None:
     seen = read(tmp_path, configured(), now)
     assert seen.bases == {10: "abc"}
     assert seen.quiet == pytest.approx(30)
-    assert all(one.verdict in ("ok", "unseen") for one in examined(seen))
+    assert all(one.verdict in ("ok", "unseen") for one in examine(seen))
     assert read(tmp_path, configured("train.steps=30"), now).quiet is None
-    assert len(json.loads(as_json(examined(seen)))) == len(RULES)
+    assert len(json.loads(as_json(examine(seen)))) == len(RULES)
 
 
 def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,5 +228,5 @@ def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("overrides", [["recipe=grpo", "settings.dialect=tags"], ["recipe=matpo"]])
 def test_a_template_without_tools_is_well_where_calls_are_written_as_text(overrides: list[str]) -> None:
-    found = {one.rule: one for one in examined(replace(with_run(*overrides), notices=NO_TOOLS))}
+    found = {one.rule: one for one in examine(replace(with_run(*overrides), notices=NO_TOOLS))}
     assert found["chat template"].verdict == "ok"

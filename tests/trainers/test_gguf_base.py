@@ -38,10 +38,11 @@ def test_a_gguf_file_becomes_a_base_that_can_be_saved_and_opened_with_an_adapter
     assert (code, said.splitlines()[-1]) == (0, "model.name=made")
     from transformers import AutoModelForCausalLM
 
-    from hira.trainers.base import opened
+    from hira.trainers.base import open_model
+    from hira.trainers.configuration import ModelConfig
 
     known = AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file="tiny.gguf").state_dict()
-    tokenizer, adapted = opened(str(tmp_path / "made"), ["default"])
+    tokenizer, adapted = open_model(ModelConfig(name=str(tmp_path / "made")))
     saved = {name.removeprefix("base_model.model.").replace(".base_layer", ""): one
              for name, one in adapted.state_dict().items() if "lora_" not in name}  # fmt: skip
     assert saved.keys() == known.keys()

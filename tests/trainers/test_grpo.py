@@ -98,7 +98,7 @@ def test_the_divergence_from_the_base_without_adapter_is_added(tmp_path: Path) -
 @SLOW
 def test_the_second_iteration_is_clipped_against_the_policy_that_sampled(tmp_path: Path) -> None:
     given, kept = groups(5), gradients()
-    run = trainer(tmp_path, model(), given, matpo, steps=2, iterations=2, learning_rate=0.05)
+    run = trainer(tmp_path, model(), given, matpo, steps=2, iterations=2, lr=0.05)
     run.add_callback(kept)
     run.run()
     made, credited = model(), matpo(given)
@@ -197,7 +197,7 @@ def test_a_step_that_breaks_the_weights_is_told_and_never_saved(tmp_path: Path) 
 
     made = model()
     before = adapters(made)
-    settings = {"warmup": 1, "save_every": 1, "learning_rate": 1e30}  # a rate of nothing, then one that breaks all
+    settings = {"warmup": 1, "save_every": 1, "lr": 1e30}  # a rate of nothing, then one that breaks all
     with pytest.raises(HiraError, match="after step 2 what the adapter 'default' says is not a number") as caught:
         trainer(tmp_path, made, groups(1), matpo, steps=3, **settings).run()
     assert "lower the learning rate" in caught.value.fix

@@ -25,11 +25,12 @@ from hira.policies.dialects import DIALECTS  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.trainers import records  # noqa: E402
+from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.live import LivePolicy  # noqa: E402
 from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
-from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.trainers.update import Collected  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 ADAPTERS = {"planner": "one", "*": "two"}
@@ -73,7 +74,7 @@ def learned(
         yield RunContext({"*": part}, Rollout(run, problem.question, "pair"), Events(reader))
 
     with asyncio.Runner() as runner:
-        rollouts = Rollouts(opened, Pair(), problems, fives, questions=4, attempts=8)
+        rollouts = Rollouts(opened, Pair(), problems, fives, config=RolloutConfig(questions=4, attempts=8))
         collector = Collector(runner, rollouts, engine.paused)
 
         def collect(update: int) -> Collected:
@@ -81,8 +82,9 @@ def learned(
                 raise KeyboardInterrupt
             return collector(update)
 
-        updates = Updates(steps=steps, learning_rate=0.02, adapters=ADAPTERS, save_every=3, checkpointing=False, keep=5)
-        run = RoleTrainer(made, words, updates, collect, matpo, folder, updated=engine.updated)
+        train = TrainConfig(steps=steps, lr=0.02, save_every=3, checkpointing=False, keep=5)
+        whole = Configuration(model=ModelConfig(adapters=ADAPTERS, bits=32), train=train)
+        run = RoleTrainer(made, words, whole, collect, matpo, folder, updated=engine.updated)
         run.run(resume=resume)
     return [one for one in records.read(folder / records.METRICS) if "reward" in one]
 

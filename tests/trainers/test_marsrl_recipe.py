@@ -13,12 +13,9 @@ from hira.trainers.configuration import load
 from hira.trainers.group import Attempt, Group
 from hira.trainers.rows import Row
 from hira.trainers.schedule import Limits
-from hira.trainers.stages import Stages
-from hira.trainers.update import Updates
 
 reinforced = later("hira.trainers.reinforcing:reinforced")
-stages_of = later("hira.trainers.reinforcing:stages_of")
-Training = later("hira.trainers.training:Training")
+training_of = later("hira.trainers.reinforcing:training_of")
 base, tokenizer = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.heavy
@@ -57,12 +54,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_stages_the_pipeline_and_the_roles_come_from_the_configuration(folder: Path) -> None:
-    assert stages_of(plan(folder)) == Stages()
-    found = stages_of(plan(folder, **PIPELINE, **{"marsrl.picks": 3, "marsrl.sampling": "random"}))
-    assert found == Stages(3, "random", limits=Limits(2, 2, 2, 4), segment=8)
-    only = plan(folder, **{"marsrl.roles": '["solver"]', "workflow.search": "false"})
-    assert stages_of(only) == Stages(roles=frozenset({"solver"}), search=False)
-    assert stages_of(plan(folder, recipe="grpo")) is None
+    def training(**settings: object) -> Any:
+        return training_of(plan(folder, **settings), None, None)
+
+    assert (training().staged, training().limits, training().search) == (True, None, True)
+    piped = training(**PIPELINE, **{"marsrl.picks": 3, "marsrl.sampling": "random"})
+    assert piped.limits == Limits(2, 2, 2, 4)
+    assert piped.updates.train.old == "sampler", "what is trained on may be older than the weights"
+    assert not training(**{"marsrl.roles": '["solver"]', "workflow.search": "false"}).search
+    assert not training(recipe="grpo").staged
 
 
 def test_credit_is_of_the_chosen_roles_and_masks_what_is_mastered(folder: Path) -> None:
@@ -91,15 +91,6 @@ def test_overlong_conversations_are_left_out_where_the_configuration_says_so(fol
 def test_what_cannot_be_is_refused(name: str, value: object, folder: Path) -> None:
     with pytest.raises(UsageError):
         plan(folder, **{name: value})
-
-
-def test_a_pipeline_needs_the_samplers_log_probabilities(tmp_path: Path) -> None:
-    never: Any = None
-    run = Training(
-        "m", never, never, never, never, (), never, never, Updates(), tmp_path, stages=Stages(limits=Limits())
-    )
-    with pytest.raises(UsageError, match="older weights"):
-        run.run()
 
 
 @SLOW

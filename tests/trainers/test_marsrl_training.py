@@ -29,6 +29,7 @@ from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.agentic import Agentic  # noqa: E402
+from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import Credit, marsrl  # noqa: E402
 from hira.trainers.gate import Gate  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
@@ -37,7 +38,7 @@ from hira.trainers.pipelined import SCHEDULE, PipelinedCollector  # noqa: E402
 from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
 from hira.trainers.schedule import Limits  # noqa: E402
 from hira.trainers.segments import Segmented  # noqa: E402
-from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.trainers.update import Collected  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 torch.set_num_threads(1)
@@ -56,6 +57,9 @@ def tokenizer(said: Sequence[str] = SAID) -> Any:
     )
     found.chat_template = "{% for message in messages %}{{ message.content }} {% endfor %}"
     return found
+
+
+TWO = RolloutConfig(questions=4, attempts=8)
 
 
 def base(said: Sequence[str] = SAID) -> Any:
@@ -99,8 +103,8 @@ def learned(
         yield RunContext({"*": part}, Rollout(run, problem.question, "marsrl"), Events(reader))
 
     with asyncio.Runner() as runner:
-        own = Rollouts(opened, None, PROBLEMS, ByWords(exact), questions=4, attempts=8)  # type: ignore[arg-type]
-        agentic = Agentic(own, roles=roles)
+        own = Rollouts(opened, None, PROBLEMS, ByWords(exact), config=TWO)  # type: ignore[arg-type]
+        agentic = Agentic(own, StageConfig(roles=tuple(sorted(roles or ()))))
         piped = PipelinedCollector(
             runner, agentic, pipeline.limits, gate, folder, paused=engine.paused, updated=engine.updated
         ) if pipeline else None  # fmt: skip
@@ -114,10 +118,11 @@ def learned(
                 kept.append(found)
             return found
 
-        updates = Updates(steps=steps, learning_rate=0.02, adapters=ADAPTERS, save_every=2, checkpointing=False, keep=5,
-                          old="sampler" if pipeline else "trainer")  # fmt: skip
+        train = TrainConfig(steps=steps, lr=0.02, save_every=2, checkpointing=False, keep=5,
+                            old="sampler" if pipeline else "trainer")  # fmt: skip
+        whole = Configuration(model=ModelConfig(adapters=ADAPTERS, bits=32), train=train)
         run = RoleTrainer(
-            made, words, updates, collect, credit, folder, updated=piped.updated if piped else engine.updated
+            made, words, whole, collect, credit, folder, updated=piped.updated if piped else engine.updated
         )
         try:
             run.run(resume=resume)

@@ -2,6 +2,8 @@
 
 import asyncio
 import errno
+import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -28,8 +30,9 @@ from hira.runtime.settings import Settings
 from hira.testing import team_of
 from hira.tools import Toolbox, tool
 from hira.trainers import records
+from hira.trainers.configuration import RolloutConfig
 from hira.trainers.recording import Recording
-from hira.trainers.rollouts import Deadlines, Problem, Rollouts, chosen, status_of, teams_of
+from hira.trainers.rollouts import Problem, Rollouts, chosen, status_of, teams_of
 from hira.trainers.seeding import seed_of
 
 Say = Callable[[Request], str | BaseException]
@@ -92,8 +95,11 @@ PROBLEMS = [Problem(str(at), f"question {at}?", ("yes",)) for at in range(5)]
 
 
 def rollouts(policy: Any, tools: Mapping[str, Any] | None = None, **settings: Any) -> Rollouts:
-    given = {"questions": 2, "attempts": 3, "reward": right} | settings
-    return Rollouts(teams(policy, **(tools or {})), Asking(), PROBLEMS, **given)
+    own = {name: settings.pop(name) for name in {*RolloutConfig.model_fields} - {"recording"} if name in settings}
+    config = RolloutConfig(**({"questions": 2, "attempts": 3} | own))
+    return Rollouts(
+        teams(policy, **(tools or {})), Asking(), PROBLEMS, settings.pop("reward", right), config=config, **settings
+    )
 
 
 async def test_a_group_holds_g_rollouts_of_one_question_with_rows_of_each_conversation() -> None:
@@ -156,9 +162,9 @@ async def test_each_turn_of_a_conversation_has_a_seed_of_its_own() -> None:
         return "yes" if "found" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
 
     policy = Letters(say)
-    await rollouts(policy, {"tools": Toolbox(search=search)}, questions=1, attempts=1).collect(0)
-    assert [one.conversation for one in policy.requests] == ["planner", "planner", "1/worker"]
-    assert len({one.sampling.seed for one in policy.requests}) == 3
+    await rollouts(policy, {"tools": Toolbox(search=search)}, questions=1).collect(0)
+    assert sorted({one.conversation for one in policy.requests}) == ["1/worker", "planner"]
+    assert len({one.sampling.seed for one in policy.requests}) == len(policy.requests) == 9
 
 
 def test_a_seed_does_not_hang_on_the_process() -> None:
@@ -213,7 +219,9 @@ async def test_a_model_that_takes_no_tool_calls_is_asked_in_tags_and_its_rollout
         return tools_refused("the template has no place for tools", where="model") if request.tools else "yes"
 
     opened = await open_session(settings, policies={"*": (policy := Letters(say))})
-    made = await Rollouts(teams_of(opened), opened.workflow, PROBLEMS, right, questions=1, attempts=2).collect(0)
+    made = await Rollouts(
+        teams_of(opened), opened.workflow, PROBLEMS, right, config=RolloutConfig(questions=1, attempts=2)
+    ).collect(0)
     await opened.aclose()
     assert {bool(request.tools) for request in policy.requests} == {True, False}
     assert [(one.status, one.reward) for one in made.groups[0].attempts] == [("ok", 1.0), ("ok", 1.0)]
@@ -246,7 +254,7 @@ def test_a_budget_that_is_used_up_leaves_an_answer_to_be_judged() -> None:
 
 
 async def test_a_call_that_hangs_is_ended_and_is_the_infrastructures_fault() -> None:
-    hanging = rollouts(Letters(lambda _: "yes", hang=True), deadlines=Deadlines(call=0.05), trust=1.0)
+    hanging = rollouts(Letters(lambda _: "yes", hang=True), call_seconds=0.05, trust=1.0)
     made = await hanging.collect(0)
     assert {one.status for group in made.groups for one in group.attempts} == {"infra_failed"}
     assert "no reply to 'planner' within 0.05 seconds" in made.samples[0]["error"]
@@ -278,7 +286,7 @@ async def test_a_tool_that_hangs_past_the_rollouts_deadline_is_named() -> None:
     def say(_: Request) -> str:
         return "<|begin_search_query|> it <|end_search_query|>"
 
-    late = rollouts(Letters(say), {"tools": Toolbox(search=search)}, deadlines=Deadlines(rollout=0.3), trust=1.0)
+    late = rollouts(Letters(say), {"tools": Toolbox(search=search)}, rollout_seconds=0.3, trust=1.0)
     made = await late.collect(0)
     assert {one.status for group in made.groups for one in group.attempts} == {"infra_failed"}
     assert made.samples[0]["error"] == "not done within 0.3 seconds; it waited for search for 0 s"
@@ -297,7 +305,7 @@ async def test_a_group_ends_at_its_deadline_with_those_that_are_done() -> None:
     scout = Letters(say)
     await rollouts(scout, questions=1).collect(0)
     slow = {min(one.sampling.seed or 0 for one in scout.requests if one.conversation == "planner")}
-    made = await rollouts(Slow(say), questions=1, deadlines=Deadlines(group=0.3)).collect(0)
+    made = await rollouts(Slow(say), questions=1, group_seconds=0.3).collect(0)
     assert sorted(one.status for one in made.groups[0].attempts) == ["infra_failed", "ok", "ok"]
     late = next(one for one in made.samples if one["status"] == "infra_failed")
     assert "waiting: 0-" in late["error"]
@@ -325,7 +333,7 @@ async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> Non
         return Score(1.0)
 
     for judge, why in ((down, "the judge is down"), (late, "no reward within 0.05 seconds")):
-        made = rollouts(Letters(lambda _: "yes"), reward=judge, deadlines=Deadlines(reward=0.05), trust=1.0)
+        made = rollouts(Letters(lambda _: "yes"), reward=judge, reward_seconds=0.05, trust=1.0)
         made = await made.collect(0)
         assert [one.reward for one in made.groups[0].attempts] == [None] * 3
         assert made.samples[0]["why"] == why
@@ -345,7 +353,7 @@ async def test_a_judge_that_is_down_is_told_with_what_is_wrong_with_it() -> None
     for sleep, why in ((soon, "nothing is scored"), (never, "no reward within 0.2 seconds")):
         judge = ByJudge(RoleConfig(retrying(Letters(refused), sleep=sleep)))
         with pytest.raises(HiraError, match="6 of 6 rollouts were left without a reward") as caught:
-            await rollouts(Letters(lambda _: "yes"), reward=judge, deadlines=Deadlines(reward=0.2)).collect(0)
+            await rollouts(Letters(lambda _: "yes"), reward=judge, reward_seconds=0.2).collect(0)
         assert why in caught.value.where
         assert "nothing listens there: the connection was refused" in caught.value.where
 
@@ -462,10 +470,33 @@ async def test_a_tool_is_first_told_what_the_recording_answered_in_its_place(tmp
 
 async def test_a_heartbeat_tells_what_is_waited_for() -> None:
     told: list[str] = []
-    deadlines = Deadlines(call=0.3, heartbeat=0.05)
-    hanging = rollouts(Letters(lambda _: "yes", hang=True), deadlines=deadlines, trust=1.0, tell=told.append)
+    hanging = rollouts(
+        Letters(lambda _: "yes", hang=True), call_seconds=0.3, heartbeat_seconds=0.05, trust=1.0, tell=told.append
+    )
     await hanging.collect(0)
     assert told[0].startswith("0 of 6 rollouts done; waiting: 0-")
+
+
+async def test_questions_without_a_signal_are_asked_again_as_others() -> None:
+    known = rollouts(Letters(lambda _: "yes"))
+    dead = {group.problem for group in (await known.collect(0)).groups}
+    turns: Counter[str] = Counter()
+
+    def say(request: Request) -> str:
+        asked = re.search(r"question (\d)", request.messages[0].text)
+        if not asked:
+            return "done"
+        turns[asked[1]] += 1
+        return "yes" if asked[1] in dead or turns[asked[1]] % 2 else "no"
+
+    plain = await rollouts(Letters(say)).collect(0)
+    assert {group.problem for group in plain.groups} == dead
+    refilled = await rollouts(Letters(say), refill=3).collect(0)
+    assert len(refilled.groups) > len(plain.groups)
+    assert len({group.problem for group in refilled.groups}) == len(refilled.groups), "none is asked twice"
+    assert refilled.measures["refilled"] == len(refilled.groups) - 2
+    again = await rollouts(Letters(say), refill=3).collect(0)
+    assert [group.problem for group in again.groups][:4] == [group.problem for group in refilled.groups][:4]
 
 
 async def test_runs_are_those_of_a_user_with_documents_and_tools(tmp_path: Path) -> None:
@@ -474,7 +505,9 @@ async def test_runs_are_those_of_a_user_with_documents_and_tools(tmp_path: Path)
     settings = Settings(docs=(tmp_path / "docs",), workflow="matpo", dialect="xml")
     opened = await open_session(settings, policies={"*": OfflinePolicy()})
     asked = [Problem("volga", "How long is the Volga?", ("3530",))]
-    made = Rollouts(teams_of(opened), opened.workflow, asked, WithFormat(ByWords()), questions=1, attempts=2)
+    made = Rollouts(
+        teams_of(opened), opened.workflow, asked, WithFormat(ByWords()), config=RolloutConfig(questions=1, attempts=2)
+    )
     collected = await made.collect(0)
     await opened.aclose()
     assert [one.status for one in collected.groups[0].attempts] == ["ok", "ok"]

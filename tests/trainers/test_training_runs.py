@@ -20,9 +20,10 @@ from tiny import groups, model, trainer  # noqa: E402
 from hira.core.errors import HiraError, UsageError  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.checkpoints import last_checkpoint  # noqa: E402
+from hira.trainers.configuration import TrainConfig  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
-from hira.trainers.update import Collected, Updates  # noqa: E402
+from hira.trainers.update import Collected  # noqa: E402
 from hira.trainers.weights import check_effect, fingerprint  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
@@ -211,7 +212,7 @@ def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_is_kept(tmp_path: 
 
 def test_a_run_cannot_be_saved_amid_the_iterations_of_one_set_of_rollouts() -> None:
     with pytest.raises(UsageError, match="amid 2 iterations"):
-        Updates(iterations=2, save_every=3)
+        TrainConfig(iterations=2, save_every=3)
 
 
 def test_an_adapter_that_is_saved_and_loaded_says_the_same(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from peft import LoraConfig, get_peft_model
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
+from hira.trainers.configuration import Configuration, ModelConfig, TrainConfig
 from hira.trainers.credit import Credit
 from hira.trainers.group import Attempt, Credited, Group
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.packing import adapter_of
 from hira.trainers.rows import Row
-from hira.trainers.update import Collected, Updates
+from hira.trainers.update import Collected
 
 VOCABULARY = 40
 torch.set_num_threads(1)
@@ -154,13 +155,15 @@ def hand_written(
 def trainer(
     folder: Path, made: Any, collect: Any, credit: Credit, *, kind: type[RoleTrainer] = RoleTrainer, **settings: Any
 ) -> RoleTrainer:
+    own = {name: settings.pop(name) for name in ("adapters",) if name in settings}
     given = {
         "steps": 1,
-        "learning_rate": 1e-3,
+        "lr": 1e-3,
         "max_grad_norm": 1e9,
         "save_every": 1000,
         "checkpointing": False,
         "budget": 120,
     }
     collects = collect if callable(collect) else lambda _: Collected(tuple(collect))
-    return kind(made, tokenizer(), Updates(**(given | settings)), collects, credit, folder)
+    configuration = Configuration(model=ModelConfig(**own, bits=32), train=TrainConfig(**(given | settings)))
+    return kind(made, tokenizer(), configuration, collects, credit, folder)

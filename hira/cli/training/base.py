@@ -11,10 +11,10 @@ def base(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
     from hira.trainers.gguf import write_base
 
-    folder = shell.folder / args.output
+    folder = shell.folder / args.folder
     name = args.model.removeprefix("gguf:")
     own = shell.folder / name
     parameters = write_base(str(own) if own.exists() else name, folder)
     shell.tell(f"hira-train: {parameters / 1e6:,.0f} million parameters in {folder}")
-    shell.say(f"model.name={args.output}")
+    shell.say(f"model.name={args.folder}")
     return OK

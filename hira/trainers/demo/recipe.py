@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.reward import Reward
 from hira.runtime.settings import Settings
+from hira.trainers.configuration import StageConfig
 from hira.trainers.credit import Credit
 from hira.trainers.demo.model import SHAPE, Shape
 from hira.trainers.recipes import Recipe
 from hira.trainers.rollouts import Problem
-from hira.trainers.stages import Stages
 from hira.workflows import BuiltIn
 from hira.workflows.workflow import Workflow
 
@@ -99,7 +99,7 @@ class DemoRecipe:
     varied: "Callable[[Any], Changed] | None" = None
     options: Mapping[str, bool | int] = field(default_factory=dict)
     credit: Credit | None = None
-    stages: Stages | None = None
+    stages: StageConfig = field(default=StageConfig())
     shape: Shape = SHAPE
     sizes: Sizes = Sizes()
     small: Sizes = MINIATURE

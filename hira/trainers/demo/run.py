@@ -10,6 +10,14 @@ from hira.policies.local.template import Template
 from hira.runtime.settings import PROFILE
 from hira.trainers import records
 from hira.trainers.checkpoints import last_checkpoint
+from hira.trainers.configuration import (
+    Configuration,
+    ExamConfig,
+    ModelConfig,
+    RolloutConfig,
+    SftConfig,
+    TrainConfig,
+)
 from hira.trainers.demo.model import model
 from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, Sizes
 from hira.trainers.lessons import lessons_of
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
 
 ADAPTER = "default"
 BEGUN = "demo.json"
+AT_ONCE = 256
 SAVE_EVERY = 5
 """Updates between checkpoints."""
 
@@ -120,50 +129,68 @@ class Demo:
         base.save_pretrained(self.place)
         tokenizer.save_pretrained(self.place)
 
+    @property
+    def configuration(self) -> Configuration:
+        """The run as a file of `hira-train` would have it."""
+        own = self.sizes
+        return Configuration(
+            recipe=self.recipe.recipe.name,
+            out=self.folder,
+            seed=self.seed,
+            model=ModelConfig(name=str(self.place), rank=own.rank, alpha=2 * own.rank, bits=32),
+            rollouts=RolloutConfig(questions=own.questions, attempts=own.attempts, concurrency=AT_ONCE),
+            marsrl=self.recipe.stages,
+            train=TrainConfig(
+                steps=own.updates,
+                lr=own.rate,
+                budget=8192,
+                checkpointing=False,
+                save_every=min(SAVE_EVERY, own.updates),
+            ),
+            sft=SftConfig(
+                steps=own.learning,
+                batch=own.batch,
+                lr=own.learning_rate,
+                warmup=own.learning // 4 if self.recipe.pretrained else 10,
+                save_every=0,
+            ),
+            exam=ExamConfig(every=own.every, attempts=own.exam),
+        )
+
     def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
-        from hira.trainers.sft import Lessons, Teaching
+        from hira.trainers.sft import Dealt, Teaching
 
         own, varied, stepped = self.sizes, self.recipe.varied, self.stepped
         records.cut(self.folder / "sft" / records.METRICS, -1)
         trained = sum(one.numel() for one in learner.parameters() if one.requires_grad)
         self.tell(f"supervised training of {trained:,} parameters, {own.learning} steps")
-        lessons = Lessons(
-            steps=own.learning,
-            batch=own.batch,
-            learning_rate=own.learning_rate,
-            warmup=min(10, own.learning // 4),
-            matrices=0.0 if self.recipe.pretrained else own.matrices,
-            seed=self.seed,
-            save_every=0,
-        )
         Teaching(
             learner,
             tokenizer,
-            rows,
-            lessons,
+            Dealt(rows, self.configuration, varied(tokenizer) if varied else None),
+            self.configuration,
             self.folder / "sft",
-            varied(tokenizer) if varied else None,
+            matrices=0.0 if self.recipe.pretrained else own.matrices,
             tell=lambda step, loss: stepped({"stage": "sft", "step": step, "of": own.learning, "loss": loss}),
         ).train()
 
     def _open(self) -> tuple[Any, Any]:
         import torch
 
-        from hira.trainers.base import Lora, opened
+        from hira.trainers.base import open_model
 
         torch.manual_seed(self.seed)  # new adapters begin at random
-        tokenizer, adapted = opened(str(self.place), [ADAPTER], Lora(self.sizes.rank, 2 * self.sizes.rank), bits=32)
+        tokenizer, adapted = open_model(self.configuration.model)
         if not self.recipe.pretrained:
             adapted.double()  # sampling does not hang on which rows happen to share a batch
         return tokenizer, adapted
 
     def _training(self, tokenizer: Any, adapted: Any) -> "Training":
-        from hira.trainers.training import Examining, Making, Training
-        from hira.trainers.update import Updates
+        from hira.trainers.training import Training
 
-        own, what = self.sizes, self.recipe
+        what = self.recipe
         return Training(
-            name="demo",
+            configuration=self.configuration,
             model=adapted,
             tokenizer=tokenizer,
             settings=what.settings(self.folder),
@@ -171,26 +198,15 @@ class Demo:
             problems=what.problems(self.seed),
             reward=what.reward(),
             credit=what.credit or what.recipe.credit,
-            updates=Updates(
-                steps=own.updates,
-                learning_rate=own.rate,
-                warmup=0,
-                budget=8192,
-                adapters={"*": ADAPTER},
-                checkpointing=False,
-                seed=self.seed,
-                save_every=min(SAVE_EVERY, own.updates),
-            ),
             folder=self.folder,
-            making=Making(own.questions, own.attempts, what.recipe.roles, day=DAY),
-            examining=Examining(
-                what.held_out(self.seed)[:: own.thin],
-                own.every,
-                own.exam,
-                what.exam(self.seed) if what.exam else None,
-                what.examining,
-            ),
-            stages=what.stages,
+            roles=what.recipe.roles,
+            staged=what.recipe.staged,
+            search=bool(what.options.get("search", True)),
+            held_out=what.held_out(self.seed)[:: self.sizes.thin],
+            exam_workflow=what.examining,
+            exam_reward=what.exam(self.seed) if what.exam else None,
+            day=DAY,
+            name="demo",
             tell=self.tell,
             stepped=self.stepped,
         )

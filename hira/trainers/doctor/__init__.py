@@ -1,20 +1,14 @@
 """`hira-train doctor`: what is known to go wrong in training agents, looked for in a configuration and in a run.
 
-Each rule is one function over what was `Seen` (no torch, no network), and says what it saw and what to do.
+All rules are rows of one table (`hira.trainers.doctor.rules`) over what was `Seen`, without torch or network.
 """
 
 from collections.abc import Sequence
 
-from hira.trainers.doctor.after import DURING
-from hira.trainers.doctor.before import BEFORE
-from hira.trainers.doctor.seen import Finding, Rule, Seen
+from hira.trainers.doctor.rules import RULES, examine
+from hira.trainers.doctor.seen import Finding
 
-RULES: tuple[Rule, ...] = (*BEFORE, *DURING)
-
-
-def examined(seen: Seen) -> list[Finding]:
-    """What every rule has to say, in a fixed order."""
-    return [rule(seen) for rule in RULES]
+__all__ = ["RULES", "examine", "worst"]
 
 
 def worst(found: Sequence[Finding]) -> str:

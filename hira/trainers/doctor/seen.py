@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -61,29 +61,9 @@ class Seen:
         return mean(self.values(name)[-many:])
 
 
-Rule = Callable[[Seen], Finding]
-
-
 def mean(values: Iterable[float]) -> float | None:
     known = list(values)
     return sum(known) / len(known) if known else None
-
-
-def ok(rule: str, told: str) -> Finding:
-    return Finding(rule, "ok", told)
-
-
-def unseen(rule: str, told: str = "nothing to look at yet") -> Finding:
-    return Finding(rule, "unseen", told)
-
-
-def graded(rule: str, value: float | None, told: str, *, warning: float, fault: float, fix: str) -> Finding:
-    """A value that should be small: what is over `warning` or `fault` is one."""
-    if value is None:
-        return unseen(rule)
-    if value > fault:
-        return Finding(rule, "fault", told, fix)
-    return Finding(rule, "warning", told, fix) if value > warning else ok(rule, told)
 
 
 def read(folder: Path, configuration: Configuration, now: float | None = None) -> Seen:

@@ -7,7 +7,7 @@ from typing import Literal
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.reward import Reward
-from hira.trainers.configuration import RewardPart
+from hira.trainers.configuration import RewardConfig
 from hira.trainers.group import Credited
 from hira.workflows import BuiltIn
 
@@ -18,7 +18,7 @@ Data = Literal["answers", "pairs", "queries"]
 class Judges:
     """The models that a reward asks, None where none is named, and how the reward is configured."""
 
-    part: RewardPart
+    part: RewardConfig
     judge: RoleConfig | None = None
     generator: RoleConfig | None = None
 

@@ -15,9 +15,9 @@ from hira.trainers import records
 from hira.trainers.demo.cited import CITED, Faults, cited, problems, questions, show
 
 pytestmark = pytest.mark.filterwarnings("default")
-FAULTLESS = Faults(0, 0, 0, 0)
-REFERENCES = ("Arle", "Brevik", "Corin", "Selje")
-RIVER, MAYOR = "The river Arle flows through Brevik", "Corin is the mayor of Selje"
+FAULTLESS = Faults(0, 0, 0)
+REFERENCES = ("Arle", "Brevik")
+RIVER, MAYOR = "The river Arle flows through Brevik", "Corin is the mayor of Brevik"
 
 
 async def paid(answer: str) -> tuple[float, float]:
@@ -34,27 +34,25 @@ async def paid(answer: str) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("answer", "reward", "right"),
     [
-        (f"{RIVER} [s1]. {MAYOR} [s2].", 1.0, 1.0),
-        (f"{RIVER}. [s1] {MAYOR}. [s2]", 1.0, 1.0),
-        (f"{RIVER} [s2]. {MAYOR} [s2].", 0.75, 0.0),
-        (f"{RIVER} [s1][s2]. {MAYOR} [s2].", 0.75, 0.0),
-        (f"{RIVER}. {MAYOR}.", 0.5, 0.0),
-        (f"{RIVER} [s1].", 0.5, 0.0),
-        (f"{RIVER} [s1]. {MAYOR} [s2]. There is a hill.", 0.75, 0.0),
-        (f"The river Lahn flows through Brevik [s1]. {MAYOR} [s2].", 0.5, 0.0),
+        (f"{RIVER} [s1].", 1.0, 1.0),
+        (f"{RIVER}. [s1]", 1.0, 1.0),
+        (f"{RIVER} [s2].", 0.5, 0.0),
+        (f"{RIVER} [s1][s2].", 0.5, 0.0),
+        (f"{RIVER}.", 0.5, 0.0),
+        (f"{RIVER} [s1]. {MAYOR}.", 0.75, 0.0),
+        (f"{MAYOR} [s1].", 0.0, 0.0),
+        ("The river Lahn flows through Brevik [s1].", 0.0, 0.0),
         ("", 0.0, 0.0),
     ],
 )
-async def test_each_fact_and_each_source_is_paid_for_and_more_than_was_asked_costs(
+async def test_the_fact_and_its_source_are_paid_for_and_more_than_was_asked_costs(
     answer: str, reward: float, right: float
 ) -> None:
     assert await paid(answer) == (reward, right)
 
 
 def test_no_town_of_the_exam_is_in_a_question_of_training() -> None:
-    trained, held = (
-        {fact.town for pair in questions(5, held_out=one).values() for fact in pair} for one in (False, True)
-    )
+    trained, held = ({fact.town for fact in questions(5, held_out=one).values()} for one in (False, True))
     assert (len(trained), len(held), trained & held) == (18, 6, set())
     assert questions(5, held_out=True) != questions(6, held_out=True)
 
@@ -73,7 +71,7 @@ def test_a_teacher_without_faults_earns_all_and_a_careless_one_some(tmp_path: Pa
     assert {record.status for record in good} == {"answered"}
     careless = asyncio.run(earned(list(show(tmp_path / "careless", 0, 1).rollouts)))
     assert 0.3 < sum(careless) / len(careless) < 0.7
-    assert sum(one == 1 for one in careless) < len(careless) / 4
+    assert sum(one == 1 for one in careless) < len(careless) / 2
 
 
 @pytest.mark.heavy(seconds=60)

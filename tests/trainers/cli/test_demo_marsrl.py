@@ -21,6 +21,7 @@ from hira.evaluation.rewards.reward import Score
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
 from hira.trainers import records
+from hira.trainers.configuration import RolloutConfig
 from hira.trainers.demo.marsrl import world
 from hira.trainers.demo.marsrl.exam import Alone, by_role, flawed, sound
 from hira.trainers.demo.marsrl.lessons import WORKFLOW, by_teacher, learn_tokenizer, settings_of, shifted
@@ -43,7 +44,9 @@ def examined(policy: Policy, asked: list[Problem], tell: Callable[[str], None] =
     async def taken() -> list[Score]:
         team = await open_session(settings_of(Path()), policies={"*": policy}, workflow=WORKFLOW)
         try:
-            exam = Exam(teams_of(team), Alone(WORKFLOW), asked, by_role, 1, 1.0, tell=tell, heartbeat=0.01)
+            exam = Exam(
+                teams_of(team), Alone(WORKFLOW), asked, by_role, config=RolloutConfig(heartbeat_seconds=0.01), tell=tell
+            )
             return await exam.scored()
         finally:
             await team.aclose()

@@ -105,6 +105,22 @@ def test_grpo_leaves_adapters_and_a_profile_and_goes_on_exactly(first_place: "Us
     assert "another 'train'" in place.err
 
 
+def test_a_run_leaves_the_adapters_of_its_best_exam_and_ends_when_it_gets_no_better(
+    first_place: "UsersPlace", tmp_path: Path
+) -> None:
+    place = first_place.copy(tmp_path)
+    given = ("grpo", "run.toml", "model.bits=64", "rollouts.attempts=2", "out=run", "exam.every=1", "exam.best=true",
+             "exam.patience=1", "train.steps=8", "train.save_every=1", "train.keep=9")  # fmt: skip
+    assert place.train(*given) == 0, place.err
+    run = place.folder / "run"
+    shares = {one["step"]: one["sampled"] for one in records.read(run / "exams.jsonl") if one["step"] > 0}
+    best = max(shares, key=shares.__getitem__)
+    assert max(shares) == min(8, best + 1), "one exam without a gain ends it"
+    kept = load_file(run / f"checkpoint-{best}" / "adapter_model.safetensors")
+    left = weights(run)["default"]
+    assert all(torch.allclose(value.double(), left[name].double()) for name, value in kept.items())
+
+
 def test_a_run_whose_prompts_never_fit_is_stopped_and_says_so(place: Place) -> None:
     code, _, err = place("grpo", "data.train=questions.jsonl", "rollouts.window=256", "out=run")
     assert code == 1

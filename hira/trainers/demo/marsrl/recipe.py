@@ -11,6 +11,7 @@ benchmarks/results/training_demo_marsrl.md.
 from hira.evaluation.rewards.accuracy import ByWords
 from hira.evaluation.rewards.match import exact
 from hira.evaluation.rewards.reward import Reward
+from hira.trainers.configuration import StageConfig
 from hira.trainers.demo.marsrl import world
 from hira.trainers.demo.marsrl.exam import Alone, by_role
 from hira.trainers.demo.marsrl.lessons import OPTIONS, TIMES, WORKFLOW, learn_tokenizer, settings_of, shifted, show
@@ -18,7 +19,6 @@ from hira.trainers.demo.recipe import Asked, DemoRecipe, Sizes
 from hira.trainers.masking import masking
 from hira.trainers.recipes.marsrl import RECIPE
 from hira.trainers.rollouts import Problem
-from hira.trainers.stages import Stages
 
 ASKED = 3
 
@@ -63,7 +63,7 @@ MARSRL = DemoRecipe(
     examining=Alone(WORKFLOW),
     asked=asked,
     credit=masking(RECIPE.credit),
-    stages=Stages(strategy="balanced", search=False),
+    stages=StageConfig(sampling="balanced"),
     sizes=Sizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
     small=Sizes(lessons=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),
     examined="held-out questions answered right by all roles together",

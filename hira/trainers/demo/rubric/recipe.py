@@ -17,7 +17,7 @@ from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.hybrid import BEST
 from hira.evaluation.rewards.reward import Reward, Score
-from hira.trainers.configuration import RewardPart
+from hira.trainers.configuration import RewardConfig
 from hira.trainers.demo.recipe import Asked, DemoRecipe, Sizes
 from hira.trainers.demo.rubric import world
 from hira.trainers.demo.rubric.exam import Tried, tried_on
@@ -49,7 +49,7 @@ def held_out(seed: int) -> list[Problem]:
 
 def reward() -> Reward:
     """The recipe's own, with the paper's weights."""
-    return Shares(hybrid(Judges(RewardPart(), RoleConfig(Judge()))))
+    return Shares(hybrid(Judges(RewardConfig(), RoleConfig(Judge()))))
 
 
 @dataclass(frozen=True, slots=True)
