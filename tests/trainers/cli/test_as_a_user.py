@@ -105,7 +105,7 @@ def test_a_cold_start_by_exported_runs_learns_the_last_replies_too(place: "Place
     start = place.out.split("model.start.default=")[1].strip()
     place.environ = {"HIRA_TEMPERATURE": "0"}
     place.hira("ask", ASKED, "--profile", "runs/cold", "--docs", "documents", "--json")
-    assert json.loads(place.out)["answer"] == "It rests on Birkholm"
+    assert json.loads(place.out)["answer"].startswith("It rests on Birkholm")
     assert place.train("grpo", "run.toml", f"model.start.default={start}", "train.steps=1", "out=runs/after") == 0
     began = load_file(Path(start) / "adapter_model.safetensors")
     after = load_file(place.folder / "runs" / "after" / "adapters" / "default" / "adapter_model.safetensors")
