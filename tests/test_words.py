@@ -1,0 +1,68 @@
+"""The documentation is in plain English: a list of phrases that its pages avoid, each with the words to use."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_YET = {"papers.md", "rubric_training.md", "training.md"}
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+INSTEAD = {
+    r"\btold\b": "sees, gets, prints: name who reports what to whom",
+    r"\bst(?:ands?|ood)\b": "is, means, follows",
+    r"\bbehind\b": "after",
+    r"\bbeside\b": "next to, compared with",
+    r"\b(?:goes|go|went|gone|going) on\b": "continue, resume",
+    r"\b(?:had again|to be had)\b": "reproduce, available",
+    r"\bone's own\b": "your own",
+    r"\bof (?:its|their) own\b": "its own, a separate",
+    r"\bhangs? on\b": "depends on",
+    r"\bkin\b": "and similar",
+    r"\b(?:are|is) none\b": "name the limit",
+    r"\bso many\b": "N",
+    r"\bwhom\b": "who",
+    r"\b(?:is|are|was|were) made\b": "creates, with an actor",
+    r"\bby itself\b|\bby themselves\b": "alone, automatically",
+    r"\bto the letter\b": "exactly, strictly",
+    r"\bwhat (?:is|was) known\b": "the results so far",
+    r"\bwhat (?:was|were) [a-z]+(?:ed|ead|ound|aid|ade)\b": "name the thing",
+    r"(?:^|[.:|] )(?:What|That|Whether) [a-z][^.?|]*\.": "a sentence with a subject",
+    r"\bis no (?:call|claim|document|field|text|evidence|model|policy|fact|question)\b": "is not a",
+}
+
+
+def sentences(page: Path) -> str:
+    """The text of a page without its code."""
+    return CODE.sub("`", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in NOT_YET], ids=lambda page: page.stem)
+def test_a_page_is_in_plain_english(page: Path) -> None:
+    text = sentences(page)
+    found = [
+        f"{match[0][:80]!r}: write {instead}"
+        for phrase, instead in INSTEAD.items()
+        for match in re.finditer(phrase, text, re.MULTILINE)
+    ]
+    assert not found, f"{page.name}:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "A file that cannot be read is told, with what would help.",
+        "The answer stands in the rollout.",
+        "A run that broke off goes on with the next call.",
+        "What models wrote is shown as text.",
+        "Every subtask has a process of its own.",
+    ],
+)
+def test_the_old_style_is_found(sentence: str) -> None:
+    assert any(re.search(phrase, sentence, re.MULTILINE) for phrase in INSTEAD)
+
+
+def test_pages_that_are_not_yet_plain_exist() -> None:
+    assert {page.name for page in PAGES} >= NOT_YET
