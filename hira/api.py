@@ -135,7 +135,7 @@ class Hira:
     async def resume(self, run: str) -> Run:
         """A run of the journal that goes on where it ended; no call that it completed is made again.
 
-        Raises `UsageError` for a run that is not there, that is still going on, or that was made with another workflow,
+        Raises `UsageError` for a run that is not there, that is still running, or that was made with another workflow,
         or with tools, experts or policies of a program's own that this `Hira` does not have. `hira.runtime.replay` goes
         through one without calling anything.
         """

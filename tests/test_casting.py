@@ -303,7 +303,7 @@ async def test_a_limit_of_money_without_prices_is_told_once() -> None:
     await made.aclose()
     assert [event.text for event in heard if isinstance(event, Notice)] == [
         (
-            "the price of planner's model is unknown, so the limit of US dollars does not hold; give it: "
+            "the price of planner's model is unknown, so the limit in US dollars cannot be enforced; set it: "
             '[prices."MODEL"] in hira.toml'
         )
     ]

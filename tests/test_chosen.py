@@ -44,11 +44,11 @@ def test_options_of_files_and_of_the_command_line_are_merged(tmp_path: Path) -> 
     [
         (["--set", "hira.turms=3"], "has no option 'turms'"),
         (["--set", "hira.parallel=many"], "option 'parallel' of workflow 'hira'"),
-        (["--set", "parallel=3"], "names no option"),
-        (["--set", "hira.max_subtasks=-1"], "-1 is too few"),
-        (["--workflow", "mars", "--set", "mars.queries=0"], "0 is too few"),
-        (["--workflow", "marsrl", "--set", "marsrl.rounds=0"], "0 is too few"),
-        (["--workflow", "rag", "--set", "rag.pages=-1"], "-1 is too few"),
+        (["--set", "parallel=3"], "does not name an option"),
+        (["--set", "hira.max_subtasks=-1"], "must be at least 1, got -1"),
+        (["--workflow", "mars", "--set", "mars.queries=0"], "must be at least 1, got 0"),
+        (["--workflow", "marsrl", "--set", "marsrl.rounds=0"], "must be at least 1, got 0"),
+        (["--workflow", "rag", "--set", "rag.pages=-1"], "must be at least 0, got -1"),
         (["--workflow", "hirra"], "unknown workflow 'hirra'"),
     ],
 )

@@ -62,7 +62,7 @@ def test_with_a_server_the_adapters_are_called_as_it_serves_them(run: Path, tmp_
 
 
 def test_a_profile_that_is_not_there_says_where_it_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such profile") as raised:
+    with pytest.raises(UsageError, match="the profile does not exist") as raised:
         load({"profile": "nowhere"}, {}, tmp_path, tmp_path)
     assert raised.value.where == str(tmp_path / "nowhere")
 

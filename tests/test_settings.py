@@ -92,15 +92,15 @@ def test_settings_made_by_hand_know_their_keys_too() -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"max_time": -1}, "max_time: input should be greater than 0, it was -1"),
-        ({"dialect": "tag"}, "dialect: input should be 'native', 'tags', 'xml' or 'json', it was 'tag'\ndid you mean"),
+        ({"max_time": -1}, "max_time: input should be greater than 0, got -1"),
+        ({"dialect": "tag"}, "dialect: input should be 'native', 'tags', 'xml' or 'json', got 'tag'\ndid you mean"),
         ({"roles": {"planner": {"temperature": "hot"}}}, "roles.planner.temperature: input should be a valid number"),
         ({"api_key": 12345678}, "api_key: input should be a valid string\n"),
         ({"search_keys": {"serper": 12345678}}, "search_keys.serper: input should be a valid string\n"),
         ({"docs": ""}, "docs: input should be a valid tuple"),
         (
             {"max_calls": "x" * 50_000},
-            f"max_calls: input should be a valid integer, unable to parse string as an integer, it was '{'x' * 99}…\n",
+            f"max_calls: input should be a valid integer, unable to parse string as an integer, got '{'x' * 99}…\n",
         ),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_toml_is_told_with_its_place(folder: Path, home: Path)
         load({}, {}, folder, home)
     assert error.value.where == f"in {path}"
     project(folder, "roles = 3")
-    with pytest.raises(UsageError, match=r"roles in hira\.toml is no table"):
+    with pytest.raises(UsageError, match=r"roles in hira\.toml is not a table"):
         load({}, {}, folder, home)
 
 

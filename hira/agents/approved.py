@@ -80,8 +80,8 @@ async def _decided(subtasks: Sequence[Subtask], team: RunContext) -> Sequence[De
 
 async def _asked(subtasks: Sequence[Subtask], team: RunContext) -> Sequence[Decision]:
     if team.approve is None:
-        what = "the subtasks of this run are approved by a person, and there is nobody to be asked"
-        raise UsageError(what, fix="give one: Hira(approve=…), or resume it in a terminal")
+        what = "a person approves the subtasks of this run, but no one can be asked"
+        raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
     team.events(ApprovalAwaited({one.id: one.text for one in subtasks}))
     decisions = await team.for_a_person(team.approve(list(subtasks)))
     _check(subtasks, decisions)

@@ -81,7 +81,7 @@ def _went_well(observation: Observation) -> bool:
 def _check_unmasked(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """Keys and passwords of this machine leave it in no argument, however a page talked the model into it."""
     if told != arguments:
-        raise ToolError("an argument holds a secret of this machine, so the call was not made; leave it out")
+        raise ToolError("an argument contains a secret of this machine, so the call was not made; remove it")
 
 
 def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:

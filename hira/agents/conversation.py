@@ -253,7 +253,7 @@ class Conversation:
             if held:
                 held.end()
             if not isinstance(completion, Completion):
-                what = f"policy {policy.model!r} completed with no Completion: {completion!r}"
+                what = f"policy {policy.model!r} must return a Completion, got {completion!r}"
                 raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
             return self._priced(completion, time.monotonic() - began)
 
@@ -307,7 +307,7 @@ class Conversation:
                 return await call
         except TimeoutError:
             if isinstance(self.team.stopped, Interrupted):
-                raise Interrupted(f"interrupted; no answer came within {seconds:.3g} seconds") from None
+                raise Interrupted(f"interrupted; there was no answer within {seconds:.3g} seconds") from None
             raise OutOfBudget(f"the budget of {self.team.budget.seconds:g} seconds is used up") from None
 
     async def _in_roles_time(self, call: Awaitable[Completion], role: str, seconds: float) -> Completion:

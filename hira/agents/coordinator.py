@@ -219,7 +219,7 @@ class Coordinator:
         if isinstance(error, RoleBudgetExceeded):
             self.team.events(Notice(f"coordinator: {to}, because {error.what}"))
         elif not isinstance(error, Stop):
-            self.team.events(Notice(f"coordinator: {to}, because its model's reply was no use ({error.what})"))
+            self.team.events(Notice(f"coordinator: {to}, because its model's reply was not usable ({error.what})"))
 
 
 def format_notes(notes: Recall) -> str:

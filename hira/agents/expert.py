@@ -88,9 +88,9 @@ class Looping(Expert, Protocol):
 def check_account(account: object) -> Account:
     """What an expert's work returned. Raises `TypeError` if it is no account of it."""
     if not isinstance(account, Account):
-        raise TypeError(f"its work returned no Account(reasoning, conclusion): {account!r:.100}")
+        raise TypeError(f"its work must return an Account(reasoning, conclusion), got {account!r:.100}")
     if wrong := [name for name in ("reasoning", "conclusion", "ended") if not isinstance(getattr(account, name), str)]:
-        raise TypeError(f"its Account holds what is no text: {', '.join(wrong)}")
+        raise TypeError(f"its Account must contain only strings, not in {', '.join(wrong)}")
     return account
 
 

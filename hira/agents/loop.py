@@ -186,7 +186,7 @@ class Loop:
         check_spoken(completion, self.conversation)
         parsed = self._parsed(completion)
         if self._only_calls(parsed):
-            self._notice(f"{self.conversation.name}: the model wrote a call where its answer was asked for")
+            self._notice(f"{self.conversation.name}: the model wrote a call instead of its answer")
         self.conversation.say(assistant(parsed.text))
         self.transcript.append(parsed.text)
         return Step(parsed.text, forced=reason)

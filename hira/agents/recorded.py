@@ -55,7 +55,7 @@ async def call_recorded(conversation: Conversation, tool: Tool, arguments: Mappi
     started = len(log.unfinished)
     observation = await log.call(asked, make, _record, _observation)
     if len(log.unfinished) > started:
-        told = f"{tool.name} had been started when the run broke off, and was made again; it may have happened twice"
+        told = f"{tool.name} had started when the run stopped, and was called again; it may have run twice"
         conversation.team.events(Notice(told))
     if tool.speaks and not live:
         _bring_back(conversation, tool.speaks, log)

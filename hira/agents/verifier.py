@@ -94,7 +94,7 @@ class ModelVerifier:
             async with asyncio.timeout_at(until):
                 reply = await record(conversation, user(prompt), shape_of(len(claims)))
         except Stop:
-            self.team.note("the budget left no call for the verifier: the claims were compared by words alone")
+            self.team.note("the budget had no call left for the verifier: the claims were compared by words alone")
             return list(lexical)
         except (DialectError, EndpointError, TimeoutError) as error:
             why = f"no verdict within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what

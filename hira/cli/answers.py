@@ -111,7 +111,9 @@ class Answers:
             name, status = str(values.get("id")), values.get("status")
             if status not in STATUSES or texts.get(name) != values.get("question"):
                 where = f"in line {number} of {self.path}"
-                raise UsageError("the file holds what is no answer to these questions", where=where, fix="name another")
+                raise UsageError(
+                    "the file contains a line that does not answer these questions", where=where, fix="name another"
+                )
             self._kept[name] = Kept(at, len(line), status, str(values.get("run_id", "")))
         self._runs.seek(0)
         for _, _, begun in lines_of(self._runs.read().encode()):
@@ -151,7 +153,7 @@ def _writing(path: Path) -> Iterator[None]:
         raise UsageError(
             f"the answers cannot be written: {error.strerror or error}",
             where=f"to {path}",
-            fix="make room, then give the same command again: what is recorded is not asked again",
+            fix="free some space, then run the same command again: answers in the file are kept",
         ) from None
 
 
@@ -163,4 +165,6 @@ def _lock(file: IO[str], path: Path) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise UsageError(f"another batch is writing {path}", fix="wait for it, or name another file") from None
+            raise UsageError(
+                f"another batch is writing {path}", fix="wait until it ends, or name another file"
+            ) from None

@@ -13,7 +13,7 @@ from hira.cli.progress import View
 from hira.cli.shell import Shell, encodable, visible
 from hira.core.errors import Interrupted, UsageError
 
-CHOICES = "hand it out? [y]es, [e]dit, [n]o, [a]ll from here on: "
+CHOICES = "run it? [y]es, [e]dit, [n]o, [a]ll that follow: "
 READ = 4096
 
 
@@ -46,7 +46,7 @@ class AtTerminal:
                 text = await self._line("its new text (empty keeps the old one): ")
                 return replace(subtask, text=text or subtask.text)
             if said in ("n", "no"):
-                return Rejected(subtask, await self._line("why not? the planner is told: "))
+                return Rejected(subtask, await self._line("why not? the planner reads your reason: "))
 
     async def _line(self, prompt: str) -> str:
         """What the person types. Raises `Interrupted` when the terminal is closed."""
@@ -55,7 +55,7 @@ class AtTerminal:
             read = await self._read()
             if not read:
                 self._show("\n")
-                raise Interrupted("nobody is left to approve the subtasks; answering from what is known")
+                raise Interrupted("no one is left to approve subtasks; answering from what is known")
             self._typed += read
         line, _, self._typed = self._typed.partition(b"\n")
         return line.decode("utf-8", "replace").strip()
@@ -87,7 +87,7 @@ class AtTerminal:
 def at_terminal(args: argparse.Namespace, shell: Shell) -> Approve:
     """Asks at the terminal. Raises `UsageError` where there is none, and where a program reads along."""
     if args.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
-        why = "a program reads --events" if args.events else "this is no terminal"
+        why = "a program reads --events" if args.events else "this is not a terminal"
         fix = "from Python: Hira(approve=…); over HTTP: hira serve, and its page"
         raise UsageError(f"--approve asks a person about each subtask, and {why}", fix=fix)
     return AtTerminal(shell)

@@ -57,20 +57,23 @@ def ask(args: argparse.Namespace, shell: Shell) -> int:
     check_options(args.set, [settings.workflow])
     if args.batch:
         if args.approve:
-            raise UsageError("--approve asks about one question's subtasks, and --batch asks many", fix="leave one out")
+            raise UsageError(
+                "--approve and --batch cannot be combined: --approve asks about the subtasks of one question",
+                fix="remove one of them",
+            )
         from hira.cli.batch import batch  # one question does without it
 
         return batch(args, settings, shell)
     for flag in ("concurrency", "ray"):
         if getattr(args, flag) is not None:
-            raise UsageError(f"--{flag} is for many questions", fix="name their file with --batch")
+            raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
     if args.question is None:
         raise UsageError("there is no question", fix='hira ask "question", or --batch FILE for many')
     question = printable(shell.stdin.read() if args.question == "-" else args.question).strip()
     if not question:
         raise UsageError("the question is empty", fix='hira ask "question", or hira ask - to read it from stdin')
     if "" in args.files:
-        raise UsageError("the path after --file is empty", fix="name a file; is a variable of the shell unset?")
+        raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
     files = present([shell.folder / name for name in args.files])
     if args.dry_run:
         return dry_run(args, settings, shell)
@@ -137,7 +140,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     if answer.rollout.workflow == "direct":
         why, fix = (
             "nothing was read",
-            "this workflow reads nothing; one that does, such as --workflow hira, finds evidence",
+            "this workflow reads no sources; use one that does, such as --workflow hira",
         )
     elif any(finding.expert == "multimodal" for finding in answer.rollout.findings):
         why, fix = "no source supports it", "name a model that can see and hear (--model), or ask more precisely"
@@ -145,7 +148,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         named = "use a workflow that reads them" if searched else "name documents (--docs) or a web search (--search)"
         why, fix = "nothing was read that could support it", named
     elif by_source:
-        why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim of it"
+        why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim in the answer"
         fix = "compare the marked claims with their sources"
     elif unchecked:
         why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
@@ -165,7 +168,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 def going_on(run: str, status: Status, limits: Mapping[str, Any]) -> str:
     """How to go on with a run: where its budget ended it with more than these limits, or it would end again."""
     held = [name for name in LIMITS if status == "partial" and limits.get(name) is not None]
-    return f"to go on: hira resume {run}" + "".join(f" --{name.replace('_', '-')} N" for name in held)
+    return f"to resume: hira resume {run}" + "".join(f" --{name.replace('_', '-')} N" for name in held)
 
 
 def _resumable(run: Run, failure: HiraError) -> HiraError:
@@ -173,7 +176,7 @@ def _resumable(run: Run, failure: HiraError) -> HiraError:
     if not (run.resumable and run.answer.rollout.trajectories):
         return failure
     again = f"{failure.fix}; then " if failure.fix else ""
-    return HiraError(failure.what, where=failure.where, fix=f"{again}hira resume {run.id} goes on")
+    return HiraError(failure.what, where=failure.where, fix=f"{again}resume the run: hira resume {run.id}")
 
 
 async def _worked(
@@ -196,7 +199,7 @@ async def _worked(
                     await _watched(run, view, said=said)
     except asyncio.CancelledError:
         if run and run.resumable:
-            shell.remark(f"to go on: hira resume {run.id}")
+            shell.remark(f"to resume: hira resume {run.id}")
         return None
     return run
 

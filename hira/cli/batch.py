@@ -45,12 +45,12 @@ def batch(args: argparse.Namespace, settings: Settings, shell: Shell) -> int:
 def check(args: argparse.Namespace) -> None:
     for name, value in (("a question", args.question), ("--file", args.files)):
         if value:
-            raise UsageError(f"{name} and --batch do not go together", fix="write it into the file of the batch")
+            raise UsageError(f"{name} and --batch cannot be combined", fix="write the question into the batch file")
     for flag in ("json", "dry_run"):
         if getattr(args, flag):
-            raise UsageError(f"--{flag.replace('_', '-')} is for one question", fix="leave it out")
+            raise UsageError(f"--{flag.replace('_', '-')} does not work with --batch", fix="leave it out")
     if args.ray and args.events:
-        raise UsageError("--events and --ray do not go together", fix="leave one of them out")
+        raise UsageError("--events and --ray cannot be combined", fix="remove one of them")
 
 
 async def _asked(
@@ -107,7 +107,7 @@ def worst(statuses: Sequence[Status]) -> Status:
 
 
 def _again(args: argparse.Namespace) -> str:
-    return f"the same command goes on with what is missing in {args.output}"
+    return f"run the same command to ask what is missing in {args.output}"
 
 
 def _read(name: str, shell: Shell) -> str:

@@ -40,9 +40,9 @@ EXTRAS = {
     "local": ("xllamacpp", "models in GGUF files (gguf:FILE)"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
-    "trafilatura": ("trafilatura", "another reader of web pages, where extractor is set to it"),
+    "trafilatura": ("trafilatura", "another extractor of web pages, if `extractor` names it"),
     "media": ("av", "sounds of any kind, and pictures out of videos"),
-    "mcp": ("mcp", "tools of MCP servers, and hira as one"),
+    "mcp": ("mcp", "tools of MCP servers, and hira as an MCP server"),
     "serve": ("starlette", "hira serve: an OpenAI-compatible endpoint and a page"),
     "eval": ("datasets", "public sets of questions for hira eval"),
     "train": ("trl", "hira-train, and models in this process (hf:NAME)"),
@@ -118,7 +118,9 @@ async def _model(report: Report, settings: Settings, *, probing: bool) -> None:
     elif probing:
         await _capabilities(report, settings, base_url, key)
     else:
-        report.off.append("what the endpoint can do is not tried: hira doctor --probe makes a few tiny requests")
+        report.off.append(
+            "the endpoint's capabilities are not tested: hira doctor --probe tests them with a few tiny requests"
+        )
 
 
 async def _file(report: Report, settings: Settings, name: str, *, probing: bool) -> None:
@@ -162,12 +164,12 @@ async def _capabilities(report: Report, settings: Settings, base_url: str, key: 
     Learned(settings.cache).keep(base_url, model, DIALECT, "" if native else instead)
     if not native:
         report.off.append(
-            f'native tool calls were not seen: set dialect = "{instead}"'
+            f'the endpoint returned no native tool calls: set dialect = "{instead}"'
             if settings.dialect == NATIVE.name
-            else f"native tool calls were not seen: runs of this model write calls as text (dialect {instead})"
+            else f"the endpoint returned no native tool calls: calls of this model are text (dialect {instead})"
         )
     if found["pictures"] is not True:
-        report.off.append('pictures were not seen: [roles.look] model = "NAME" names a model that sees')
+        report.off.append('the model did not see pictures: [roles.look] model = "NAME" names a model that sees')
     if settings.continuation == "turns" and (way := found["continuation"]) in WAYS:
         lines = f'continuation = "{way}" and dialect = "tags"'
         report.off.append(f"reasoning in one chain, as in the HiRA paper: {lines}, both in hira.toml")
@@ -184,7 +186,7 @@ def _roles(report: Report, settings: Settings) -> None:
 
 async def _documents(report: Report, settings: Settings) -> None:
     """How many of the documents can be read, and why the others cannot. They are read for it, as a run would."""
-    report.head("Where answers come from")
+    report.head("Sources of answers")
     if not settings.docs:
         report.row("documents", "none")
         report.off.append('documents: --docs PATH, or docs = ["PATH"] in hira.toml')
@@ -253,19 +255,19 @@ async def _python(report: Report, settings: Settings) -> None:
     for layer in sandbox_layers(mode, image):
         report.row(layer.name, f"{'on' if layer.active else 'off'}: {layer.note}")
     if why := refusal(mode, image):
-        instead = "" if mode == "container" else "HIRA_SANDBOX=container wants docker or podman, "
-        report.off.append(f"{why}: {instead}HIRA_SANDBOX=process is content with a separate process")
+        instead = "" if mode == "container" else "HIRA_SANDBOX=container needs docker or podman, "
+        report.off.append(f"{why}: {instead}HIRA_SANDBOX=process needs only a separate process")
         return
     tried = await trial(mode, image)
     if tried.trouble:
-        report.row("tried", f"no code can be run: {tried.trouble}")
+        report.row("tried", f"code cannot run: {tried.trouble}")
         report.off.append(f"Python code: {tried.trouble}")
     elif tried.through:
-        report.row("tried", f"a program could {', '.join(tried.through)} outside: do not run code of others here")
+        report.row("tried", f"a program could {', '.join(tried.through)} outside: do not run untrusted code here")
         report.code = USAGE
     else:
-        held = f"a program was kept from all it tried outside of its folder: {', '.join(tried.tried)}"
-        report.row("tried", held if tried.tried else "code runs, and nothing keeps it from your files and the network")
+        held = f"a test program was blocked from all it tried outside its folder: {', '.join(tried.tried)}"
+        report.row("tried", held if tried.tried else "code runs, and can access your files and the network")
 
 
 def _extras(report: Report) -> None:

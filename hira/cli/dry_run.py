@@ -90,7 +90,7 @@ def _staffed(workflow: Any, settings: Settings) -> tuple[Any, list[str]]:
         tools.add("given")
     experts = [one for one in workflow.experts if one.ability not in settings.without and one.needs <= tools]
     if not experts:
-        raise UsageError("no expert is left to do the work", fix="give documents (--docs) or a search (--search)")
+        raise UsageError("no expert is available", fix="give documents (--docs) or a search (--search)")
     return replace(workflow, experts=experts), [expert.name for expert in experts]
 
 
@@ -116,7 +116,7 @@ def _configured(settings: Settings) -> list[str]:
     rows = [
         (
             "model",
-            without_userinfo(settings.model) or "a server of this machine, else `offline`",
+            without_userinfo(settings.model) or "a server on this machine, otherwise `offline`",
             settings.origin("model"),
         )
     ]
@@ -149,9 +149,9 @@ def _dollars(cost: float | None) -> str:
 def _how(settings: Settings, *, experts: bool) -> list[str]:
     sizes = Sizes()
     assumed = f"replies of {sizes.reply:,} and results of {sizes.result:,} tokens"
-    staffed = "; of the experts the dearest does all" if experts else ""
+    staffed = "; the most expensive expert does every subtask" if experts else ""
     lines = [f"A run that uses all its turns, with {assumed}{staffed}. Most runs take far less."]
     if all(getattr(settings, name) is None for name in SHOWN[2:]):
         lines.append("No budget is set: --max-tokens, --max-cost, --max-time and --max-calls set one.")
-    lines.append("Nothing was called.")
+    lines.append("No calls were made.")
     return lines

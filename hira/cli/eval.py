@@ -38,7 +38,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     if data.file and among(data.file, general.docs):
         general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
-        shell.remark(f"left out of the documents, because known answers stand in it: {' and '.join(within)}")
+        shell.remark(f"excluded from the documents because it contains reference answers: {' and '.join(within)}")
     cells = tuple(cells_of(args, workflows))
     plan = Plan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
     return asyncio.run(_evaluated(plan, folder, args, shell))
@@ -50,7 +50,7 @@ def cells_of(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
         return ablation(models, args.repeats)
     if args.what == "sweep":
         if len(workflows) != 1:
-            raise UsageError("a sweep is of one workflow", fix="name one with --workflow")
+            raise UsageError("a sweep takes one workflow", fix="name one with --workflow")
         return sweep(_numbers(args.subtasks), workflows[0], models, args.repeats)
     return grid(workflows, models, args.repeats)
 
@@ -74,7 +74,7 @@ def wanted_of(args: argparse.Namespace) -> Wanted:
 def _column(text: str) -> tuple[str, str]:
     part, equals, name = text.partition("=")
     if not (part and equals and name):
-        raise UsageError(f"--column {text!r} names no column", fix="write --column question=NAME")
+        raise UsageError(f"--column {text!r} does not name a column", fix="write --column question=NAME")
     return part, name
 
 
@@ -82,9 +82,9 @@ def _numbers(text: str) -> list[int]:
     try:
         found = [int(one) for one in text.split(",")]
     except ValueError:
-        raise UsageError(f"{text!r} is no list of numbers", fix="write --max-subtasks 1,2,3") from None
+        raise UsageError(f"{text!r} is not a list of numbers", fix="write --max-subtasks 1,2,3") from None
     if min(found) < 1:
-        raise UsageError(f"{min(found)} subtasks are none", fix="begin with 1")
+        raise UsageError(f"{min(found)} is not a number of subtasks", fix="give 1 or more")
     return found
 
 
@@ -103,7 +103,7 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
                         async for record in evaluation.each():
                             progress.done(record)
             except asyncio.CancelledError:
-                shell.remark(f"the same command goes on with what is missing in {folder}")
+                shell.remark(f"run the same command to ask what is missing in {folder}")
                 return INTERRUPTED
     rows = report.write(evaluation)
     shell.say(
@@ -116,7 +116,7 @@ async def _evaluated(plan: Plan, folder: Path, args: argparse.Namespace, shell: 
         explain(evaluation.failure, shell)
         return code_of(evaluation.failure)
     if evaluation.left:
-        shell.remark(f"{len(evaluation.left)} questions are missing; the same command goes on with them")
+        shell.remark(f"{len(evaluation.left)} questions are missing; run the same command again to ask them")
         return INTERRUPTED
     return OK
 
@@ -137,7 +137,7 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
 
     first, *others = args.folders
     if len(others) > 2:
-        raise UsageError(f"{len(others)} ways of asking are named", fix="compare two: hira eval diff FOLDER WAY WAY")
+        raise UsageError(f"expected two ways of asking, got {len(others)}", fix="write hira eval diff FOLDER WAY WAY")
     if len(others) == 1:
         found = compare_folders(shell.folder / first, shell.folder / others[0])
     else:

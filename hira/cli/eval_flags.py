@@ -40,8 +40,8 @@ def add(commands: Any, model: Any, limits: Any) -> None:
     )
     ablate = what.add_parser(
         "ablate",
-        help="HiRA whole and without one part at a time (its Table 2)",
-        description="Ask with HiRA whole, and with one of its parts left out at a time (the paper's Table 2).",
+        help="HiRA with all its parts and with one removed at a time (its Table 2)",
+        description="Ask with all parts of HiRA, then with one part removed at a time (the paper's Table 2).",
     )
     _asked(ablate, model, limits)
     sweep = what.add_parser(
@@ -73,19 +73,19 @@ def add(commands: Any, model: Any, limits: Any) -> None:
     diff.add_argument("--json", action="store_true", help="one JSON object on stdout")
     judge = what.add_parser(
         "judge",
-        help="how often a judge agrees with labels of people",
-        description="Have a judge (--model) judge answers that people have labelled, and tell how often they agree.",
+        help="measure how often a judge agrees with human labels",
+        description="Have a judge (--model) judge answers that have human labels, and report how often both agree.",
     )
     model(judge)
-    judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object a line")
+    judge.add_argument("file", metavar="FILE", help="question, answer, response and label, one JSON object per line")
     judge.add_argument(
-        "--metric", metavar="NAME", default="hira", help="whose judge: hira (default), webwalker, simpleqa, hle"
+        "--metric", metavar="NAME", default="hira", help="judge prompt: hira (default), webwalker, simpleqa, hle"
     )
     judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
     report = what.add_parser(
         "report",
-        help="write the report of a folder again, from its records",
-        description="Write the report of an evaluation's folder again, from its records.",
+        help="rebuild the report of a folder from its records",
+        description="Rebuild the report of an evaluation from the records in its folder.",
     )
     report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
     for one in (run, ablate, sweep, diff, judge, report):

@@ -39,8 +39,8 @@ DEED = re.compile(r"^(?:[-*] )?[A-Z][\w'-]+ [A-Z][\w'-]+ ([a-z]+(?:s|ed)) ([^.?!
 ARTICLES = ("The", "A", "An")
 KIND = re.compile(r"(?:an?|the) [a-z]")
 FENCED = re.compile(r"^(```+|~~~+).*?^\1`*$", re.DOTALL | re.MULTILINE)
-HEAD = """# What hira works with in this folder. Flags and HIRA_* variables win over it; hira doctor tells what holds.
-# Keys are not written here: hira reads them from the environment."""
+HEAD = """# Settings of hira in this folder. Flags and HIRA_* variables override them; hira doctor shows what applies.
+# Keys are not stored here: hira reads them from the environment."""
 LIMITS = """# Limits of one run; a tenth is kept for the answer.
 # max_time = 300     # seconds
 # max_cost = 0.50    # US dollars"""
@@ -60,8 +60,12 @@ class Found:
 def init(args: argparse.Namespace, shell: Shell) -> int:
     path = shell.folder / FILE
     if path.is_symlink() or (path.exists() and not args.force):
-        what = f"there is a {FILE} here already" if not path.is_symlink() else f"{FILE} is a link, which is left alone"
-        raise UsageError(what, where=f"at {path}", fix="--force overwrites a file; hira doctor tells what is set")
+        what = (
+            f"{FILE} already exists"
+            if not path.is_symlink()
+            else f"{FILE} is a symbolic link, which is not overwritten"
+        )
+        raise UsageError(what, where=f"at {path}", fix="--force overwrites a file; hira doctor shows the settings")
     if args.docs:
         docs = [shell.folder / Path(name).expanduser() for name in args.docs]
         walk(docs)  # raises for one that is not there
@@ -122,7 +126,7 @@ def _model(found: Found) -> str:
 
 def _docs(docs: Sequence[str]) -> str:
     if docs:
-        told = "# Documents to search; without a search below nothing else is."
+        told = "# Documents to search; without a search below, nothing else is searched."
         return f"{told}\ndocs = {json.dumps(list(docs), ensure_ascii=False)}"
     return '# Documents to search: files and folders.\n# docs = ["papers"]'
 
@@ -131,8 +135,8 @@ def _search(searches: Sequence[str]) -> str:
     if searches:
         line = f"search = {json.dumps(', '.join(searches))}"
         keys = ", ".join(SEARCH_KEYS.get(name, "SEARXNG_BASE_URL") for name in searches)
-        return f"# Web searches, the first is asked first; their keys come from {keys}.\n{line}"
-    return '# Web search; wikipedia needs no key, the others are told in docs/tools.md.\n# search = "wikipedia"'
+        return f"# Web searches, tried in order; their keys come from {keys}.\n{line}"
+    return '# Web search; wikipedia needs no key, docs/tools.md lists the others.\n# search = "wikipedia"'
 
 
 def _plain(text: str) -> str:
@@ -152,15 +156,13 @@ def _tried(settings: Settings, found: Found, shell: Shell) -> int:
     so it is asked until one of the questions is answered; a model is asked once, because that may cost."""
     questions = questions_for(settings, documents=bool(found.docs))
     if not questions:
-        no_question = "not tried: no sentence of the documents makes a plain question; ask one of yours with hira ask"
-        shell.remark(
-            no_question if found.docs else "nothing to try it with yet: name documents (docs) or a model in it"
-        )
+        no_question = "not tested: no sentence of the documents gives a simple question; ask your own with hira ask"
+        shell.remark(no_question if found.docs else "not tested: name documents (docs) or a model in it")
         return OK
     try:
         with Hira(settings=settings) as hira:
             for question in questions:
-                shell.remark(f"trying it: hira ask {question!r}")
+                shell.remark(f"testing it: hira ask {question!r}")
                 answer = hira.ask_sync(question)
                 if answer.status == "answered" or OFFLINE not in _models(answer):
                     break
@@ -171,7 +173,7 @@ def _tried(settings: Settings, found: Found, shell: Shell) -> int:
     shell.remark(f"{answer.status.replace('_', ' ')}, by {by}, {seconds:.1f} s of model calls")
     shell.say(answer.text)
     if answer.status != "answered" and OFFLINE in _models(answer):
-        shell.remark("no question was found that is answered by a whole sentence; ask one of yours with hira ask")
+        shell.remark("no question was found that a whole sentence answers; ask your own with hira ask")
     return OK
 
 

@@ -48,8 +48,8 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     question: str = Field(min_length=1, description="the question, complete in itself")
-    workflow: str = Field("", description="how it is worked on; the server's own choice without it")
-    docs: list[str] = Field([], description="which of the server's documents to search, by path; all without it")
+    workflow: str = Field("", description="workflow that answers (default: the server's)")
+    docs: list[str] = Field([], description="paths of the server's documents to search (default: all)")
 
 
 def mcp(args: argparse.Namespace, shell: Shell) -> int:
@@ -91,7 +91,7 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
 
     async def call_tool(context: "ServerRequestContext[Any]", params: "CallToolRequestParams") -> "CallToolResult":
         if params.name != "ask":
-            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; there is: ask")
+            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; the only tool is 'ask'")
         told = 0
 
         async def tell(text: str) -> None:
@@ -164,7 +164,7 @@ def _offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
         if path.exists() and any(path.is_relative_to(root.resolve()) for root in roots):
             return path
     named = ", ".join(map(str, roots)) or "none"
-    raise UsageError(f"{name!r} is none of the server's documents", where=f"documents: {named}")
+    raise UsageError(f"{name!r} is not one of the server's documents", where=f"documents: {named}")
 
 
 async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tell) -> Answer:

@@ -66,7 +66,7 @@ def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXE
     if path.suffix.lower() not in suffixes:
         raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
     if not path.parent.is_dir():
-        raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="make it, or name another")
+        raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="create it, or name another")
     return path
 
 

@@ -60,15 +60,15 @@ class Parser(argparse.ArgumentParser):
     def _fix(self, message: str) -> str:
         """The nearest command or value to what was written; else where help is."""
         if missing := re.search(r"arguments are required: ([\w-]+)", message):
-            return self.hints.get(missing[1], f"{self.prog} --help tells how it is used")
+            return self.hints.get(missing[1], f"{self.prog} --help shows how to use it")
         if number := re.search(r"argument (\S+): invalid (int|float) value", message):
-            return f"write a {'whole ' * (number[2] == 'int')}number behind {number[1]}"
+            return f"write a {'whole ' * (number[2] == 'int')}number after {number[1]}"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
             if self.prog == "hira" and not _near(choice[1], known):
                 return 'to ask a question: hira ask "question"'
-            return _near(choice[1], known) or f"{self.prog} --help lists what there is"
-        return f"{self.prog} --help tells how it is used"
+            return _near(choice[1], known) or f"{self.prog} --help lists the choices"
+        return f"{self.prog} --help shows how to use it"
 
     def flags(self) -> list[str]:
         """All flags of this parser and of its commands."""
@@ -94,7 +94,7 @@ def parser(version: str) -> Parser:
         prog="hira",
         description="Ask hard questions of any model; get answers bound to evidence.",
         epilog="exit codes: 0 answered, 1 a fault in hira, 2 usage or configuration, 3 endpoint or key, "
-        "4 not verified or not enough evidence, 5 partial (a budget ended it), 130 interrupted",
+        "4 not verified or not enough evidence, 5 partial (a budget ran out), 130 interrupted",
         hints={"COMMAND": 'hira ask "question" asks; hira --help lists the commands'},
     )
     main.add_argument("--version", action="version", version=f"hira {version}")
@@ -106,7 +106,7 @@ def parser(version: str) -> Parser:
     _limits(ask)
     group = ask.add_argument_group("many questions at once")
     group.add_argument(
-        "--batch", metavar="FILE", help="file of questions, one a line: text, or JSON with question, id and files"
+        "--batch", metavar="FILE", help="file of questions, one per line: text, or JSON with question, id and files"
     )
     group.add_argument("--concurrency", type=int, metavar="N", help="questions at a time (8)")
     group.add_argument("--ray", metavar="ADDRESS", help="ask on a Ray cluster: local, auto, ray://HOST:PORT")
@@ -117,13 +117,13 @@ def parser(version: str) -> Parser:
     setup_flags.add_init(commands)
     doctor = commands.add_parser(
         "doctor",
-        help="what is configured, what the endpoint can do, what is off and how to turn it on",
-        description="Tell what is configured and where each value came from, what works, and what is off.",
+        help="show the configuration, what works, and how to turn on the rest",
+        description="Show each setting and where its value came from, what works, and what is off.",
     )
     _model(doctor)
     _sources(doctor)
     doctor.add_argument(
-        "--probe", action="store_true", help="find out what the endpoint can do with a few short requests"
+        "--probe", action="store_true", help="test the endpoint's capabilities with a few short requests"
     )
     doctor.add_argument("--debug", action="store_true", help="show tracebacks")
     report_flags.add(commands, _model, (_sources, _limits, _record))
@@ -132,9 +132,9 @@ def parser(version: str) -> Parser:
     _serve(
         commands.add_parser(
             "serve",
-            help="an OpenAI-compatible endpoint, and a page to watch",
+            help="serve an OpenAI-compatible endpoint, and a page to watch runs",
             description="Serve an OpenAI-compatible endpoint at /v1, where each workflow is a model, and a page at / "
-            "on which runs can be begun and watched.",
+            "to start and watch runs.",
             hints={"--workflow": "each workflow is a model of the server: a client, or the page, names it"},
         )
     )
@@ -163,11 +163,11 @@ def _runs(command: Parser) -> None:
         description="Write the conversations of recorded runs as JSON lines, for training.",
     )
     export.add_argument(
-        "runs", nargs="*", metavar="RUN", help="run, or the beginning of its id; all that ended if none"
+        "runs", nargs="*", metavar="RUN", help="run, or the beginning of its id; default: all that ended"
     )
     export.add_argument("-o", "--output", required=True, metavar="FILE", help="output file; - is stdout")
     delete = what.add_parser(
-        "delete", help="delete runs with all they hold", description="Delete recorded runs with all they hold."
+        "delete", help="delete runs and all their data", description="Delete recorded runs and all their data."
     )
     delete.add_argument("runs", nargs="*", metavar="RUN", help="run, or the beginning of its id")
     delete.add_argument("--older", type=float, metavar="DAYS", help="delete runs older than this")
@@ -188,14 +188,14 @@ def _recorded(commands: Any) -> None:
     show = command("show", "show a run: subtasks, experts, costs, answer, citations")
     show.add_argument("--json", action="store_true", help="one JSON object on stdout")
     show.add_argument("--debug", action="store_true", help="show tracebacks")
-    resume = command("resume", "go on with a run where it ended")
+    resume = command("resume", "resume a run where it ended")
     _limits(resume)
     _output(resume)
-    _output(command("replay", "go through a recorded run again without calling anything"))
+    _output(command("replay", "replay a recorded run without calling anything"))
     trace = command("trace", "write a run as one web page, or send it as spans to a collector")
     trace.add_argument("-o", "--output", metavar="FILE", help="output page, such as trace.html")
     trace.add_argument(
-        "--otel", nargs="?", const="", metavar="URL", help="send spans over OTLP/HTTP; without a URL to the set one"
+        "--otel", nargs="?", const="", metavar="URL", help="send spans over OTLP/HTTP (default URL: the configured one)"
     )
     trace.add_argument("--content", action="store_true", help="include prompts, replies and results")
     trace.add_argument("--debug", action="store_true", help="show tracebacks")
@@ -222,7 +222,7 @@ def _serve(command: Parser) -> None:
         "--api-key",
         dest="serve_key",
         metavar="KEY",
-        help="ask for this key; other users of this machine can see it in the list of processes, so @FILE reads it from"
+        help="require this key; other users of this machine can see it in the list of processes, so @FILE reads it from"
         " a file; more in your own hira.toml, [keys.NAME]",
     )
     group.add_argument("--debug", action="store_true", help="show tracebacks, and each request")
@@ -236,7 +236,7 @@ def _mcp(command: Parser) -> None:
     _limits(command)
     group = command.add_argument_group("serving")
     group.add_argument(
-        "--http", type=int, metavar="PORT", help="over HTTP on this machine's loopback address in place of stdio"
+        "--http", type=int, metavar="PORT", help="over HTTP on this machine's loopback address instead of stdio"
     )
     group.add_argument("--debug", action="store_true", help="show tracebacks")
 
@@ -255,7 +255,7 @@ def _model(command: Parser, *, several: bool = False) -> None:
         "--reasoning-effort",
         choices=EFFORTS,
         metavar="E",
-        help=f"how much a reasoning model thinks: {', '.join(EFFORTS)}",
+        help=f"reasoning effort of the model: {', '.join(EFFORTS)}",
     )
     group.add_argument(
         "--role",
@@ -365,7 +365,7 @@ def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
     for text in texts:
         named = re.fullmatch(r"([\w-]+)\.(\w+)=(.+)", text)
         if named is None:
-            raise UsageError(f"--set {text!r} names no option", fix="write --set mars.turns=5")
+            raise UsageError(f"--set {text!r} does not name an option", fix="write --set mars.turns=5")
         options.setdefault(named[1], {})[named[2]] = named[3]
     return options
 
@@ -378,12 +378,12 @@ def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
             told = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
             from hira.workflows import WORKFLOWS  # only here: `hira --help` does without them
 
-            known = f"add --workflow {name}, or leave the option out" if name in WORKFLOWS else ""
+            known = f"add --workflow {name}, or remove the option" if name in WORKFLOWS else ""
             raise UsageError(told, fix=known or _near(name, [*used, *WORKFLOWS]) or "leave the option out")
 
 
 def _role(text: str) -> tuple[str, dict[str, str]]:
     role, equals, model = text.partition("=")
     if not (role and equals and model):
-        raise UsageError(f"--role {text!r} names no model", fix="write --role planner=MODEL")
+        raise UsageError(f"--role {text!r} does not name a model", fix="write --role planner=MODEL")
     return role, {"model": model}

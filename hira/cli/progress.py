@@ -208,7 +208,7 @@ class Lines:
 
     @line.register
     def _(self, event: SubtaskApproved) -> str:
-        return f"subtask {event.subtask} changed by a person: {event.text}" if event.changed else ""
+        return f"subtask {event.subtask} edited by a person: {event.text}" if event.changed else ""
 
     @line.register
     def _(self, event: SubtaskRejected) -> str:

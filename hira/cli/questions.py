@@ -27,14 +27,16 @@ def questions_of(text: str, name: str, folder: Path) -> list[Question]:
         try:
             question = _question(line.strip(), number, folder)
             if question.id in found:
-                raise UsageError(f"the id {question.id!r} is that of line {found[question.id]} already")
+                raise UsageError(f"the id {question.id!r} is already used in line {found[question.id]}")
         except UsageError as error:
             fix = error.fix or "correct the line"
-            raise UsageError(error.what, where=f"in line {number} of {name}", fix=f"{fix}; nothing was asked") from None
+            raise UsageError(
+                error.what, where=f"in line {number} of {name}", fix=f"{fix}; no question was asked"
+            ) from None
         found[question.id] = number
         questions.append(question)
     if not questions:
-        raise UsageError("there are no questions", where=f"in {name}", fix="write one a line")
+        raise UsageError("there are no questions", where=f"in {name}", fix="write one per line")
     return questions
 
 
@@ -44,7 +46,7 @@ def _question(line: str, number: int, folder: Path) -> Question:
     try:
         values = json.loads(line)
     except ValueError as error:
-        raise UsageError(f"no valid JSON: {error}") from None
+        raise UsageError(f"not valid JSON: {error}") from None
     for key in values:
         if key not in KEYS and (near := nearest(key, KEYS)) and near not in values:
             raise UsageError(f"unknown key {key!r}", fix=f"did you mean {near!r}?")
@@ -52,9 +54,9 @@ def _question(line: str, number: int, folder: Path) -> Question:
     if not isinstance(text, str) or not text.strip():
         raise UsageError("there is no question", fix='write {"question": "…"}')
     if not isinstance(given, str | int):
-        raise UsageError("the id is neither text nor a number")
+        raise UsageError("`id` must be a string or a number")
     if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
-        raise UsageError("files is no list of paths")
+        raise UsageError("`files` must be a list of paths")
     return Question(text.strip(), str(given), present([folder / one for one in files]))
 
 

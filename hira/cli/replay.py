@@ -33,13 +33,13 @@ def replay(args: argparse.Namespace, shell: Shell) -> int:
         return print_answer(answer, args, shell, settings, again=going_on(run, answer.status, settings), tell=form.tell)
     form.tell(answer, args, shell)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
-        explain(HiraError(f"run {run} broke off here", fix=f"to go on: hira resume {run}"), shell)
+        explain(HiraError(f"run {run} stopped here", fix=f"to resume: hira resume {run}"), shell)
         return INTERRUPTED
     if again.entry.status == "running":
-        explain(HiraError(f"run {run} is still going on; this is its record so far"), shell)
+        explain(HiraError(f"run {run} is still running; this is its record so far"), shell)
         return INTERRUPTED
     made = again.entry.versions.get("hira", "an unknown version")
-    what = again.ends or "the recorded calls lead to another answer today"
-    where = f"code or prompts have changed since the run, which was made with hira {made}; what is shown is the record"
-    explain(HiraError(what, where=where, fix="ask again to see what they do now"), shell)
+    what = again.ends or "the recorded calls now lead to a different answer"
+    where = f"code or prompts have changed since the run, which used hira {made}; this is the record"
+    explain(HiraError(what, where=where, fix="ask the question again to see today's answer"), shell)
     return USAGE

@@ -31,7 +31,7 @@ def report(args: argparse.Namespace, shell: Shell) -> int:
     if not topic:
         raise UsageError("the topic is empty", fix='hira report "topic", or hira report - to read it from stdin')
     if "" in args.files:
-        raise UsageError("the path after --file is empty", fix="name a file; is a variable of the shell unset?")
+        raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
     files = present([shell.folder / name for name in args.files])
     if args.dry_run:
         return dry_run(args, settings, shell)

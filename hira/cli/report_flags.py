@@ -18,9 +18,9 @@ def add(commands: Any, model: Adds, groups: Sequence[Adds]) -> None:
     report.add_argument("question", metavar="TOPIC", help="the topic; - reads it from standard input")
     model(report)
     report.add_argument(
-        "--file", action="append", default=[], dest="files", metavar="PATH", help="file that the report is about"
+        "--file", action="append", default=[], dest="files", metavar="PATH", help="file to use for the report"
     )
-    group = report.add_argument_group("how it works")
+    group = report.add_argument_group("workflow")
     group.add_argument("--workflow", choices=WORKFLOWS, metavar="NAME", help=f"{' or '.join(WORKFLOWS)} (mams)")
     group.add_argument(
         "--set",
@@ -34,7 +34,7 @@ def add(commands: Any, model: Adds, groups: Sequence[Adds]) -> None:
     report.add_argument("--dry-run", action="store_true", help="print the maximum cost and exit")
     group = report.add_argument_group("output")
     group.add_argument(
-        "-o", "--output", metavar="FILE", help="write it to a file, and not to stdout: .md, .html or .json"
+        "-o", "--output", metavar="FILE", help="write the report to a file instead of stdout: .md, .html or .json"
     )
     group.add_argument("--json", action="store_true", help="one JSON object on stdout")
     group.add_argument("--events", action="store_true", help="progress as JSON lines on stderr")
@@ -42,12 +42,12 @@ def add(commands: Any, model: Adds, groups: Sequence[Adds]) -> None:
     group.add_argument("--debug", action="store_true", help="show tracebacks")
     rubric: Parser = commands.add_parser(
         "rubric",
-        help="write the rubric by which reports on a query are scored",
-        description="Write the rubric for a query, and score a report by it.",
+        help="write a rubric that scores reports on a query",
+        description="Write a rubric for a query, and score a report with it.",
     )
-    rubric.add_argument("query", help="what the report is to be about")
+    rubric.add_argument("query", help="topic of the report")
     model(rubric)
-    rubric.add_argument("--report", metavar="FILE", help="score this report by the rubric")
-    rubric.add_argument("--rubric", metavar="FILE", help="take the rubric from a file that --json wrote")
+    rubric.add_argument("--report", metavar="FILE", help="score this report with the rubric")
+    rubric.add_argument("--rubric", metavar="FILE", help="read the rubric from a file that --json wrote")
     rubric.add_argument("--json", action="store_true", help="one JSON object on stdout")
     rubric.add_argument("--debug", action="store_true", help="show tracebacks")

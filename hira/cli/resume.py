@@ -35,17 +35,17 @@ def resume(args: argparse.Namespace, shell: Shell) -> int:
         if entry.status in DONE:
             answer = read(journal, entry.id).answer
             if not args.quiet:
-                shell.remark(f"run {entry.id} had ended; this is its answer")
+                shell.remark(f"run {entry.id} has already ended; this is its answer")
             if path:
                 form.write(answer, path)
             return print_answer(answer, args, shell, entry.settings, tell=form.tell)
     if entry.workflow and entry.workflow not in WORKFLOWS:
-        raise UsageError(f"run {entry.id} was made with a workflow of its own, {entry.workflow!r}",
+        raise UsageError(f"run {entry.id} used a custom workflow, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
     handed = list(entry.settings.get(HANDED, ()))
     approve = at_terminal(args, shell) if APPROVAL in handed else None
     if handed := [one for one in handed if one != APPROVAL]:
-        raise UsageError(f"run {entry.id} was made by a program, with its own {', '.join(handed)}",
+        raise UsageError(f"run {entry.id} was started by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)
     named = (*LIMITS, "max_reply_tokens", "verify")

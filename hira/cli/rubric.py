@@ -21,8 +21,8 @@ from hira.runtime.factory import cast_of
 from hira.runtime.settings import Settings, load
 
 CONNECT = (
-    "no model is connected: `offline` makes items of the words and the form of the query, and rates by whether a "
-    "report holds them. To connect one: --model NAME with OPENAI_API_KEY or --base-url URL (hira doctor)"
+    "no model is connected: `offline` derives items from the words and the form of the query, and rates whether a "
+    "report contains them. To connect one: --model NAME with OPENAI_API_KEY or --base-url URL (hira doctor)"
 )
 
 
@@ -114,7 +114,7 @@ def _text(name: str, flag: str, shell: Shell) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{flag} {name} cannot be read: {error}", fix="name a text file in UTF-8") from None
     if not text.strip():
-        raise UsageError(f"{flag} {name} is empty", fix="name a file that holds something")
+        raise UsageError(f"{flag} {name} is empty", fix="name a file that is not empty")
     return text
 
 
@@ -123,4 +123,6 @@ def _recorded(text: str, name: str) -> Rubric:
     try:
         return Rubric.of(json.loads(text))
     except ValueError as error:
-        raise UsageError(f"--rubric {name} holds no rubric: {error}", fix="write one with hira rubric --json") from None
+        raise UsageError(
+            f"--rubric {name} does not hold a valid rubric: {error}", fix="write one with hira rubric --json"
+        ) from None

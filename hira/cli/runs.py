@@ -19,7 +19,7 @@ DAY = 86400.0
 
 def runs(args: argparse.Namespace, shell: Shell) -> int:
     if args.limit < 1:
-        raise UsageError(f"--limit {args.limit} lists nothing", fix="give 1 or more")
+        raise UsageError(f"--limit must be at least 1, got {args.limit}", fix="give 1 or more")
     with open_journal(args, shell) as journal:
         if args.what == "export":
             return _export(journal, args, shell)
@@ -82,7 +82,7 @@ def _delete(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
         before = time.time() - args.older * DAY
         named |= {run.id: run for run in journal.runs(-1) if run.began < before and not run.alive}
     if going := next((run for run in named.values() if run.alive), None):
-        raise UsageError(f"run {going.id} is still going on", where=f"in process {going.pid}", fix="end it first")
+        raise UsageError(f"run {going.id} is still running", where=f"in process {going.pid}", fix="stop it first")
     journal.delete(list(named))
     shell.tell(f"hira: {len(named)} run{'' if len(named) == 1 else 's'} deleted")
     return OK

@@ -22,7 +22,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     settings = _keyed(settings, _read_key(args.serve_key, shell))
     host, port = args.host or HOST, PORT if args.port is None else args.port
     if not 0 <= port <= MOST:
-        raise UsageError(f"there is no port {port}", fix=f"name one up to {MOST}; 0 is a free one")
+        raise UsageError(f"there is no port {port}", fix=f"name a port from 1 to {MOST}, or 0 for any free port")
     if not is_loopback(host) and not settings.keys:
         what = f"{host} can be reached from other machines, and no key protects it"
         raise UsageError(what, fix="give one with --api-key, or serve on 127.0.0.1, the default")
@@ -45,7 +45,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
             if line := announce_model(app.state.crew):
                 shell.remark(line)
             if not is_loopback(host):
-                shell.remark(f"{host} can be reached from other machines; what is sent there is not encrypted")
+                shell.remark(f"{host} can be reached from other machines; the connection is not encrypted")
             shell.remark(f"a page to watch runs: {address}/")
             shell.remark(f"an OpenAI-compatible endpoint: {address}/v1, models: {', '.join(app.state.models)}")
             looking = asyncio.create_task(_look(app.state.crew.settings, shell))
@@ -82,7 +82,7 @@ def _keyed(settings: Settings, key: str | None) -> Settings:
     """The settings with the key of --api-key among those that are asked for. Raises `UsageError` for an empty one."""
     if key is not None:
         if not key.strip():
-            raise UsageError("--api-key is empty", fix="give a long random text; is a variable of the shell unset?")
+            raise UsageError("--api-key is empty", fix="give a long random text; is a shell variable unset?")
         keys = {**settings.keys, "--api-key": KeySettings.model_validate({"key": key})}
         settings = settings.with_values({"keys": keys}, "--api-key")
     if empty := [name for name, own in settings.keys.items() if not own.key.get_secret_value()]:

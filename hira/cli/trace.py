@@ -20,7 +20,7 @@ SUFFIXES = (".html", ".htm")
 
 def trace(args: argparse.Namespace, shell: Shell) -> int:
     if args.output is None and args.otel is None:
-        raise UsageError("there is nowhere to write to", fix="name the page with -o FILE, or a collector with --otel")
+        raise UsageError("no output is named", fix="name the page with -o FILE, or a collector with --otel")
     if args.output is not None:
         _page(args, shell)
     if args.otel is not None:
@@ -34,7 +34,7 @@ def _page(args: argparse.Namespace, shell: Shell) -> None:
         what = f"--output {args.output}: the page is HTML"
         raise UsageError(what, fix=f"name it {Path(args.output).stem or 'trace'}.html")
     if not path.parent.is_dir():
-        raise UsageError(f"--output {args.output}: there is no folder {path.parent}", fix="make it, or name another")
+        raise UsageError(f"--output {args.output}: there is no folder {path.parent}", fix="create it, or name another")
     with open_journal(args, shell) as journal:
         made = page(read(journal, args.run))
     replace_file(path, made)

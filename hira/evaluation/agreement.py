@@ -53,7 +53,7 @@ class Agreement:
 async def agreement(path: Path, judge: str, settings: Settings, concurrency: int = 8) -> Agreement:
     """Ask the judge about every labelled response. Raises `UsageError` for a file that cannot be used."""
     if judge not in JUDGES:
-        raise UsageError(f"{judge!r} is no judge", fix=f"choose one of {', '.join(JUDGES)}")
+        raise UsageError(f"{judge!r} is not a judge", fix=f"choose one of {', '.join(JUDGES)}")
     rows = read_labels(path)
     found: dict[int, tuple[bool | None, str]] = {}
     async with judging(settings, None) as team:
@@ -83,7 +83,7 @@ def read_labels(path: Path) -> list[Labelled]:
         label = str(row["label"]).strip().lower()
         if label not in TRUE | FALSE:
             fix = "write true or false"
-            raise UsageError(f"the label {row['label']!r} is neither", where=f"row {at} of {path}", fix=fix)
+            raise UsageError(f"the label {row['label']!r} is not true or false", where=f"row {at} of {path}", fix=fix)
         rows.append(Labelled(str(row["question"]), str(row["answer"]), str(row["response"]), label in TRUE))
     if not rows:
         raise UsageError("there are no labels", where=f"in {path}")

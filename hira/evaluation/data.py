@@ -68,7 +68,7 @@ def choose_items(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item
     """The items that are wanted, in the order of the set. The same seed draws the same ones."""
     for flag, number in (("--sample", wanted.sample), ("--limit", wanted.limit)):
         if number is not None and number < 1:
-            raise UsageError(f"{flag} {number} leaves no question", fix="ask for one or more")
+            raise UsageError(f"{flag} must be at least 1, got {number}", fix="give 1 or more")
     known = {item.category for item in items}
     if strange := [one for one in wanted.categories if one not in known]:
         raise UsageError(f"there is no category {strange[0]!r} in {name}", fix=did_you_mean(strange[0], sorted(known)))
@@ -78,5 +78,5 @@ def choose_items(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item
         left = [item for at, item in enumerate(left) if at in drawn]
     left = left[: wanted.limit]
     if not left:
-        raise UsageError(f"no question of {name} is left", fix="ask for more of them")
+        raise UsageError(f"no question of {name} is left", fix="select more questions")
     return tuple(left)

@@ -77,7 +77,7 @@ def compare_folders(before: Path, after: Path) -> Difference:
         raise UsageError(
             "they have no way of asking in common",
             where=f"{', '.join(first)} against {', '.join(second)}",
-            fix="evaluate the same workflow and model in both, or one alone in each",
+            fix="evaluate the same workflow and model in both, or only one in each",
         )
     pairs = tuple(_pair(one, other, first[one], second[other]) for one, other in shared)
     known = {name for pair in shared for name in pair}
@@ -94,7 +94,7 @@ def compared_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
     groups = _groups(folder)
     known = ", ".join(groups)
     if not ways and len(groups) != 2:
-        fix = "name two of them behind the folder" if len(groups) > 2 else "name another folder to compare it with"
+        fix = "name two of them after the folder" if len(groups) > 2 else "name another folder to compare it with"
         raise UsageError(f"{folder} does not hold two ways of asking", where=f"it holds {known}", fix=fix)
     before, after = (_way(name, groups) for name in ways) if ways else groups
     if before == after:
@@ -118,7 +118,7 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
     """The records of each way of asking, all seeds together."""
     path = folder / PLAN
     if not path.is_file():
-        raise UsageError(f"{folder} holds no evaluation", fix="name a folder that `hira eval` has made")
+        raise UsageError(f"{folder} holds no evaluation", fix="name an output folder of `hira eval`")
     cells = {cell.name: cell for cell in (Cell(**one) for one in json.loads(path.read_text("utf-8"))["cells"])}
     groups = {name: _BETWEEN.join(part for part in cell.group if part) for name, cell in cells.items()}
     records: dict[str, list[Record]] = {group: [] for group in groups.values()}  # in the order of the plan
@@ -127,7 +127,7 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
             records[groups[record.cell]].append(record)
     found = {group: own for group, own in records.items() if own}
     if not found:
-        raise UsageError(f"{folder} holds no finished question", fix="let the evaluation go on first")
+        raise UsageError(f"{folder} holds no finished question", fix="resume the evaluation first")
     return found
 
 
@@ -139,9 +139,7 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
     first, second = _shares(before), _shares(after)
     both = [key for key in first if key in second]
     if not both:
-        raise UsageError(
-            f"no question is scored in both for {name}", fix="look into records.jsonl: why is none scored?"
-        )
+        raise UsageError(f"no question is scored in both for {name}", fix="read records.jsonl to see why")
     differences = [second[key][0] - first[key][0] for key in both]
     flips = [_flip(first[key], second[key]) for key in both if first[key][0] != second[key][0]]
     single = all(share in (0.0, 1.0) for key in both for share in (first[key][0], second[key][0]))

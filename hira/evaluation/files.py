@@ -42,14 +42,14 @@ def rows_of(path: Path) -> list[Mapping[str, Any]]:
     except OSError as error:
         raise UsageError(f"the questions cannot be read: {error.strerror}", where=str(path)) from None
     except UnicodeDecodeError:
-        raise UsageError("the questions are no text in UTF-8", where=f"in {path}", fix="convert the file") from None
+        raise UsageError("the questions are not UTF-8 text", where=f"in {path}", fix="convert the file") from None
     if path.suffix in (".csv", ".tsv"):
         return list(_cells(text, path))
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)
         except ValueError as error:
-            raise UsageError(f"no valid JSON: {error}", where=f"in {path}", fix="correct the file") from None
+            raise UsageError(f"not valid JSON: {error}", where=f"in {path}", fix="correct the file") from None
         return [row for row in found if isinstance(row, dict)]
     return list(_lines(text, path))
 
@@ -76,9 +76,9 @@ def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
             row = json.loads(line)
         except ValueError as error:
             where = f"in line {number} of {path}"
-            raise UsageError(f"no valid JSON: {error}", where=where, fix="correct the line") from None
+            raise UsageError(f"not valid JSON: {error}", where=where, fix="correct the line") from None
         if not isinstance(row, dict):
-            raise UsageError("no JSON object", where=f"in line {number} of {path}", fix='write {"question": "…"}')
+            raise UsageError("not a JSON object", where=f"in line {number} of {path}", fix='write {"question": "…"}')
         yield row
 
 
@@ -99,7 +99,7 @@ def read_rows(
         raise UsageError("there are no questions", where=f"in {name}")
     known = {column for row in rows for column in row}
     if strange := sorted(set(columns) - set(COLUMNS)):
-        raise UsageError(f"no part of a question is called {strange[0]!r}", fix=f"there are {', '.join(COLUMNS)}")
+        raise UsageError(f"a question has no part {strange[0]!r}", fix=f"there are {', '.join(COLUMNS)}")
     if missing := sorted(set(columns.values()) - known):
         raise UsageError(
             f"there is no column {missing[0]!r}", where=f"in {name}", fix=f"it has {', '.join(sorted(known))}"
@@ -121,7 +121,7 @@ def read_rows(
     for at, item in enumerate(items, 1):
         if item.id in seen:
             raise UsageError(
-                f"the id {item.id!r} is that of question {seen[item.id]} already", where=f"question {at} of {name}"
+                f"the id {item.id!r} is already used by question {seen[item.id]}", where=f"question {at} of {name}"
             )
         seen[item.id] = at
     return items
@@ -168,7 +168,7 @@ def _answerable(told: Any, answer: Any) -> bool | None:
     if told not in (None, ""):
         known = _ANSWERABLE.get(str(told).strip().lower())
         if known is None:
-            raise UsageError(f"answerable is {told!r}, which is neither", fix="write true or false")
+            raise UsageError(f"`answerable` must be true or false, got {told!r}", fix="write true or false")
         return known
     empty = answer.strip() == "[]" if isinstance(answer, str) else isinstance(answer, Sequence) and not answer
     return False if empty else None
@@ -182,8 +182,8 @@ def _inside(name: str, folder: Path, within: Path) -> Path:
     except (OSError, RuntimeError, ValueError):  # links in a circle, a zero byte
         inside = False
     if not inside or foreign.anchor or ".." in foreign.parts:
-        what = f"the file {name!r} leads out of the folder of the questions"
-        raise UsageError(what, fix=f"attach files that lie in {folder}, by their path in it")
+        what = f"the file {name!r} is outside the folder of the questions"
+        raise UsageError(what, fix=f"attach files from {folder}, with relative paths")
     return path
 
 

@@ -28,8 +28,8 @@ def check(metric: str, items: Sequence[Item], data: str) -> None:
 def answer_of(item: Item) -> None:
     """Any known answer, or word that there is none."""
     if not (item.answerable or item.unanswerable):
-        fix = 'name its column: --column answer=NAME; where nothing can be known, write "answer": []'
-        raise UsageError(f"question {item.id!r} has no answer to hold the answers against", fix=fix)
+        fix = 'name its column: --column answer=NAME; if the answer is unknown, write "answer": []'
+        raise UsageError(f"question {item.id!r} has no reference answer", fix=fix)
 
 
 def short_answer_of(item: Item) -> None:

@@ -158,7 +158,7 @@ def items_of_rows(
         column for part, column in columns.items() if part in ("question", "answer") and column not in present
     ]:
         raise UsageError(
-            f"{name} has no column {missing[0]!r}: it is shaped otherwise than expected",
+            f"{name} has no column {missing[0]!r}: its format is not the expected one",
             where=f"columns: {', '.join(sorted(present))}",
             fix="name them: --column question=NAME --column answer=NAME",
         )
@@ -172,7 +172,7 @@ def _fetched(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows,
         load_dataset = import_module("datasets").load_dataset
     except ImportError:
         fix = f"pip install 'hira[eval]', or read it from a file: hira eval {name}=FILE.jsonl"
-        raise UsageError(f"{name} is fetched by the package datasets, which is not installed", fix=fix) from None
+        raise UsageError(f"{name} needs the package datasets, which is not installed", fix=fix) from None
     where = f"{spec.hub} on the hub" + (f", config {config}" if config else "") + f", split {split}"
     try:
         found = load_dataset(spec.hub, config or None, split=split)

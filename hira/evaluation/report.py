@@ -26,7 +26,7 @@ def rewrite(folder: Path) -> list[Row]:
     """Write the report of a folder again from its plan and records, without asking anything."""
     path = folder / PLAN
     if not path.is_file():
-        raise UsageError(f"{folder} holds no evaluation", fix="name a folder that `hira eval` has made")
+        raise UsageError(f"{folder} holds no evaluation", fix="name an output folder of `hira eval`")
     plan = json.loads(path.read_text(encoding="utf-8"))
     cells = [Cell(**cell) for cell in plan["cells"]]
     return _written(folder, read(folder / RECORDS), cells, plan["data"], plan["metric"], len(plan["questions"]))

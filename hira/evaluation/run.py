@@ -51,7 +51,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
-            raise UsageError(f"{self.concurrency} questions at a time are none", fix="use --concurrency 1 or more")
+            raise UsageError(f"`concurrency` must be at least 1, got {self.concurrency}", fix="give 1 or more")
         check(self.metric, self.items, self.data)
 
     @property
@@ -139,7 +139,7 @@ class Evaluation:
         self.ray = ray
         self.failure: HiraError | None = None
         if any(among(one, [folder]) for one in plan.settings.docs):
-            what = f"{folder} is or holds the documents, and what is written there would be read with them"
+            what = f"{folder} is or contains the documents, so results written there would be read as documents"
             raise UsageError(what, fix="name another folder with --output")
         folder.mkdir(parents=True, exist_ok=True)
         shown = json.loads(json.dumps(plan.shown(), default=str))

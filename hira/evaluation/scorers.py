@@ -46,7 +46,7 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
         raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(near, METRICS))
     if metric in BY_WORDS:
         if judge:
-            what = f"the metric {metric!r} asks no model"
+            what = f"the metric {metric!r} uses no model"
             raise UsageError(what, fix=f"leave out --judge, or choose a judge: {', '.join(JUDGES)}")
         yield BY_WORDS[metric]
         return
@@ -75,7 +75,7 @@ async def judging(settings: Settings, judge: str | None) -> AsyncIterator[RunCon
     cast, policies = cast_of(settings, {})
     if cast[JUDGE].policy.model == "offline":
         fix = "name a model that does (--judge M; --model M for hira eval judge), or score with --metric match"
-        raise UsageError("`offline` judges no answers", fix=fix)
+        raise UsageError("`offline` cannot judge answers", fix=fix)
     try:
         await _reached(settings)
         yield RunContext(cast, Rollout("", "", "judge"), budget=budget_of(settings))

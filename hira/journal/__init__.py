@@ -118,7 +118,7 @@ class Journal:
             raise UsageError(
                 f"the journal cannot be opened: {error}",
                 where=f"at {path}",
-                fix="make room there if it is full, or name another file with --journal",
+                fix="free some space there, or name another file with --journal",
             ) from None
         self._reading = threading.Lock()
         self._writer = Writer(path, patience)
@@ -238,7 +238,7 @@ class Journal:
             raise NoJournal(
                 "the runs are not deleted yet: another process holds the journal",
                 where=f"at {self.path}",
-                fix="try again when it is done",
+                fix="try again later",
             )
         # a process that writes at this moment keeps the room from being given back; the next deletion does it
         with self._reading, suppress(sqlite3.OperationalError):
@@ -269,11 +269,11 @@ class Journal:
             self._writer.write([("claim unchanged", values), ("no events", (entry.id,))])
             return
         if not claimed and self.holds(entry.id):
-            raise StillGoing(f"run {entry.id} is being gone on with by somebody else", fix="see hira runs")
+            raise StillGoing(f"another process is resuming run {entry.id}", fix="see hira runs")
 
     def _check(self) -> None:
         if self._writer.trouble:
-            raise UsageError(self._writer.trouble, fix="see that the disk has room and that the file may be written")
+            raise UsageError(self._writer.trouble, fix="check that the disk has space and the file is writable")
 
     def _reuse(self, scope: str, seconds: float) -> Reuse:
         settled = False
@@ -309,8 +309,8 @@ class Journal:
         try:
             take_in(self.path, self._patience)
         except (OSError, sqlite3.Error) as error:
-            what = f"what a run that broke off recorded cannot be taken in: {error}"
-            raise NoJournal(what, where=f"at {self.path}", fix="see that the disk has room") from None
+            what = f"the records of an interrupted run cannot be read: {error}"
+            raise NoJournal(what, where=f"at {self.path}", fix="check that the disk has space") from None
 
     def _read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
         """What the database holds of it. Raises `NoJournal` where it cannot be read now, as while somebody holds it."""
@@ -319,7 +319,7 @@ class Journal:
                 return self._reader.execute(query, values).fetchall()
         except sqlite3.Error as error:
             held = isinstance(error, sqlite3.OperationalError) and busy(error)
-            fix = "try again when the process that holds it is done" if held else "see that the disk is whole"
+            fix = "try again when the other process has ended" if held else "check the disk"
             raise NoJournal(f"the journal cannot be read: {error}", where=f"at {self.path}", fix=fix) from None
 
 

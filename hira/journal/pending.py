@@ -195,7 +195,7 @@ def check_locks(folder: Path) -> None:
             fcntl.lockf(file, fcntl.LOCK_UN)  # over NFS and on BSD one kind of lock would keep the other away
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise OSError(f"no file can be locked in {folder} ({error.strerror})") from None
+            raise OSError(f"files cannot be locked in {folder} ({error.strerror})") from None
 
 
 def _locked(file: int) -> bool:

@@ -235,7 +235,7 @@ def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
             _insert(connection, rows)
             connection.execute(STATEMENTS[name], values)
         else:
-            raise sqlite3.DatabaseError(f"beside it waits what only a newer hira can take in ({name!r})")
+            raise sqlite3.DatabaseError(f"only a newer hira can read {name!r} next to it")
     _insert(connection, rows)
 
 

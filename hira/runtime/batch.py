@@ -65,7 +65,7 @@ class Batch:
         begins: Callable[[Question, str], Sequence[Reader]] = _unwatched,
     ) -> None:
         if concurrency < 1:
-            raise UsageError(f"{concurrency} questions at once are none", fix="ask at least one at a time")
+            raise UsageError(f"`concurrency` must be at least 1, got {concurrency}", fix="give 1 or more")
         self.failure: HiraError | None = None
         self._owner = owner
         self._questions = (Question(one) if isinstance(one, str) else one for one in questions)

@@ -65,9 +65,11 @@ def _check_adapters(settings: Settings) -> None:
         here = any(name.startswith(IN_PROCESS) for name in names_of(own.model or settings.model))
         general = general and not here
         if own.adapter and not here:
-            raise UsageError(f"role {role!r} has an adapter and no model of this process", fix=_NAME_A_BASE)
+            raise UsageError(
+                f"role {role!r} has an adapter, but its model is not loaded in this process", fix=_NAME_A_BASE
+            )
     if general:
-        raise UsageError("an adapter goes with a model of this process", fix=_NAME_A_BASE)
+        raise UsageError("an adapter needs a model loaded in this process", fix=_NAME_A_BASE)
 
 
 def _check_keys(settings: Settings) -> None:
@@ -103,7 +105,7 @@ async def _placed(settings: Settings, ports: Sequence[int]) -> Settings:
         )
     if not found:
         chosen = settings.with_values({"model": OFFLINE}, "no endpoint, key or local server was found")
-        return chosen.told({}, [f"a server at {one.base_url} wants a key: set HIRA_API_KEY, and name it with --base-url"
+        return chosen.told({}, [f"a server at {one.base_url} needs a key: set HIRA_API_KEY, and name it with --base-url"
                                 for one in local if one.status in WANTS_KEY])  # fmt: skip
     server = found[0]
     model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])

@@ -88,7 +88,7 @@ def open_verifier(name: str) -> Verifier:
     verifier = load_object(name)
     if not isinstance(verifier, Verifier):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
-        raise UsageError(f"{name!r} is no verifier: {verifier!r:.80}", fix=fix)
+        raise UsageError(f"{name!r} is not a verifier: {verifier!r:.80}", fix=fix)
     return verifier
 
 
@@ -101,7 +101,7 @@ def choose_verify(settings: Settings, policies: Mapping[str, Policy], cast: Mapp
     role = ROLE if ROLE in cast else "*"
     offline = cast[role].policy.model == OFFLINE
     if settings.verify == "model" and offline:
-        what = "no model is connected that could verify answers"
+        what = "no model is connected to verify answers"
         raise UsageError(what, fix="name one with --model or --role verifier=MODEL, or use --verify lexical")
     return settings.verify or ("lexical" if offline or role in policies else "model")
 

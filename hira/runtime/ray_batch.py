@@ -70,7 +70,7 @@ class RayBatch:
         begins: Callable[[Question, str], object] = lambda _question, _run: None,
     ) -> None:
         if concurrency < 1:
-            raise UsageError(f"{concurrency} questions at once are none", fix="ask at least one at a time")
+            raise UsageError(f"`concurrency` must be at least 1, got {concurrency}", fix="give 1 or more")
         self.failure: HiraError | None = None
         self._ray = load_ray()
         self._settings = settings

@@ -45,7 +45,7 @@ def made_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
         if value and general in has:
             given[general] = value
         elif value and settings.origin(general).startswith("--"):
-            raise UsageError(f"workflow {name!r} has no use for {settings.origin(general)}", fix="leave it out")
+            raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
     _check_tables(settings)
     for option, value in settings.workflows.get(name, {}).items():
         given[option] = _option(name, has, option, value)
@@ -83,11 +83,11 @@ def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> A
         read = TypeAdapter(has[option]).validate_python(value)
     except ValidationError as error:
         says = error.errors(include_input=False)[0]["msg"].lower()
-        what = f"option {option!r} of workflow {workflow!r}: {says}, it was {value!r}"
-        raise UsageError(what, fix="correct it, or leave the option out") from None
+        what = f"option {option!r} of workflow {workflow!r}: {says}, got {value!r}"
+        raise UsageError(what, fix="correct it, or remove the option") from None
     least = 0 if option in MAY_BE_ZERO else 1
     if isinstance(read, int) and not isinstance(read, bool) and read < least:
-        what = f"option {option!r} of workflow {workflow!r}: {read} is too few"
+        what = f"option {option!r} of workflow {workflow!r}: must be at least {least}, got {read}"
         raise UsageError(what, fix=f"give {least} or more")
     return read
 
@@ -132,17 +132,17 @@ def unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] =
     unused = [
         f"those of MCP server {name!r}" for name, own in settings.mcp.items() if not takes & roles_of_server(own, takes)
     ]
-    unused += ["those that were handed over"] if tools and not takes else []
-    told = [f"workflow {workflow.name!r} has nobody who is given these tools: {', '.join(unused)}"] if unused else []
+    unused += ["the given tools"] if tools and not takes else []
+    told = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
     made = [make() for make in WORKFLOWS.values()]
     anywhere = takes.union(*(one.takes_tools for one in made))
     roles = {*getattr(workflow, "roles", ()), *(role for one in made for role in one.roles)}
     for name, own in settings.mcp.items():
         for role in sorted(roles_of_server(own, takes) - anywhere):
             if role in roles or nearest(role, anywhere):
-                fix = did_you_mean(role, sorted(takes)) if takes else "leave `roles` out"
-                raise UsageError(f"role {role!r} is given no tools", where=f"roles of [mcp.{name}]", fix=fix)
-            told.append(f"[mcp.{name}] names {role!r}, which is no role here: an expert of another program's, perhaps")
+                fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
+                raise UsageError(f"role {role!r} takes no tools", where=f"roles of [mcp.{name}]", fix=fix)
+            told.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")
     return told
 
 

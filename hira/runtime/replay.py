@@ -46,7 +46,7 @@ class Silent:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         del watch
-        raise NotRecorded(f"the record does not hold this turn of {request.conversation!r}")
+        raise NotRecorded(f"the record does not contain this turn of {request.conversation!r}")
 
     async def aclose(self) -> None:
         pass
@@ -60,7 +60,7 @@ class AbsentVerifier:
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
         del question
-        raise NotRecorded(f"the record does not hold what {self.name!r} said of {len(claims)} claims")
+        raise NotRecorded(f"the record does not contain the verdicts of {self.name!r} on {len(claims)} claims")
 
 
 async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:

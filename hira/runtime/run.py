@@ -120,7 +120,7 @@ class Run:
         `said` is what the person was told before, for the record.
         """
         if self._team:
-            raise RuntimeError("a run asks its question once; make another for the next")
+            raise RuntimeError("a run asks its question once; start another run for the next question")
         crew = await self._owner.open_session()
         log = self._log = self._log or crew.begin_log(self.id, self.files)
         if log and said:
@@ -156,21 +156,21 @@ class Run:
 async def resume_run(owner: SessionOwner, run: str) -> Run:
     """A run of the journal that goes on where it ended; no call that it completed is made again.
 
-    Raises `UsageError` for a run that is not there, that is still going on, or that this session cannot continue.
+    Raises `UsageError` for a run that is not there, that is still running, or that this session cannot continue.
     """
     crew = await owner.open_session()
     journal = crew.journal
     if journal is None:
-        raise UsageError("nothing is recorded here", fix="name the journal, or leave out --journal off")
+        raise UsageError("no runs are recorded here", fix="name the journal, or leave out --journal off")
     entry = await asyncio.to_thread(journal.entry, run)
     if entry.alive:
-        fix = "wait until it ends, or end that process"
-        raise StillGoing(f"run {entry.id} is still going on", where=f"in process {entry.pid}", fix=fix)
+        fix = "wait until it ends, or stop that process"
+        raise StillGoing(f"run {entry.id} is still running", where=f"in process {entry.pid}", fix=fix)
     if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in crew.handed]:
-        raise UsageError(f"run {entry.id} was made with {', '.join(lacking)}, which this Hira does not have",
-                         fix="give the same tools, experts, policies and workflow as then")  # fmt: skip
+        raise UsageError(f"run {entry.id} used {', '.join(lacking)}, which this Hira does not have",
+                         fix="give the same tools, experts, policies and workflow")  # fmt: skip
     if entry.workflow not in ("", crew.workflow.name):
-        what = f"run {entry.id} was made with the workflow {entry.workflow!r}, not {crew.workflow.name!r}"
-        raise UsageError(what, fix=f"give that one: Hira(workflow={entry.workflow!r})")
+        what = f"run {entry.id} used the workflow {entry.workflow!r}, not {crew.workflow.name!r}"
+        raise UsageError(what, fix=f"give it: Hira(workflow={entry.workflow!r})")
     log = await asyncio.to_thread(journal.resume, entry)
     return Run(owner, entry.question, tuple(map(Path, entry.files)), run=entry.id, log=log, past=entry)

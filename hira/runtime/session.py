@@ -182,8 +182,8 @@ class Session:
         """
         if not getattr(self.workflow, "approves", False):
             able = [name for name, make in WORKFLOWS.items() if getattr(make, "approves", False)]
-            what = f"the workflow {self.workflow.name!r} hands out no subtasks that a person could approve"
-            raise UsageError(what, fix=f"do without it, or use one of {', '.join(able)}")
+            what = f"the workflow {self.workflow.name!r} has no subtasks to approve"
+            raise UsageError(what, fix=f"remove `approve`, or use one of {', '.join(able)}")
         return replace(self, approve=approve, handed=(*self.handed, APPROVAL))
 
     def spending(self, shared: Allowance) -> "Session":
@@ -238,7 +238,9 @@ def unpriced(events: Events) -> Reader:
         nonlocal told
         if isinstance(event, TurnEnded) and event.usage.cost is None and not told:
             told = True
-            text = f"the price of {event.role}'s model is unknown, so the limit of US dollars does not hold; give it: "
+            text = (
+                f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced; set it: "
+            )
             events(Notice(f'{text}[prices."MODEL"] in hira.toml'))
 
     return read

@@ -178,7 +178,7 @@ async def _of_servers(
         if isinstance(tools, BaseException):
             raise tools
         if twice := next((tool.name for tool in tools if tool.name in names), ""):
-            raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="give one of them another name")
+            raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="rename one of them")
         names.update(tool.name for tool in tools)
         if not own.for_some:
             general += tools
@@ -307,7 +307,7 @@ def either(documents: Tool, web: Tool) -> Tool:
 
 def _unseen(paths: Sequence[Path]) -> UsageError:
     """The error for documents that are all pictures, sounds and videos, where nobody can take them in."""
-    what = "there is nothing to read among the documents, only pictures, sounds or videos"
+    what = "the documents have no text, only pictures, sounds or videos"
     fix = 'name a model that sees ([roles.look] model = "NAME") for a workflow with the multimodal expert'
     return UsageError(what, where=_named(paths), fix=fix)
 

@@ -27,13 +27,13 @@ def check(given: Mapping[str, Any]) -> None:
     for name in ("model", "base_url", "api_key", "search", "verify"):
         if not isinstance(given[name], str):
             shown = type(given[name]).__name__ if name == "api_key" else repr(given[name])
-            raise UsageError(f"{name} is no text: {shown}", fix=f'write {name}="…"')
+            raise UsageError(f"`{name}` must be a string, got {shown}", fix=f'write {name}="…"')
     paths_of(given["docs"], "docs")
     roles = given["roles"]
     if not isinstance(roles, Mapping) or not all(isinstance(one, str) for one in (*roles, *roles.values())):
-        raise UsageError(f"roles does not map roles to models: {roles!r}", fix='write roles={"planner": "MODEL"}')
+        raise UsageError(f"`roles` must map roles to models, got {roles!r}", fix='write roles={"planner": "MODEL"}')
     if not isinstance(given["settings"], Settings | None):
-        raise UsageError(f"settings is no Settings: {given['settings']!r}", fix="write settings=Settings(…)")
+        raise UsageError(f"`settings` must be a Settings, got {given['settings']!r}", fix="write settings=Settings(…)")
     _check_client(given["client"])
     _check_workflow(given["workflow"])
     _check_tools(given["tools"])
@@ -41,16 +41,18 @@ def check(given: Mapping[str, Any]) -> None:
     _check_policies(given["policies"])
     if not isinstance(given["verifier"], str | Verifier | None):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
-        raise UsageError(f"verifier is no verifier: {given['verifier']!r:.80}", fix=fix)
+        raise UsageError(f"`verifier` is not a verifier: {given['verifier']!r:.80}", fix=fix)
     approve = given["approve"]
     if approve is not None and not callable(approve):
-        raise UsageError(f"approve cannot be called: {approve!r}", fix="give an async function of a list of subtasks")
+        raise UsageError(
+            f"`approve` must be a function, got {approve!r}", fix="give an async function of a list of subtasks"
+        )
 
 
 def question_of(question: object) -> str:
     """The question as it is asked. Raises `UsageError` for one that is no text or says nothing."""
     if not isinstance(question, str):
-        raise UsageError(f"the question is no text: {question!r}", fix='write ask("…")')
+        raise UsageError(f"the question must be a string, got {question!r}", fix='write ask("…")')
     if not question.strip():
         raise UsageError("the question is empty", fix='write ask("…")')
     return printable(question)
@@ -61,10 +63,12 @@ def paths_of(paths: object, name: str) -> list[str | Path]:
     if isinstance(paths, str | Path):
         return [paths] if paths != "" else []
     if not isinstance(paths, Sequence | Collection) or isinstance(paths, bytes | Mapping):
-        raise UsageError(f"{name} is no path: {paths!r}", fix=f'write {name}="papers" or {name}=["a.pdf", "b.md"]')
+        raise UsageError(
+            f"`{name}` must be a path, got {paths!r}", fix=f'write {name}="papers" or {name}=["a.pdf", "b.md"]'
+        )
     for one in paths:
         if not isinstance(one, str | Path):
-            raise UsageError(f"{name} holds what is no path: {one!r}", fix="give paths as text or pathlib.Path")
+            raise UsageError(f"`{name}` must contain only paths, got {one!r}", fix="give paths as str or pathlib.Path")
     return list(paths)
 
 
@@ -73,7 +77,7 @@ def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     found = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
     for path in found:
         if is_text(str(path)) and not path.is_file():
-            what = "is a folder; folders are given as documents (--docs)" if path.is_dir() else "does not exist"
+            what = "is a folder; give folders as documents (--docs)" if path.is_dir() else "does not exist"
             raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
         check_attached(path)
     return found
@@ -81,8 +85,8 @@ def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
 
 def _check_client(client: Any) -> None:
     if client is not None and not inspect.iscoroutinefunction(getattr(client, "post", None)):
-        fix = "give an object of openai.AsyncOpenAI or openai.AsyncAzureOpenAI"
-        raise UsageError(f"client is not an asynchronous client of openai: {type(client).__name__}", fix=fix)
+        fix = "give an openai.AsyncOpenAI or openai.AsyncAzureOpenAI"
+        raise UsageError(f"`client` must be an asynchronous OpenAI client, got {type(client).__name__}", fix=fix)
 
 
 def _check_workflow(workflow: Any) -> None:
@@ -98,13 +102,13 @@ def _check_workflow(workflow: Any) -> None:
 def _check_tools(tools: Any) -> None:
     for one in _several(tools, "tools", _TOOL):
         if not isinstance(one, Tool):
-            raise UsageError(f"tools holds what is no tool: {one!r}", fix=_TOOL)
+            raise UsageError(f"`tools` must contain only tools, got {one!r}", fix=_TOOL)
         if not one.description:
-            what = f"tools holds one named {one.name!r} that does not say what it does"
-            raise UsageError(what, fix="write a docstring below its def: the model reads it")
+            what = f"tool {one.name!r} has no description"
+            raise UsageError(what, fix="write a docstring for its function: the model reads it")
         if one.name in TAKEN:
-            fix = 'give it another: @tool(name="…")'
-            raise UsageError(f"tools holds one named {one.name!r}, which is the name of a tool of hira's own", fix=fix)
+            fix = 'rename it: @tool(name="…")'
+            raise UsageError(f"tool {one.name!r} has the name of a built-in tool", fix=fix)
     _no_name_twice([one.name for one in tools], "tools")
 
 
@@ -117,7 +121,9 @@ def _check_experts(experts: Any) -> None:
                 raise UsageError(f"the expert {_called(one)} has no {name}", fix=_EXPERT)
         needs = getattr(one, "needs", None)
         if isinstance(needs, str) or not isinstance(needs, Collection):
-            raise UsageError(f"the expert {_called(one)} does not say what it needs", fix="write needs = frozenset()")
+            raise UsageError(
+                f"`needs` of the expert {_called(one)} must be a collection", fix="write needs = frozenset()"
+            )
         if not inspect.iscoroutinefunction(getattr(one, "work", None)):
             raise UsageError(f"the expert {_called(one)} has no async method work", fix=_EXPERT)
     _no_name_twice([*(one.name for one in EXPERTS), *(one.name for one in experts)], "experts, with hira's own,")
@@ -125,30 +131,30 @@ def _check_experts(experts: Any) -> None:
 
 def _check_policies(policies: Any) -> None:
     if not isinstance(policies, Mapping):
-        raise UsageError(f"policies is no mapping: {policies!r}", fix='write policies={"*": policy}')
+        raise UsageError(f"`policies` must be a mapping, got {policies!r}", fix='write policies={"*": policy}')
     for role, one in policies.items():
         _no_class(one, f"policies[{role!r}]")
         if not isinstance(getattr(one, "model", None), str) or not inspect.iscoroutinefunction(
             getattr(one, "complete", None)
         ):
-            raise UsageError(f"policies[{role!r}] is no policy: {one!r}", fix=_POLICY)
+            raise UsageError(f"policies[{role!r}] is not a policy: {one!r}", fix=_POLICY)
 
 
 def _several(values: Any, name: str, fix: str) -> Iterable[Any]:
     if not isinstance(values, Sequence) or isinstance(values, str):
-        raise UsageError(f"{name} is no list: {values!r}", fix=fix)
+        raise UsageError(f"`{name}` must be a list, got {values!r}", fix=fix)
     return values
 
 
 def _no_class(value: Any, name: str) -> None:
     if isinstance(value, type):
-        raise UsageError(f"{name}: {value.__name__} is a class", fix=f"give an object of it: {value.__name__}()")
+        raise UsageError(f"{name}: {value.__name__} is a class", fix=f"give an instance: {value.__name__}()")
 
 
 def _no_name_twice(names: Sequence[str], what: str) -> None:
     twice = next((name for at, name in enumerate(names) if name in names[:at]), "")
     if twice:
-        raise UsageError(f"{what} hold two of the name {twice!r}", fix="give one of them another name")
+        raise UsageError(f"{what} contain the name {twice!r} twice", fix="rename one of them")
 
 
 def _called(expert: Any) -> str:

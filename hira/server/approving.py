@@ -45,7 +45,7 @@ class Desk:
             raise Refused(400, SHAPE, "invalid_request_error")
         name, text, reason = decision.get("id", ""), decision.get("text"), decision.get("rejected")
         if name not in self.waiting:
-            raise Refused(409, f"no subtask {name!r} waits for a decision", "invalid_request_error", "conflict")
+            raise Refused(409, f"subtask {name!r} does not wait for a decision", "invalid_request_error", "conflict")
         subtask = self.waiting[name]
         check_length(len(text or "") + len(reason or ""))
         if reason is not None:

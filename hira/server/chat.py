@@ -87,13 +87,13 @@ def asked_of(body: bytes) -> Asked:
 def _check_abilities(asked: Asked) -> None:
     """Raises `Refused` where the client counts on what it would not get."""
     if asked.n not in (None, 1):
-        raise Refused(400, "n: hira gives one answer", "invalid_request_error", "unsupported_value")
+        raise Refused(400, "n: hira gives one answer; remove it", "invalid_request_error", "unsupported_value")
     if asked.tools or asked.functions or asked.tool_choice not in (None, "auto", "none"):
-        what = "tools: hira calls its own tools and none of the client's; leave them out"
+        what = "tools: hira calls only its own tools; remove them"
         raise Refused(400, what, "invalid_request_error", "unsupported_parameter")
     form = (asked.response_format or {}).get("type", "text")
     if form != "text":
-        what = f"response_format: hira answers in plain text, with its citations, and not as {form!r}; leave it out"
+        what = f"response_format: hira answers in plain text with citations, not as {form!r}; remove it"
         raise Refused(400, what, "invalid_request_error", "unsupported_value")
 
 
@@ -103,7 +103,7 @@ def question_of(asked: Asked) -> str:
     turns = [(one.role, _text(one)) for one in asked.messages]
     last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
     if last is None:
-        raise Refused(400, "messages: there is no message of the user with a text", "invalid_request_error")
+        raise Refused(400, "messages: a user message with text is missing", "invalid_request_error")
     earlier = [(role, text) for role, text in turns[:last] if text]
     check_length(sum(len(text) for _, text in turns))
     if not earlier:
@@ -125,7 +125,7 @@ def _text(one: Spoken) -> str:
         return (one.content or "").strip()
     texts = [part.get("text") for part in one.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
-        raise Refused(400, "messages: content of the type 'text' has to hold a text", "invalid_request_error")
+        raise Refused(400, "messages: content of the type 'text' must contain a text", "invalid_request_error")
     return "\n".join(map(str, texts)).strip()
 
 
@@ -157,7 +157,7 @@ def _written(part: Mapping[str, Any], path: Path) -> Path | None:
     url = str(told.get("url") or told.get("file_data") or "")
     found = _DATA.fullmatch(url)
     if found is None:
-        what = f"messages: content of the type {kind!r} has to hold its data, as a data: URI"
+        what = f"messages: content of the type {kind!r} must contain its data as a data: URI"
         raise Refused(400, what, "invalid_request_error")
     name = str(told.get("filename") or "")
     suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
@@ -168,12 +168,12 @@ def _written(part: Mapping[str, Any], path: Path) -> Path | None:
 
 def _saved(data: str, path: Path, suffix: str) -> Path:
     if not _SUFFIX.fullmatch(suffix):
-        raise Refused(400, f"messages: {suffix[:20]!r} is no format of a file", "invalid_request_error")
+        raise Refused(400, f"messages: {suffix[:20]!r} is not a file format", "invalid_request_error")
     path = path.with_name(path.name + suffix)
     try:
         path.write_bytes(base64.b64decode(data, validate=True))
     except (binascii.Error, ValueError):
-        raise Refused(400, "messages: attached data is no base64", "invalid_request_error") from None
+        raise Refused(400, "messages: attached data is not base64", "invalid_request_error") from None
     return path
 
 

@@ -53,7 +53,7 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
     async def answered(request: Request) -> Response:
         try:
             if request.method == "POST" and not _is_json(request):
-                raise Refused(415, "the body has to be application/json", "invalid_request_error")
+                raise Refused(415, "the body must be application/json", "invalid_request_error")
             if request.method == "POST":
                 async with door.turn:
                     await asyncio.sleep(0)
@@ -66,7 +66,7 @@ def guard(door: AppState, handler: Handler) -> Callable[[Request], Awaitable[Res
             return refusal(refused_by(error))
         except Exception as error:  # noqa: BLE001 - a fault of hira's own
             log.exception("a fault in hira at %s %s", request.method, request.url.path)
-            what = f"a fault in hira ({type(error).__name__}); the log of this server tells more"
+            what = f"a fault in hira ({type(error).__name__}); see the log of this server"
             return refusal(Refused(500, what, "server_error"))
 
     return answered

@@ -41,7 +41,7 @@ def _told(url: str, found: Probe, models: frozenset[str]) -> str:
         why = "nothing listens there" if "onnect call failed" in found.error else found.error
         return f"{url} does not answer ({why}): questions to {named} fail until it does"
     if found.status in REFUSED:
-        return f"{url} refuses the key, and questions to {named} fail; hira doctor tells where the key is from"
+        return f"{url} refuses the key, and questions to {named} fail; hira doctor shows where the key comes from"
     if found.status >= BROKEN:
         return f"{url} answers with status {found.status}: questions to {named} may fail"
     if found.lacks_v1:

@@ -78,7 +78,7 @@ class Watched:
     def leave(self) -> None:
         """End the run at once, if it has not ended; it may not even have begun."""
         if self.task and not self.task.done():
-            self.failure = Interrupted("whoever asked went away")
+            self.failure = Interrupted("the client disconnected")
             self.task.cancel()
 
     async def follow(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
@@ -170,7 +170,7 @@ class Runs:
             watched.failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server
             log.exception("a fault in hira in the run %s", watched.id)
-            watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); the log of this server tells more")
+            watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); see the log of this server")
 
     def of(self, client: Client, run: str) -> Watched:
         """Raises `Refused` for a run that is not there, or not the client's: the two look the same."""

@@ -217,7 +217,7 @@ async def approve(door: AppState, request: Request) -> Response:
     if not isinstance(decisions, list) or not decisions:
         raise Refused(400, SHAPE, "invalid_request_error")
     if watched.desk is None:
-        raise Refused(409, f"run {watched.id!r} asks nobody", "invalid_request_error", "conflict")
+        raise Refused(409, f"run {watched.id!r} does not ask for approval", "invalid_request_error", "conflict")
     watched.desk.decide(decisions)
     return JSONResponse(watched.told())
 
@@ -234,11 +234,11 @@ async def _gone_on(door: AppState, client: Client, name: str) -> Response:
         return JSONResponse(door.runs.of(client, name).told())
     entry, journal = await _recorded(door, client, name)
     if entry.alive:
-        raise Refused(409, f"run {name!r} is going on in another process", "invalid_request_error", "conflict")
+        raise Refused(409, f"run {name!r} is running in another process", "invalid_request_error", "conflict")
     if entry.state in ("answered", "unverified", "insufficient_evidence"):
-        raise Refused(409, f"run {name!r} has its answer", "invalid_request_error", "conflict")
+        raise Refused(409, f"run {name!r} already has its answer", "invalid_request_error", "conflict")
     if lacking := _lacking(door, entry):
-        what = f"run {name!r} was made by a program, with its own {', '.join(lacking)}; it goes on there"
+        what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
         raise Refused(409, what, "invalid_request_error", "conflict")
     owner = door.runs.crew(entry.workflow).spending(client.allowance)
     desk = Desk() if APPROVAL in entry.settings.get(HANDED, ()) else None

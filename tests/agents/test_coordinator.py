@@ -206,9 +206,9 @@ class Returning(Told):
 @pytest.mark.parametrize(
     ("returned", "told"),
     [
-        ("It is 31 m high.", "its work returned no Account(reasoning, conclusion): 'It is 31 m high.'"),
-        (None, "its work returned no Account(reasoning, conclusion): None"),
-        (Account("Measured.", cast("str", 31)), "its Account holds what is no text: conclusion"),
+        ("It is 31 m high.", "its work must return an Account(reasoning, conclusion), got 'It is 31 m high.'"),
+        (None, "its work must return an Account(reasoning, conclusion), got None"),
+        (Account("Measured.", cast("str", 31)), "its Account must contain only strings, not in conclusion"),
     ],
 )
 async def test_work_that_returns_no_account_is_told_as_the_experts_fault(returned: object, told: str) -> None:

@@ -116,7 +116,7 @@ async def test_a_raw_call_is_never_the_answer(raw: str) -> None:
     team = falling(stubborn, notices)
     step = await begun(team, limit=1).run()
     assert (step.text, step.answer) == ("", "")
-    assert any("wrote a call where its answer was asked for" in one for one in notices)
+    assert any("wrote a call instead of its answer" in one for one in notices)
 
 
 REPLIES = [

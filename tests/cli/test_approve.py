@@ -121,8 +121,8 @@ def test_a_terminal_that_is_closed_ends_the_run_and_it_goes_on_later(docs: Path,
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (["--approve"], "this is no terminal"),
-        (["--approve", "--workflow", "rag"], "this is no terminal"),
+        (["--approve"], "this is not a terminal"),
+        (["--approve", "--workflow", "rag"], "this is not a terminal"),
         (["--approve", "--events"], "a program reads --events"),
         (["--approve", "--batch", "questions.txt"], "--batch asks many"),
     ],

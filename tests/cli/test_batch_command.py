@@ -82,10 +82,10 @@ def test_questions_may_be_json_with_ids_and_files_and_other_keys(folder: Path) -
         ('{"question": "a?"', "no valid JSON"),
         ('{"id": "x"}', "there is no question"),
         ('{"question": "a?", "file": ["b"]}', "unknown key 'file'"),
-        ('{"question": "a?", "files": "b"}', "files is no list of paths"),
+        ('{"question": "a?", "files": "b"}', "`files` must be a list of paths"),
         ('{"question": "a?", "files": ["none.txt"]}', "none.txt' does not exist"),
-        ('{"question": "a?", "id": "1"}', "the id '1' is that of line 1 already"),
-        ('{"question": "a?", "id": [1]}', "the id is neither text nor a number"),
+        ('{"question": "a?", "id": "1"}', "the id '1' is already used in line 1"),
+        ('{"question": "a?", "id": [1]}', "`id` must be a string or a number"),
     ],
 )
 def test_a_bad_line_is_told_with_its_number_before_any_work(folder: Path, line: str, what: str) -> None:
@@ -103,7 +103,7 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(folder: Path, line: 
     [
         (("--batch", "none.jsonl"), "the questions cannot be read"),
         (("--concurrency", "0"), "0 questions at once"),
-        (("--json",), "--json is for one question"),
+        (("--json",), "--json does not work with --batch"),
         (("--docs", "nowhere"), "no such file or folder"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_file_with_answers_to_other_questions_is_left_alone(folder: Path) -> N
         (folder / "a.jsonl").write_text(text, encoding="utf-8")
         said = ask_raw(folder)
         assert said[0] == 2
-        assert "the file holds what is no answer to these questions" in said[1]
+        assert "the file contains a line that does not answer these questions" in said[1]
         assert (folder / "a.jsonl").read_text(encoding="utf-8") == text
 
 
@@ -179,7 +179,7 @@ def test_a_failed_question_is_a_line_with_its_error_and_is_asked_again(folder: P
     assert [line["status"] for line in said.lines].count("failed") == 1
     assert said.lines[0]["error"]
     assert "1 failed" in said.err
-    assert "the same command goes on with what is missing in a.jsonl" in said.err
+    assert "run the same command to ask what is missing in a.jsonl" in said.err
     with Endpoint(reply) as endpoint:
         again = at(endpoint)
         assert again.code == 4
@@ -254,7 +254,7 @@ def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(fol
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=60)
         assert process.returncode == 130
-        assert "the same command goes on with what is missing" in err
+        assert "run the same command to ask what is missing" in err
         until(lambda: endpoint.connections == 0)
     with Endpoint(reply) as endpoint, start(folder, endpoint) as process:
         process.communicate(timeout=60)

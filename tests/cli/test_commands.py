@@ -196,7 +196,7 @@ def test_a_dry_run_tells_the_most_it_could_take_and_calls_nothing(place: Place, 
     said = place.hira(*argv, "--max-subtasks", "2")
     assert said.code == 0
     assert f"model           {endpoint.model}  (--model)" in said.out
-    assert "Nothing was called." in said.out
+    assert "No calls were made." in said.out
     assert "No budget is set" in said.out
     bounded = json.loads(place.hira(*argv, "--max-tokens", "5000", "--max-calls", "7", "--json").out)
     assert bounded == {"calls": 7, "tokens": 5000, "cost": 0.02, "model": "scripted"}
@@ -212,25 +212,25 @@ def test_a_dry_run_tells_the_most_it_could_take_and_calls_nothing(place: Place, 
         (["what is this?"], "invalid choice", 'hira ask "question"'),
         (["ask", "x", "--workflow", "hria"], "unknown workflow 'hria'", "did you mean 'hira'?"),
         (["ask", "x", "--role", "planer=m"], "unknown role 'planer'", "did you mean 'planner'?"),
-        (["ask", "x", "--role", "planner"], "--role 'planner' names no model", "planner=MODEL"),
+        (["ask", "x", "--role", "planner"], "--role 'planner' does not name a model", "planner=MODEL"),
         (["ask", "x", "--docs", "nowhere"], "no such file or folder", "exist"),
         (["ask", "x", "--docs", "empty"], "no readable documents", "holds documents"),
         (["ask", "x", "--file", "nowhere.txt"], "nowhere.txt' does not exist", "name a file that exists"),
         (["ask", "x", "--output", "a.pdf"], "unknown kind of file '.pdf'", ".json, .md, .txt"),
-        (["ask", "x", "--output", "none/a.md"], "there is no folder", "make it"),
+        (["ask", "x", "--output", "none/a.md"], "there is no folder", "create it"),
         (["ask", "x", "--max-subtasks", "0"], "max_subtasks: input should be greater than", ""),
         (["ask", ""], "the question is empty", "stdin"),
-        (["ask", "x", "--max-tokens", "many"], "invalid int value: 'many'", "write a whole number behind --max-tokens"),
+        (["ask", "x", "--max-tokens", "many"], "invalid int value: 'many'", "write a whole number after --max-tokens"),
         (["ask", "x", "--max-time", "long"], "'long' is not a duration", "write 90, 90s, 5m or 1h"),
-        (["ask", "x", "--max-time", "-3"], "max_time: input should be greater than 0, it was -3.0", "leave it out"),
+        (["ask", "x", "--max-time", "-3"], "max_time: input should be greater than 0, got -3.0", "leave it out"),
         (["ask", "x", "--set", "mars.max_turns=5"], "the workflow is 'hira'", "add --workflow mars"),
         (["ask", "x", "--set", "hria.max_subtasks=5"], "names an option of 'hria'", "did you mean hira?"),
-        (["report", "x", "--set", "mars.max_turns=5"], "the workflow is 'mams'", "leave the option out"),
+        (["report", "x", "--set", "mars.max_turns=5"], "the workflow is 'mams'", "remove the option"),
         (["ask", "x", "--host", "::1"], "unrecognized arguments: --host", "--host is for hira serve"),
         (["ask", "x", "--base-url", "localhost:9/v1"], "does not begin with http", "write http://localhost:9/v1"),
         (["ask", "x", "--base-url", "ftp://host/v1"], "does not begin with http", "write http://HOST:PORT/v1"),
-        (["ask", "x", "--concurrency", "3"], "--concurrency is for many questions", "--batch"),
-        (["ask", "x", "--ray", "local"], "--ray is for many questions", "--batch"),
+        (["ask", "x", "--concurrency", "3"], "--concurrency works only with --batch", "--batch"),
+        (["ask", "x", "--ray", "local"], "--ray works only with --batch", "--batch"),
         (["ask", "x", "--model", "hf:./nowhere"], "there is no folder './nowhere'", "config.json"),
         ([], "required: COMMAND", 'hira ask "question"'),
         (["eval"], "required: WHAT", "hira eval mini"),
@@ -239,7 +239,7 @@ def test_a_dry_run_tells_the_most_it_could_take_and_calls_nothing(place: Place, 
         (["runs", "delete", "--oldr=3"], "unrecognized arguments: --oldr=3", "did you mean --older?"),
         (["serve", "--workflow", "hira"], "unrecognized arguments: --workflow", "each workflow is a model"),
         (["serve", "--api-key", ""], "--api-key is empty", "long random text"),
-        (["serve", "--port", "99999"], "there is no port 99999", "up to 65535"),
+        (["serve", "--port", "99999"], "there is no port 99999", "from 1 to 65535"),
         (["serve", "--host", "0.0.0.0"], "no key protects it", "--api-key"),
     ],
 )
@@ -313,7 +313,7 @@ def test_doctor_tries_what_the_endpoint_can_do_when_told_to(place: Place) -> Non
     assert "streaming       yes" in said.out
     assert "native tools    no" in said.out
     assert "stop string     stripped" in said.out
-    assert "runs of this model write calls as text (dialect json)" in said.out
+    assert "calls of this model are text (dialect json)" in said.out
     learned = list(place.folder.parent.rglob("endpoints.json"))
     assert ["dialect" in path.read_text(encoding="utf-8") for path in learned] == [True]
 

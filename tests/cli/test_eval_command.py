@@ -79,7 +79,7 @@ def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -
     asked = ("--model", "offline", "--docs", "docs")
     said = hira(folder, "eval", "docs/q.jsonl", *asked, "--output", "docs/eval")
     q, out = folder / "docs/q.jsonl", folder / "docs/eval"
-    assert f"left out of the documents, because known answers stand in it: {q} and {out}" in said.err
+    assert f"excluded from the documents because it contains reference answers: {q} and {out}" in said.err
     records = (folder / "docs/eval/records.jsonl").read_text()
     assert "31 metres high. [s1]" in records
     assert "question: How high" not in records
@@ -115,7 +115,7 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
     said = hira(folder, "eval", "diff", "one", "direct", "rag")
     assert "direct · offline → rag · offline: 33.3 → 66.7 over 3 questions" in said.out
     for words, says in {
-        (): "name two of them behind the folder",
+        (): "name two of them after the folder",
         ("direct", "rug"): "did you mean 'rag'?",
         ("direct", "offline"): "fits several ways of asking",
         ("rag", "rag"): "one way of asking, not two",
@@ -134,11 +134,11 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
         (["eval", "none.jsonl"], "there is no file 'none.jsonl'"),
         (["eval", "minni"], "did you mean 'mini'?"),
         (["eval", "q.jsonl", "--metric", "exact"], "did you mean 'em'?"),
-        (["eval", "q.jsonl", "--metric", "hira"], "`offline` judges no answers"),
+        (["eval", "q.jsonl", "--metric", "hira"], "`offline` cannot judge answers"),
         (["eval", "q.jsonl", "--judge", "gpt-4o"], "asks no model"),
         (["eval", "q.jsonl", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 subtasks are none"),
-        (["eval", "q.jsonl", "--column", "question"], "names no column"),
+        (["eval", "q.jsonl", "--column", "question"], "does not name a column"),
         (["eval", "q.jsonl", "--limit", "-1"], "--limit -1 leaves no question"),
         (["eval", "q.jsonl", "--sample", "-1"], "--sample -1 leaves no question"),
         (["eval", "q.jsonl", "--concurrency", "0"], "0 questions at a time are none"),

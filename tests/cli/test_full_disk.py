@@ -137,7 +137,7 @@ def test_answers_that_cannot_be_written_end_a_batch_with_what_to_do(disk: Path, 
     assert [line.strip() for line in err[-3:]] == [
         "hira: the answers cannot be written: No space left on device",
         f"to {disk / 'a.jsonl'}",
-        "make room, then give the same command again: what is recorded is not asked again",
+        "free some space, then run the same command again: answers in the file are kept",
     ]
     (disk / "fill").unlink()
     assert hira(tmp_path, *command)[0] == 0

@@ -99,7 +99,7 @@ def test_a_workflow_that_settings_name_for_questions_is_none_for_reports(hira: C
         (("report", TOPIC, "--docs", LIBRARY, "--set", "mams.chunk=1"), "nothing can be read so"),
         (("rubric", " "), "the query is empty"),
         (("rubric", "x", "--report", "none.md"), "--report none.md cannot be read"),
-        (("rubric", "x", "--rubric", "bad.json"), "--rubric bad.json holds no rubric: there are 0 items"),
+        (("rubric", "x", "--rubric", "bad.json"), "--rubric bad.json does not hold a valid rubric: there are 0 items"),
     ],
 )
 def test_what_cannot_be_done_ends_with_2_and_says_what_to_do(
@@ -129,7 +129,7 @@ def test_a_report_that_its_budget_ended_is_gone_on_with_and_written_as_a_report(
     kept = {"HIRA_JOURNAL": str(tmp_path / "journal.sqlite")}
     said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.html", "--max-calls", "5", **kept)
     assert said.code == 5
-    assert "to go on: hira resume" in said.err
+    assert "to resume: hira resume" in said.err
     said = hira("resume", "last", "--max-calls", "50", "--output", "report.html", **kept)
     assert (said.code, said.out) == (0, "")
     assert re.search(r"report\.html is written, with \d references", said.err)

@@ -174,7 +174,7 @@ def test_a_run_that_its_budget_ended_says_how_to_resume_and_goes_on_with_a_large
     said = hira("ask", QUESTION, *at(endpoint), "--max-tokens", "2500", "--quiet")
     run = json.loads(hira("runs", "--json").out)[0]["run_id"]
     assert said.code == 5
-    assert f"to go on: hira resume {run} --max-tokens N" in said.err
+    assert f"to resume: hira resume {run} --max-tokens N" in said.err
     again = hira("replay", run, "--quiet")
     assert (again.code, again.out, again.err) == (said.code, said.out, said.err)
     before = len(endpoint.calls)
@@ -188,7 +188,7 @@ def test_resuming_an_answered_run_prints_its_answer_and_asks_nothing(hira: Comma
     before = len(endpoint.calls)
     again = hira("resume", "last")
     assert (again.code, again.out, len(endpoint.calls)) == (0, first.out, before), again.err
-    assert "had ended; this is its answer" in again.err
+    assert "has already ended; this is its answer" in again.err
 
 
 def test_an_endpoint_that_was_down_is_tried_again_by_resume_with_the_key_of_today(hira: Command) -> None:
@@ -343,7 +343,7 @@ async def test_a_run_with_a_tool_of_its_own_is_resumed_by_its_program_and_nobody
                 await other.resume(first.id)
         code = await asyncio.to_thread(main, ["resume", first.id, "--journal", str(tmp_path / "j.sqlite")])
         assert code == 2
-        assert "was made by a program, with its own tool 'ring'" in capsys.readouterr().err
+        assert "was started by a program, with its own tool 'ring'" in capsys.readouterr().err
         async with Hira(settings=settings, tools=[ring]) as hira:
             again = await hira.resume(first.id)
             await again.work()

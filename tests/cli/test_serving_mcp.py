@@ -106,7 +106,7 @@ async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_obje
             "docs/way-out.txt",
             "no.txt",
         ):
-            assert "is none of the server's documents" in await refused(question=QUESTION, docs=[outside])
+            assert "is not one of the server's documents" in await refused(question=QUESTION, docs=[outside])
         assert "did you mean 'hira'?" in await refused(question=QUESTION, workflow="hirra")
         assert "question: " in await refused(question="  ")
         assert "model: " in await refused(question=QUESTION, model="gpt-5")

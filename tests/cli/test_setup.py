@@ -68,7 +68,7 @@ def test_init_writes_what_it_finds_and_tries_it(place: Place, docs: Path) -> Non
     assert said.code == 0, said.err
     assert tomllib.loads(place.toml)["docs"] == ["docs"]
     assert "apple harvest was 31 tons" in said.out
-    assert "trying it" in said.err
+    assert "testing it" in said.err
     assert load({}, {}, place.folder, place.home).docs == (docs,)
 
 
@@ -139,7 +139,7 @@ def test_init_reads_any_document_for_a_question_and_asks_offline_until_one_is_an
     (docs / "b.html").write_text(f"<html><body><h1>Pumps</h1>{page}</body></html>", encoding="utf-8")
     (docs / "c.docx").write_bytes(b"no document")
     said = place.hira("init", HIRA_MODEL="offline")
-    assert (said.code, "trying it: hira ask 'What is the Halden S?'" in said.err) == (0, True)
+    assert (said.code, "testing it: hira ask 'What is the Halden S?'" in said.err) == (0, True)
     assert "hira: answered, by offline" in said.err
     assert "centrifugal pump" in said.out
 
@@ -150,7 +150,7 @@ def test_init_says_so_where_no_document_makes_a_question(place: Place) -> None:
     (docs / "a.csv").write_text("pump,flow\nA2,120\n", encoding="utf-8")
     said = place.hira("init", HIRA_MODEL="offline")
     assert (said.code, said.out) == (0, "")
-    assert "not tried: no sentence of the documents makes a plain question" in said.err
+    assert "not tested: no sentence of the documents gives a simple question" in said.err
 
 
 def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:

@@ -80,7 +80,7 @@ def test_a_contradicted_claim_is_marked_and_its_source_named(hira: Command) -> N
         said = ask(hira, endpoint)
     assert said.code == 4
     assert "(contradicted)" in said.out
-    assert "[s1] contradicts a claim of it" in said.err
+    assert "[s1] contradicts a claim in the answer" in said.err
 
 
 def test_json_tells_of_each_citation_what_was_claimed_and_how_it_was_checked(hira: Command) -> None:

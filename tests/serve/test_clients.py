@@ -78,7 +78,7 @@ async def test_a_client_that_leaves_at_once_leaves_no_run_behind(tmp_path: Path,
         assert slow.begun == slow.left
         async with client_of(app) as client:
             told = (await client.get(f"/api/runs/{run['id']}")).json()
-    assert told["error"] == "whoever asked went away"
+    assert told["error"] == "the client disconnected"
 
 
 async def test_what_was_spent_before_a_client_left_counts_against_its_key(tmp_path: Path) -> None:

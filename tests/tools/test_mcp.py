@@ -338,7 +338,7 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all():
     assert await given() == {"deep_search": True, "code": True}
     assert await given(roles=["code"]) == {"deep_search": False, "code": True}
     assert await given(roles=["*"]) == {"deep_search": True, "code": True}
-    with pytest.raises(UsageError, match="role 'coder' is given no tools") as error:
+    with pytest.raises(UsageError, match="role 'coder' takes no tools") as error:
         await given(roles=["coder"])
     assert error.value.fix == "did you mean 'code'?"
 
@@ -347,7 +347,7 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all():
 async def test_a_role_that_no_workflow_gives_tools_to_is_an_error_before_any_work(role):
     settings = mcp_settings(args=[str(ROUGH), "plain"], roles=["code", role])
     hira = Hira(policies={"*": ScriptedPolicy([])}, settings=settings)
-    with pytest.raises(UsageError, match=f"role '{role}' is given no tools") as error:
+    with pytest.raises(UsageError, match=f"role '{role}' takes no tools") as error:
         await hira.ask("?")
     assert error.value.where == "roles of [mcp.shelf]"
 
@@ -358,8 +358,8 @@ async def test_a_role_that_no_workflow_gives_tools_to_is_an_error_before_any_wor
 async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, roles):
     settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).with_values({"workflow": workflow}, "a test")
     async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        (told,) = [one.text for one in (await hira.open_session()).bench.notices if "is given these tools" in one.text]
-    assert told == f"workflow {workflow!r} has nobody who is given these tools: those of MCP server 'shelf'"
+        (told,) = [one.text for one in (await hira.open_session()).bench.notices if "gets these tools" in one.text]
+    assert told == f"no role of workflow {workflow!r} gets these tools: those of MCP server 'shelf'"
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ async def test_an_expert_of_another_program_is_told_of_and_no_error():
     settings = mcp_settings(args=[str(ROUGH), "plain"], roles=["ferries", "code"])
     async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
         told = [one.text for one in (await hira.open_session()).bench.notices]
-    assert "[mcp.shelf] names 'ferries', which is no role here: an expert of another program's, perhaps" in told
+    assert "[mcp.shelf] names 'ferries', which is not a role of this workflow" in told
 
 
 async def test_one_server_that_cannot_be_used_ends_the_others_too():
@@ -414,10 +414,10 @@ def test_servers_of_a_projects_file_need_the_users_consent(tmp_path):
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ({}, "mcp.shelf: name either a command or a url"),
-        ({"command": "a", "url": "http://b"}, "mcp.shelf: name either a command or a url"),
-        ({"command": "a", "headers": {"X": "y"}}, "headers go with a url"),
-        ({"url": "http://b", "args": ["-y"]}, "args and env go with a command"),
+        ({}, "mcp.shelf: set either command or url"),
+        ({"command": "a", "url": "http://b"}, "mcp.shelf: set either command or url"),
+        ({"command": "a", "headers": {"X": "y"}}, "headers need a url"),
+        ({"url": "http://b", "args": ["-y"]}, "args and env need a command"),
         ({"url": "ftp://b"}, "mcp.shelf.url: "),
         ({"comand": "a"}, "unknown setting 'comand'"),
     ],

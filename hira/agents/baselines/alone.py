@@ -27,7 +27,7 @@ WHERE_TO_SEARCH = "give documents (--docs) or a search backend (--search)"
 def require_tool(tool: Tool | None, what: str, fix: str = WHERE_TO_SEARCH) -> Tool:
     """The tool. Raises `UsageError`, before any work, where this run does not have it."""
     if tool is None:
-        raise UsageError(f"this workflow needs {what}, and this run has none", fix=fix)
+        raise UsageError(f"this workflow needs {what}, but this run has none", fix=fix)
     return tool
 
 

@@ -44,7 +44,7 @@ LONGEST = 3_000
 
 
 async def _by_the_workflow(arguments: Mapping[str, Any]) -> Observation:
-    raise ToolError(f"this is done by the workflow, not by a tool: {dict(arguments)}")
+    raise ToolError(f"the workflow does this, not a tool: {dict(arguments)}")
 
 
 def _tool(name: str, description: str, required: tuple[str, ...], *more: str, pure: bool = False) -> Tool:

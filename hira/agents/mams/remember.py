@@ -43,11 +43,11 @@ async def remember(conversation: Conversation, question: str, chunk: Chunk, stat
         await record(conversation, message, Update, wrong=wrong)
     except (DialectError, EndpointError) as error:
         if not updates:
-            tell(Notice(f"{conversation.name}: a chunk did not reach the notes, because {error.what.splitlines()[0]}"))
+            tell(Notice(f"{conversation.name}: a chunk is missing from the notes: {error.what.splitlines()[0]}"))
             return state
     merged = _best(state.memory, updates, chunk)
     if merged.lost:
-        tell(Notice(f"{conversation.name}: kept {', '.join(merged.lost)} as they were, which the update had dropped"))
+        tell(Notice(f"{conversation.name}: kept {', '.join(merged.lost)}, which the update had dropped"))
     planned = next((update.plan for update in reversed(updates) if update.plan.strip()), state.plan.text)
     return replace(state, memory=merged.memory, plan=replace(state.plan, text=planned))
 

@@ -39,7 +39,7 @@ async def write(conversation: Conversation, question: str, chunk: Chunk, known: 
         try:
             completion = await conversation.turn()
         except EndpointError as error:
-            tell(Notice(f"{conversation.name}: a chunk did not reach the report, because {error.what}"))
+            tell(Notice(f"{conversation.name}: a chunk is missing from the report: {error.what}"))
             return before
         written, fault = _read(completion, before)
         if not fault:

@@ -79,7 +79,7 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], team: R
         completion = await conversation.turn()
         check_spoken(completion, conversation)
     except (EndpointError, Stop) as error:
-        team.events(Notice(f"{conversation.name}: {error.what}; the beginnings of its documents are passed on"))
+        team.events(Notice(f"{conversation.name}: {error.what}; only the beginnings of its documents are used"))
         return _beginnings(documents, error.what)
     conversation.say(assistant(completion.text))
     read = team.rollout.sources.read

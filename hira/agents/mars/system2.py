@@ -45,7 +45,7 @@ async def tools_of(team: RunContext, most: int) -> AsyncIterator[list[Tool]]:
         tools += box.extra_for("system2")
         if not tools:
             raise UsageError(
-                "the workflow 'mars' has no tool to work with",
+                "the workflow 'mars' needs a tool, but this run has none",
                 fix="give documents (--docs) or a search backend (--search)",
             )
         yield tools
@@ -63,7 +63,7 @@ def requesting(search: Tool, most: int) -> Tool:
         ],
         purpose: Annotated[str, Field(min_length=1, description="what you need to learn from it, and what for")],
     ) -> Observation:
-        raise ToolError(f"{queries} for {purpose!r} is a matter of the workflow")
+        raise ToolError(f"{queries} for {purpose!r} must be answered by the workflow")
 
     made: Tool = tool(ask, name=search.name, pure=True)
     return replace(made, description=REQUEST.fill(where=search.description.partition(".")[0], most=most))

@@ -62,7 +62,7 @@ class LoopConfig:
             summed = await loop.close("")
         except EndpointError as error:
             conversation = loop.conversation
-            conversation.team.events(Notice(f"{conversation.name}: no summary, because {error.what}"))
+            conversation.team.events(Notice(f"{conversation.name}: no summary: {error.what}"))
             return step
         if under(summed.text, "Conclusion"):
             return summed

@@ -37,7 +37,7 @@ def tools_of(team: RunContext, blocked: Collection[str] = ()) -> list[Tool]:
     tools = [*web, *([box.files] if box.files else []), *box.extra_for("worker")]
     if not tools:
         raise UsageError(
-            "the workflow 'matpo' has nothing to search",
+            "the workflow 'matpo' needs a search, but this run has none",
             fix="give documents (--docs) or a search backend (--search)",
         )
     return tools

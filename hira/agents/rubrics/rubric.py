@@ -83,25 +83,23 @@ def faults(value: object) -> list[str]:
     for number, one in enumerate(value, 1):
         found += [f"item {number}: {wrong}" for wrong in _faults_of(one)]
     titles = [one["title"].strip().casefold() for one in value if isinstance(one, Mapping) and _text(one.get("title"))]
-    found += [f"the title {title!r} stands twice" for title in dict.fromkeys(titles) if titles.count(title) > 1]
+    found += [f"the title {title!r} is used twice" for title in dict.fromkeys(titles) if titles.count(title) > 1]
     weights = [one["weight"] for one in value if isinstance(one, Mapping) and _number(one.get("weight"))]
     if not found and sum(weight for weight in weights if weight > 0) <= 0:
-        found.append("no item has a positive weight; a report has to be able to earn something")
+        found.append("no item has a positive weight; a report must be able to earn something")
     return found
 
 
 def _faults_of(one: object) -> list[str]:
     """What is wrong with the shape of an item; of one in shape, with what it says."""
     if not isinstance(one, Mapping):
-        return ["it is no object"]
+        return ["it is not an object"]
     if set(one) != KEYS:
-        return [
-            f"its keys are {', '.join(sorted(map(str, one))) or 'none'}; they have to be title, description, weight"
-        ]
+        return [f"its keys are {', '.join(sorted(map(str, one))) or 'none'}; they must be title, description, weight"]
     if not _text(one["title"]) or not _text(one["description"]):
-        return ["title and description have to be texts that say something"]
+        return ["title and description must be non-empty strings"]
     if not _number(one["weight"]):
-        return [f"its weight is {one['weight']!r}; it has to be a whole number"]
+        return [f"its weight is {one['weight']!r}; it must be an integer"]
     return _unfitting(Item(one["title"], one["description"], int(one["weight"])))
 
 
@@ -110,7 +108,7 @@ def _unfitting(item: Item) -> list[str]:
         begins = ", ".join(f"{kind.title()} Criterion:" for kind in PREFIXES)
         return [f"its description begins with none of {begins}"]
     if not item.criterion:
-        return ["its description says nothing behind the prefix"]
+        return ["its description has nothing after the prefix"]
     if item.weight not in WEIGHTS[item.kind]:
         allowed = " or ".join(map(str, WEIGHTS[item.kind]))
         return [f"its weight is {item.weight}, but one that begins with {item.kind.title()} Criterion weighs {allowed}"]
@@ -153,7 +151,7 @@ def normalise_score(weights: Sequence[float], values: Sequence[float]) -> float:
     """
     size = sum(map(abs, weights))
     if size == 0:
-        raise ValueError("all weights are 0, so that nothing can be earned")
+        raise ValueError("all weights are 0, so nothing can be earned")
     return (_earned(weights, values) - sum(weight for weight in weights if weight < 0)) / size
 
 

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     except SystemExit as done:  # --help and --version end this way
         return int(done.code or OK)
     except KeyboardInterrupt:
-        shell.tell("hira-train: interrupted; the same command goes on from the last checkpoint")
+        shell.tell("hira-train: interrupted; run the same command to resume from the last checkpoint")
         return INTERRUPTED
     except HiraError as error:
         explain(error, shell)

@@ -16,9 +16,9 @@ def configured(args: argparse.Namespace, shell: Shell) -> Configuration:
         place = shell.folder / args.resume
         found = assembling.kept(place)
         if found is None:
-            raise UsageError(f"there is no run in {args.resume!r}", fix="name the folder of one: its `out`")
+            raise UsageError(f"there is no run in {args.resume!r}", fix="name the output folder of a run, its `out`")
         if args.configuration:
-            raise UsageError("a run that is gone on with has its configuration", fix="leave the file and overrides out")
+            raise UsageError("--resume takes the configuration from the run", fix="remove the file and the overrides")
         return found.model_copy(update={"out": place})
     files = [one for one in args.configuration if "=" not in one]
     if len(files) > 1:
@@ -27,7 +27,8 @@ def configured(args: argparse.Namespace, shell: Shell) -> Configuration:
         )
     if not args.configuration:
         raise UsageError(
-            "no run is described", fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one"
+            "no configuration is named",
+            fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one",
         )
     file = shell.folder / files[0] if files else None
     return load(file, [one for one in args.configuration if "=" in one])
@@ -46,8 +47,8 @@ class Going:
             return f"begun in {self.plan.folder}"
         if saved is None:
             why = f"there is no checkpoint yet; one is written every {every} steps (save_every)"
-            return f"going on in {self.plan.folder} from the beginning: {why}"
-        return f"going on in {self.plan.folder} from {saved.name}"
+            return f"starting over in {self.plan.folder}: {why}"
+        return f"resuming in {self.plan.folder} from {saved.name}"
 
 
 def going(args: argparse.Namespace, shell: Shell) -> Going:

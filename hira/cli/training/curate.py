@@ -68,7 +68,7 @@ async def _curated(curating: Curating, args: argparse.Namespace, shell: Shell, s
     shell.tell(f"{folder / CURATED}, {folder / funnel.PAGE}")
     open_ = sum(len(one.undecided) for one in curation.passed)
     if open_:
-        shell.tell(f"{open_} decisions could not be made; the same command tries them again")
+        shell.tell(f"{open_} decisions could not be made; run the same command to try them again")
     return PARTIAL if open_ else OK
 
 
@@ -123,19 +123,19 @@ async def _made(
                 lost += item is None
     shell.say(str(folder / MADE))
     if lost:
-        shell.tell(f"{lost} of {len(names)} could not be made; the same command tries them again")
+        shell.tell(f"{lost} of {len(names)} could not be made; run the same command to try them again")
     return PARTIAL if lost else OK
 
 
 def _range(text: str, flag: str) -> tuple[int, int]:
     low, _, high = text.partition("-")
     if not (low.isdigit() and (high or low).isdigit()):
-        raise UsageError(f"{flag} {text!r} is no range", fix=f"write {flag} 1-12")
+        raise UsageError(f"{flag} {text!r} is not a range", fix=f"write {flag} 1-12")
     return int(low), int(high or low)
 
 
 def _pair(text: str) -> tuple[str, str]:
     part, equals, name = text.partition("=")
     if not (part and equals and name):
-        raise UsageError(f"--column {text!r} names no column", fix="write --column question=NAME")
+        raise UsageError(f"--column {text!r} does not name a column", fix="write --column question=NAME")
     return part, name

@@ -6,15 +6,15 @@ from typing import Any
 def add(commands: Any) -> None:
     curate = commands.add_parser(
         "curate",
-        help="choose the questions that are worth training on, or make new ones",
-        description="Filter questions as MARS does, or make them from a graph, or rewrite queries. The folder can be "
-        "gone on with: what is decided is not asked again.",
+        help="select questions that are worth training on, or generate new ones",
+        description="Filter questions as MARS does, generate them from a graph, or rewrite queries. To resume, run "
+        "the same command: decisions in the folder are kept.",
     )
     curate.add_argument("data", metavar="DATA", help="questions as hira eval takes them; a graph with --from-graph")
-    curate.add_argument("-o", "--output", metavar="DIR", help="where it is kept (curation/NAME)")
-    curate.add_argument("--limit", type=int, metavar="N", help="the first so many questions")
+    curate.add_argument("-o", "--output", metavar="DIR", help="output folder (curation/NAME)")
+    curate.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
     curate.add_argument("--column", action="append", default=[], metavar="PART=NAME", help="question=NAME, answer=NAME")
-    group = curate.add_argument_group("what is done")
+    group = curate.add_argument_group("stages")
     group.add_argument(
         "--stages",
         default="level,duplicates,clarity,expert,challenge",
@@ -22,24 +22,30 @@ def add(commands: Any) -> None:
         help="level, duplicates, clarity, expert, challenge (all)",
     )
     group.add_argument(
-        "--similarity", type=float, default=0.7, metavar="X", help="questions are one from here on (0.7)"
+        "--similarity",
+        type=float,
+        default=0.7,
+        metavar="X",
+        help="similarity from which questions are duplicates (0.7)",
     )
     group.add_argument("--attempts", type=int, default=16, metavar="N", help="attempts at each question (16)")
-    group.add_argument("--keep", default="1-12", metavar="N-M", help="so many of them have to be right (1-12)")
+    group.add_argument("--keep", default="1-12", metavar="N-M", help="how many of them must be right (1-12)")
     group.add_argument(
         "--metric", default="match", metavar="NAME", help="how attempts are scored, as hira eval (match)"
     )
-    group.add_argument("--from-graph", type=int, metavar="N", help="make N questions from chains of a graph's facts")
+    group.add_argument(
+        "--from-graph", type=int, metavar="N", help="generate N questions from chains of a graph's facts"
+    )
     group.add_argument("--hops", default="2-4", metavar="N-M", help="with --from-graph: facts of a chain (2-4)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="with --from-graph: other chains (0)")
-    group.add_argument("--rewrite", action="store_true", help="rewrite queries as requests for reports, and no more")
-    group = curate.add_argument_group("who is asked")
-    group.add_argument("--model", metavar="M", help="makes the attempts, writes questions")
-    group.add_argument("--judge", metavar="M", help="judges questions and answers (the model)")
+    group.add_argument("--rewrite", action="store_true", help="only rewrite queries as requests for reports")
+    group = curate.add_argument_group("models")
+    group.add_argument("--model", metavar="M", help="model that makes the attempts and writes questions")
+    group.add_argument("--judge", metavar="M", help="model that judges questions and answers (--model)")
     group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint")
     group.add_argument("--role", action="append", default=[], metavar="ROLE=M", help="another model for one role")
-    group.add_argument("--workflow", metavar="NAME", help="makes the attempts (mars)")
+    group.add_argument("--workflow", metavar="NAME", help="workflow of the attempts (mars)")
     group.add_argument("--docs", action="append", metavar="PATH", help="file or folder that attempts may search")
     group.add_argument("--search", metavar="NAME", help="web search of the attempts")
-    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="so many at a time (8)")
+    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="attempts at a time (8)")
     curate.add_argument("--debug", action="store_true", help="show tracebacks")

@@ -37,7 +37,7 @@ def demo(args: argparse.Namespace, shell: Shell) -> int:
     if made.is_stopped:
         view.recall(folder)
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{args.output!r} is there already", fix="name another folder with --output, or remove it")
+        raise UsageError(f"{args.output!r} already exists", fix="name another folder with --output, or remove it")
     with view.shown():
         made.run()
     for line in view.ended():

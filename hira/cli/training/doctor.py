@@ -1,4 +1,4 @@
-"""`hira-train doctor`: what is wrong with a run, or would be."""
+"""`hira-train doctor`: find problems of a run, or of its configuration."""
 
 import argparse
 from dataclasses import replace
@@ -43,7 +43,9 @@ def seen_by(args: argparse.Namespace, shell: Shell) -> Seen:
     if first is not None and first.is_dir():
         found = assembling.kept(first)
         if found is None:
-            raise UsageError(f"there is no run in {args.configuration[0]!r}", fix="name the folder of one: its `out`")
+            raise UsageError(
+                f"there is no run in {args.configuration[0]!r}", fix="name the output folder of a run, its `out`"
+            )
         return with_data(read(first, found), shell)
     configuration = configured(args, shell)
     plan = assembling.planned(configuration, shell.folder, shell.environ, Path(shell.home))

@@ -13,7 +13,7 @@ from hira.runtime.settings import PROFILE, load
 def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
     run = shell.folder / args.run
     if not (run / PROFILE).is_file():
-        fix = "name the folder of a run that has ended; one that has not goes on with hira-train grpo --resume"
+        fix = "name the folder of a run that has ended; to resume one that has not: hira-train grpo --resume"
         raise UsageError("there is no profile", where=str(run), fix=fix)
     flags = [*args.flags, *(["--debug"] if args.debug else [])]
     out = [] if _names(flags, "--output") else ["--output", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]

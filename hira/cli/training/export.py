@@ -15,5 +15,5 @@ def export(args: argparse.Namespace, shell: Shell) -> int:
     plan = assembling.planned(configuration, shell.folder, shell.environ, Path(shell.home))
     for path in write(plan, shell.folder / args.output, args.name):
         shell.say(str(path))
-    shell.tell(f"the way on stands in {Path(args.output) / 'README.md'}")
+    shell.tell(f"the next steps are in {Path(args.output) / 'README.md'}")
     return OK

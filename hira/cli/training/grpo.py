@@ -47,9 +47,9 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         if wrong := too_wide(own.rollouts.window, own_window(own.model.name, shell.folder)):
             shell.tell(f"hira-train: {wrong}")
         if plan.unasked:
-            shell.tell(f"hira-train: questions left out, because nothing is known of their answer: {plan.unasked}")
+            shell.tell(f"hira-train: questions left out because their answer is unknown: {plan.unasked}")
         if plan.shared:
-            shell.tell(f"hira-train: held-out questions that are trained on, too: {plan.shared}")
+            shell.tell(f"hira-train: held-out questions that are also trained on: {plan.shared}")
 
     reinforced(
         plan,
@@ -106,7 +106,7 @@ def _launched(args: argparse.Namespace, shell: Shell, plan: assembling.Plan) -> 
     shell.tell(f"hira-train: {' '.join(command[1:])}")
     done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
     if done.returncode:
-        raise HiraError(f"a process ended with {done.returncode}", fix="its own message stands above")
+        raise HiraError(f"a process ended with {done.returncode}", fix="see its message above")
     return OK
 
 
@@ -114,8 +114,8 @@ def _launcher(args: argparse.Namespace, environ: dict[str, str]) -> list[str]:
     """What starts so many processes here. Raises `UsageError` for what would hang or fail after a long start."""
     if args.across == "fsdp":
         raise UsageError(
-            "rollouts cannot be made with a base that is divided among GPUs",
-            where="each process samples replies of its own lengths, and would wait for the others for ever",
+            "rollouts cannot be sampled from a base that is split across GPUs",
+            where="each process samples replies of different lengths and would wait for the others forever",
             fix="use --across ddp or zero2, with model.bits=4 if the base does not fit on one GPU",
         )
     there = gpus()
@@ -123,7 +123,7 @@ def _launcher(args: argparse.Namespace, environ: dict[str, str]) -> list[str]:
         return ["accelerate.commands.launch", "--config_file", str(path_of(args.across)),
                 "--num_processes", str(args.processes)]  # fmt: skip
     if there or args.across != "ddp":
-        what = f"{args.processes} processes across {args.across} want as many GPUs, and there are {there}"
+        what = f"{args.processes} processes across {args.across} need as many GPUs, and there are {there}"
         raise UsageError(what, fix="start fewer, or none: without --processes one is enough")
     environ["ACCELERATE_USE_CPU"] = "true"
     return ["torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]

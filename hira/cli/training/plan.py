@@ -31,7 +31,9 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     if wrong := too_wide(window, own_window(configuration.model.name, shell.folder)):
         shell.tell(f"hira-train: {wrong}; the figures are those of {window:,}")
     if configuration.rollouts.vllm:
-        shell.tell("hira-train: a vLLM server samples, with memory and time of its own: here is what the update takes")
+        shell.tell(
+            "hira-train: a vLLM server samples and needs its own memory and time; these figures are those of the update"
+        )
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
@@ -60,7 +62,7 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
             "the others wait, and shorter ones take less"
         )
     if not took:
-        shell.tell("how long it takes is known for 4 and 16 bits alone")
+        shell.tell("the time is known only for 4 and 16 bits")
     return OK
 
 

@@ -20,7 +20,7 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
     steps = [one for one in records.read(folder / records.METRICS) if "loss" in one]
     exams = records.read(folder / records.EXAMS)
     if not (steps or exams):
-        raise UsageError(f"{args.run!r} holds no metrics", fix="name the folder of a run that has made a step")
+        raise UsageError(f"{args.run!r} contains no metrics", fix="name the folder of a run that has made a step")
     if args.samples:
         for one in records.read(folder / records.ROLLOUTS)[-args.samples :]:
             shell.say(describe_sample(one))

@@ -64,7 +64,7 @@ def correlation(ones: Sequence[float], others: Sequence[float]) -> float | None:
     """Pearson's r; None where one of both does not vary. Of a judge's quality and whether a rubric orders the reports
     as people did, it says whether the judge may lead: only then hybrid rewards do better than preferences alone."""
     if len(ones) != len(others):
-        raise ValueError(f"{len(ones)} and {len(others)} values do not go together")
+        raise ValueError(f"expected as many values, got {len(ones)} and {len(others)}")
     if len(ones) < 2:
         return None
     centre, other = sum(ones) / len(ones), sum(others) / len(others)

@@ -39,7 +39,7 @@ def pairs_of(path: Path) -> list[Pair]:
             raise UsageError("accepted and rejected are the same report", where=where, fix="remove the row")
         name = str(row.get("id") or at)
         if name in found:
-            raise UsageError(f"the id {name!r} stands twice", where=where, fix="give each pair its own, or none")
+            raise UsageError(f"the id {name!r} is used twice", where=where, fix="give each pair its own, or none")
         found[name] = Pair(name, parts[0], parts[1], parts[2], str(row.get("topic") or ""))
     if not found:
         raise UsageError("there are no preferences", where=f"in {path}")

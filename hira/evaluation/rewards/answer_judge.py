@@ -89,5 +89,7 @@ async def _read(
     try:
         return await record(conversation, user(prompt.fill(**told)), shape)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(Notice(f"{conversation.name}: the judge failed, so nothing is scored ({error.what})"))
+        conversation.team.events(
+            Notice(f"{conversation.name}: the judge failed, so the answer has no score ({error.what})")
+        )
         return None

@@ -19,7 +19,7 @@ class Gated:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise UsageError(f"{self.most} calls at once are none", fix="let at least one call be made at a time")
+            raise UsageError(f"`concurrency` must be at least 1, got {self.most}", fix="give 1 or more")
         self._gate = asyncio.Semaphore(self.most)
 
     @property

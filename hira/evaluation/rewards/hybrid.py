@@ -31,7 +31,7 @@ class Weights:
 
     def __post_init__(self) -> None:
         if min(self.preference, self.quality, self.judge_scale) < 0 or not self.preference + self.quality:
-            raise UsageError("weights of a reward are not negative, and not all 0", fix="the paper's are 1 and 1")
+            raise UsageError("the weights of a reward must be at least 0, and not all 0", fix="the paper's are 1 and 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ async def _dimension(
     try:
         read = await record(conversation, user(prompt), _Ratings, wrong=wrong)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(Notice(f"{conversation.name}: not judged, because {error.what}"))
+        conversation.team.events(Notice(f"{conversation.name}: not judged: {error.what}"))
         return None
     ordered = sorted(read.ratings, key=lambda one: one.number)
     return Ratings(tuple(one.first for one in ordered), tuple(one.second for one in ordered))

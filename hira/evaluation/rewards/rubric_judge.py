@@ -100,5 +100,5 @@ async def _judged(conversation: Conversation, prompt: Filled, shape: type[T]) ->
     try:
         return await record(conversation, user(prompt), shape)
     except (DialectError, EndpointError) as error:
-        conversation.team.events(Notice(f"{conversation.name}: not judged, because {error.what}"))
+        conversation.team.events(Notice(f"{conversation.name}: not judged: {error.what}"))
         return None

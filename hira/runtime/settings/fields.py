@@ -142,11 +142,11 @@ class McpSettings(Checked):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if bool(self.command) == bool(self.url):
-            raise ValueError("name either a command or a url")
+            raise ValueError("set either command or url")
         if self.url and (self.args or self.env):
-            raise ValueError("args and env go with a command")
+            raise ValueError("args and env need a command")
         if self.command and self.headers:
-            raise ValueError("headers go with a url")
+            raise ValueError("headers need a url")
         return self
 
 
@@ -252,9 +252,9 @@ class Settings(Checked):
             way, dialect = own.continuation or self.continuation, own.dialect or self.dialect
             if way != "turns" and dialect in (None, "native"):
                 raise UsageError(
-                    f'continuation = "{way}" does not go with native tool calls'
+                    f'continuation = "{way}" does not work with native tool calls'
                     + (f" (role {role!r})" if role else ""),
-                    fix='set dialect = "tags" beside it, or continuation = "turns"',
+                    fix='also set dialect = "tags", or set continuation = "turns"',
                 )
         return self
 

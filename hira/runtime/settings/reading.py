@@ -93,7 +93,7 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
     try:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{FILE} is no valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
+        raise UsageError(f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
     _known(values, Settings, path)
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)
@@ -129,8 +129,8 @@ def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
         served = "base_url" in set_ and (place / SERVED).is_file()
         place /= SERVED if served else PROFILE
     if not place.is_file():
-        fix = "name the folder of a run of hira-train, or a file of settings"
-        raise UsageError("there is no such profile", where=str(place), fix=fix)
+        fix = "name the output folder of a hira-train run, or a settings file"
+        raise UsageError("the profile does not exist", where=str(place), fix=fix)
     layer = file_layer("project", place)
     values = _beside(layer.values, place.parent)
     if "model" in set_:
@@ -166,5 +166,5 @@ def _known(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> Non
 def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
     table = values.get(name, {})
     if not isinstance(table, Mapping):
-        raise UsageError(f"{name} in {FILE} is no table", where=f"in {path}", fix=f"write [{name}]")
+        raise UsageError(f"{name} in {FILE} is not a table", where=f"in {path}", fix=f"write [{name}]")
     return table

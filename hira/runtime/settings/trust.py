@@ -145,7 +145,7 @@ def _allowed(store: Path) -> dict[str, list[str]]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):
-        raise UsageError(f"{store} cannot be read", fix="remove it; hira asks again") from None
+        raise UsageError(f"{store} cannot be read", fix="remove it; hira will ask again") from None
 
 
 def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:

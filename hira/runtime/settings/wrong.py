@@ -34,7 +34,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     says = first["msg"].lower().removeprefix("value error, ")
     if first["type"] != "value_error" and _shown(path, first["input"]):
         said = repr(first["input"])
-        says += f", it was {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
+        says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
     fix = "correct it, or leave it out"
     if first["type"] == "literal_error":
         fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))

@@ -32,7 +32,7 @@ def sender(endpoint: str) -> "SpanExporter":
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError:
-        raise UsageError("spans cannot be exported here", fix="pip install 'hira[otel]'") from None
+        raise UsageError("spans cannot be exported", fix="pip install 'hira[otel]'") from None
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # what goes wrong is told by hira
     base = endpoint.rstrip("/")
     return OTLPSpanExporter(endpoint=base if base.endswith(PATH) else base + PATH, timeout=SECONDS)
@@ -70,7 +70,7 @@ def export(run: str, spans: Sequence[Span], exporter: "SpanExporter", endpoint: 
         if exporter.export(made[at : at + AT_ONCE]) is not SpanExportResult.SUCCESS:
             where = f"at {without_userinfo(endpoint)}"
             raise EndpointError(
-                "the collector did not take the spans", where=where, fix="see that it runs, and its log"
+                "the collector did not take the spans", where=where, fix="check that it runs, and read its log"
             )
     exporter.shutdown()
 

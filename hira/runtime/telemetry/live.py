@@ -72,7 +72,7 @@ class Telemetry:
             self._own.shutdown()
         if self._refused:
             logging.getLogger("hira").warning(
-                "the collector at %s did not take %d spans; see that it runs, or send them later: "
+                "the collector at %s did not take %d spans; check that it runs, or send them later: "
                 "hira trace RUN --otel URL",
                 without_userinfo(self._endpoint),
                 sum(self._refused),

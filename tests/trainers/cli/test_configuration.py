@@ -214,9 +214,9 @@ def test_the_window_is_that_of_the_models_own_files(folder: Path) -> None:
 def test_a_run_says_whether_it_begins_or_from_where_it_goes_on(folder: Path) -> None:
     plan = planned(run("out=here"), folder, {}, folder)
     assert Going(plan, begun=False).told(None, 10) == f"begun in {plan.folder}"
-    assert "from the beginning: there is no checkpoint yet; one is written every 10" in Going(plan, begun=True).told(
-        None, 10
-    )
+    assert f"starting over in {plan.folder}: there is no checkpoint yet; one is written every 10" in Going(
+        plan, begun=True
+    ).told(None, 10)
     assert Going(plan, begun=True).told(plan.folder / "checkpoint-20", 10).endswith("from checkpoint-20")
 
 

@@ -164,7 +164,7 @@ def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_ha
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
     again = ["demo", "--small", "--updates", "6", "--output", "half"]
     assert main([*again, "--seed", "1"], shell) == 2
-    assert "is there already" in err.getvalue()
+    assert "already exists" in err.getvalue()
     assert main(again, shell) == 0, err.getvalue()
     assert "going on from checkpoint-5" in err.getvalue()
     assert main(again, shell) == 2, "a demo that has ended is not made anew"

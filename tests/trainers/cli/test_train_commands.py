@@ -64,7 +64,7 @@ def model(tmp_path: Path) -> Path:
     [
         (("dmeo",), ["invalid choice: 'dmeo'", "did you mean demo?"]),
         (("demo", "--sede", "1"), ["unrecognized arguments: --sede", "did you mean --seed?"]),
-        (("grpo",), ["no run is described", "docs/training.md"]),
+        (("grpo",), ["no configuration is named", "docs/training.md"]),
         (("grpo", "none.toml"), ["the configuration cannot be read", "none.toml"]),
         (("grpo", "a.toml", "b.toml"), ["two files: 'a.toml' and 'b.toml'"]),
         (("grpo", "--resume", "nowhere"), ["there is no run in 'nowhere'"]),
@@ -120,7 +120,7 @@ def test_a_folder_that_holds_something_is_not_overwritten_by_a_demo(terminal: Te
     (terminal.folder / "hira-demo").mkdir()
     (terminal.folder / "hira-demo" / "mine.txt").write_text("mine")
     assert terminal("demo") == 2
-    assert "is there already" in terminal.err
+    assert "already exists" in terminal.err
 
 
 def test_plan_tells_memory_and_time_by_gpu(terminal: Terminal, model: Path) -> None:
@@ -170,9 +170,9 @@ def test_a_plan_in_32_or_64_bits_tells_memory_and_no_times(terminal: Terminal, m
     assert peaks == sorted(set(peaks))
     assert terminal("plan", f"model.name={model}", "model.bits=64") == 0
     assert "h200" in terminal.out
-    assert "known for 4 and 16 bits alone" in terminal.err
+    assert "known only for 4 and 16 bits" in terminal.err
     assert terminal("plan", f"model.name={model}", "rollouts.vllm=http://127.0.0.1:8000/v1") == 0
-    assert "a vLLM server samples, with memory and time of its own" in terminal.err
+    assert "a vLLM server samples and needs its own memory and time" in terminal.err
 
 
 def test_plan_tells_of_rows_that_the_model_does_not_take(terminal: Terminal, model: Path) -> None:
@@ -314,7 +314,7 @@ def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal
 
 def test_show_tells_where_there_is_nothing_and_which_metrics_there_are(terminal: Terminal) -> None:
     assert terminal("show", "none") == 2
-    assert "holds no metrics" in terminal.err
+    assert "contains no metrics" in terminal.err
     records.append(terminal.folder / "run" / "metrics.jsonl", [STEP])
     assert terminal("show", "run", "no_such") == 2
     assert "they are: dead_groups" in terminal.err
