@@ -328,7 +328,7 @@ async def test_a_workflow_that_returns_no_text_and_a_policy_without_a_completion
         with pytest.raises(UsageError, match="workflow 'numbers' returned no text: 4"):
             await hira.ask("Who?")
     async with Hira(policies={"*": Texts()}, settings=OFFLINE) as hira:
-        with pytest.raises(UsageError, match="policy 'texts' completed with no Completion: 'text'"):
+        with pytest.raises(UsageError, match="policy 'texts' must return a Completion, got 'text'"):
             await hira.ask("Who?")
 
 

@@ -28,8 +28,8 @@ LONGEST_QUOTE = 160
 _CUT_SHARE = 0.9
 """Of the seconds that the last call may take, after which its reply is taken as far as it has come."""
 DEPARTED = (
-    "the record of this run goes another way from here on, as it may when settings, prompts or documents have changed; "
-    "what it does not hold is asked anew"
+    "the run differs from its record from here on, as it can when settings, prompts or documents have changed; "
+    "calls that the record lacks are made again"
 )
 
 

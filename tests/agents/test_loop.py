@@ -337,7 +337,7 @@ async def test_a_secret_of_this_machine_leaves_it_in_no_argument() -> None:
     loop, policy = loop_of([call("tags", "page", path="https://x.example/?k=sk-123%2F456"), "fine"])
     loop.conversation.team.secrets = frozenset({"sk-123/456"})
     await loop.run()
-    assert "holds a secret of this machine, so the call was not made" in policy.requests[1].messages[-1].text
+    assert "contains a secret of this machine, so the call was not made" in policy.requests[1].messages[-1].text
     assert len(loop.conversation.team.rollout.sources) == 0
 
 

@@ -135,16 +135,16 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
         (["eval", "minni"], "did you mean 'mini'?"),
         (["eval", "q.jsonl", "--metric", "exact"], "did you mean 'em'?"),
         (["eval", "q.jsonl", "--metric", "hira"], "`offline` cannot judge answers"),
-        (["eval", "q.jsonl", "--judge", "gpt-4o"], "asks no model"),
+        (["eval", "q.jsonl", "--judge", "gpt-4o"], "uses no model"),
         (["eval", "q.jsonl", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 subtasks are none"),
         (["eval", "q.jsonl", "--column", "question"], "does not name a column"),
-        (["eval", "q.jsonl", "--limit", "-1"], "--limit -1 leaves no question"),
-        (["eval", "q.jsonl", "--sample", "-1"], "--sample -1 leaves no question"),
-        (["eval", "q.jsonl", "--concurrency", "0"], "0 questions at a time are none"),
+        (["eval", "q.jsonl", "--limit", "-1"], "--limit must be at least 1, got -1"),
+        (["eval", "q.jsonl", "--sample", "-1"], "--sample must be at least 1, got -1"),
+        (["eval", "q.jsonl", "--concurrency", "0"], "`concurrency` must be at least 1, got 0"),
         (
             ["eval", "misspelt.jsonl"],
-            "has no answer to hold the answers against\n  in misspelt.jsonl; its other columns: answr",
+            "has no reference answer\n  in misspelt.jsonl; its other columns: answr",
         ),
         (["eval", "diff", "docs", "docs"], "holds no evaluation"),
         (
@@ -170,7 +170,7 @@ def test_what_a_metric_lacks_for_the_last_row_is_told_before_the_first_is_asked(
         for metric, says in {
             "rubric": "question '2' has no rubric that can be used: there are 2 items; write 7 to 20",
             "race": "question '1' has no criteria that can be used: there is none",
-            "simpleqa": "question '1' has no answer to hold the answers against",
+            "simpleqa": "question '1' has no reference answer",
         }.items():
             said = hira(folder, "eval", "r.jsonl", *model, "--metric", metric, "--output", metric, HIRA_API_KEY="k")
             assert (said.code, says in said.err) == (2, True), said.err

@@ -65,7 +65,7 @@ def test_a_record_is_found_wherever_it_stands(text: str) -> None:
 @pytest.mark.parametrize(
     ("completion", "says"),
     [
-        (Completion("no idea"), "not a JSON object"),
+        (Completion("no idea"), "no JSON object"),
         (Completion('{"n": "many"}'), "n: input should be a valid integer"),
         (Completion('{"n": 1', finish="length"), "cut off"),
     ],

@@ -68,11 +68,15 @@ def test_attached_files_start_at_the_folder_of_the_questions(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("q.jsonl", "{", "no valid JSON"),
-        ("q.jsonl", "[1]\n{", "no valid JSON"),
+        ("q.jsonl", "{", "not valid JSON"),
+        ("q.jsonl", "[1]\n{", "not valid JSON"),
         ("q.jsonl", '{"frage": "Wer?"}', "no column with the questions"),
         ("q.jsonl", '{"question": " "}', "the question is empty"),
-        ("q.jsonl", '{"question": "a", "id": 1}\n{"question": "b", "id": 1}', "the id '1' is that of question 1"),
+        (
+            "q.jsonl",
+            '{"question": "a", "id": 1}\n{"question": "b", "id": 1}',
+            "the id '1' is already used by question 1",
+        ),
         ("q.jsonl", '{"question": "a", "files": ["none.txt"]}', "does not exist"),
         ("q.jsonl", "", "there are no questions"),
         ("q.csv", "question\n", "there are no questions"),
@@ -97,12 +101,12 @@ def test_a_file_of_a_row_stays_in_the_folder_of_the_questions(tmp_path: Path, na
     (folder / "link.txt").symlink_to(secret)
     rows = [{"question": "a", "answer": "b"}, {"question": "c", "answer": "d", "file_name": name}]
     path = written(folder, "q.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(UsageError, match=r"leads out of the folder|does not exist") as failed:
+    with pytest.raises(UsageError, match=r"is outside the folder|does not exist") as failed:
         items_of(path)
     assert "question 2 of" in failed.value.where
     assert ("does not exist" in failed.value.what) == name.startswith("~")
     row = {**ROWS["gaia"], "file_name": name}
-    with pytest.raises(UsageError, match=r"leads out of the folder|does not exist"):
+    with pytest.raises(UsageError, match=r"is outside the folder|does not exist"):
         items_of_rows(SETS["gaia"], [row], folder, "gaia")
 
 
@@ -115,7 +119,7 @@ def test_files_of_the_hub_are_links_into_its_cache(tmp_path: Path) -> None:
     row = {**ROWS["gaia"], "file_name": "crew.txt"}
     (item,) = items_of_rows(SETS["gaia"], [row], folder, "gaia", within=tmp_path)
     assert item.files == (folder / "crew.txt",)
-    with pytest.raises(UsageError, match="leads out"):
+    with pytest.raises(UsageError, match="is outside the folder"):
         items_of_rows(SETS["gaia"], [row], folder, "gaia", within=folder)
 
 
@@ -165,7 +169,7 @@ def test_only_a_set_that_says_so_holds_a_question_that_nothing_answers(
     if unanswerable or answers:
         check("match", [item], "q.jsonl")
         return
-    with pytest.raises(UsageError, match="question '1' has no answer") as failed:
+    with pytest.raises(UsageError, match="question '1' has no reference answer") as failed:
         check("match", [item], "q.jsonl")
     assert "--column answer=NAME" in failed.value.fix
     assert ("gold_answer" in row) == ("gold_answer" in failed.value.where)
@@ -180,7 +184,7 @@ def test_what_has_to_be_said_in_full_is_an_answer_beside_an_empty_list(tmp_path:
 
 
 def test_an_answerable_that_is_neither_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="answerable is 'maybe'"):
+    with pytest.raises(UsageError, match="must be true or false, got 'maybe'"):
         items_of(written(tmp_path, "q.jsonl", '{"question": "Who?", "answer": "a", "answerable": "maybe"}'))
 
 

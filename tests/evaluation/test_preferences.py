@@ -34,7 +34,7 @@ def test_pairs_are_read_and_what_is_wrong_with_a_row_is_told(tmp_path: Path) -> 
         with pytest.raises(UsageError, match=told):
             pairs_of(path)
     path.write_text("\n".join(json.dumps({**row, "id": "x"}) for _ in range(2)))
-    with pytest.raises(UsageError, match="stands twice"):
+    with pytest.raises(UsageError, match="is used twice"):
         pairs_of(path)
 
 

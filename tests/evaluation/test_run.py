@@ -126,7 +126,7 @@ async def test_a_journal_that_cannot_be_read_on_the_way_ends_the_evaluation_and_
 
     evaluation = Evaluation(plan, folder, scored)
     assert len([record async for record in evaluation.each()]) == 1
-    assert "cannot be taken in" in str(evaluation.failure)
+    assert "the records of an interrupted run cannot be read" in str(evaluation.failure)
     assert len(evaluation.left) == 2
 
 

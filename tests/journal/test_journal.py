@@ -378,7 +378,7 @@ asyncio.run(main())
     environ = {**os.environ, "LD_PRELOAD": str(library)}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "no file can be locked in" in done.stdout
+    assert "files cannot be locked in" in done.stdout
     assert "this run is not recorded and cannot be resumed" in done.stdout
     assert "31 m" in done.stdout
 
@@ -386,7 +386,7 @@ asyncio.run(main())
 async def test_what_a_newer_hira_left_behind_is_not_misread(journal: Journal) -> None:
     beside = journal.path.with_name(f"{journal.path.name}-pending-1-00000000-0")
     beside.write_bytes(write_frame([("something new", ("r1",))], 1))
-    with pytest.raises(UsageError, match="only a newer hira can take in"):
+    with pytest.raises(UsageError, match="only a newer hira can read"):
         journal.runs()
     assert beside.exists()
     beside.unlink()
@@ -674,7 +674,7 @@ def test_of_two_who_go_on_with_a_run_at_once_the_second_is_told_so(journal: Jour
     other = Journal(journal.path)
     one, two = journal.entry("r1"), other.entry("r1")
     journal.resume(one)
-    with pytest.raises(StillGoing, match="by somebody else"):
+    with pytest.raises(StillGoing, match="another process is resuming"):
         other.resume(two)
     assert other.entry("r1").alive
     other.close()
@@ -690,7 +690,7 @@ async def test_a_resumed_run_that_goes_another_way_than_its_record_says_so_once(
         for text in ("first", "second", last):
             await talk.reply(user(text))
         log.end("partial", "", "")
-        return [one.text for one in heard if isinstance(one, Notice) and "goes another way" in one.text]
+        return [one.text for one in heard if isinstance(one, Notice) and "differs from its record" in one.text]
 
     assert await told("m", begun(journal), "in time") == []
     assert await told("m", journal.resume("r1"), "cut short") == []

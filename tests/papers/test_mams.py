@@ -253,7 +253,7 @@ async def test_without_a_report_a_run_that_ends_early_answers_with_its_notes() -
     record = await rollout(SMALL, TOPIC, team)
     assert (record.status, record.error) == ("failed", "the endpoint is gone")
     assert record.answer == "- The first mill ground flour in 1901. [s1]"
-    assert any("did not reach the report, because overloaded" in one.text for one in heard if isinstance(one, Notice))
+    assert any("a chunk is missing from the report: overloaded" in one.text for one in heard if isinstance(one, Notice))
 
 
 def forgetful(drops: random.Random, share: float, count: list[int]) -> Callable[[Request], str]:
@@ -296,7 +296,7 @@ async def test_memory_keeps_every_old_fact_over_50_chunks_of_a_state_agent_that_
     assert len(chunks) == 50
     told = [one.text for one in heard if isinstance(one, Notice)]
     lost = [text for text in told if "Notes would be lost by this" in text]
-    repaired = [text for text in told if "as they were, which the update had dropped" in text]
+    repaired = [text for text in told if ", which the update had dropped" in text]
     assert len(lost) == count[0] > 20, "each loss is noticed"
     assert count[1] > 20, "and asked for again"
     assert len(repaired) > 5, "and what is lost then as well is kept"
@@ -341,7 +341,7 @@ async def test_an_update_that_cannot_be_read_twice_leaves_memory_as_it_was() -> 
     team.events.readers.append(heard.append)
     record = await rollout(SMALL, TOPIC, team)
     assert [fact.text for fact in record.memory.facts] == ["Kept."]
-    assert any("a chunk did not reach the notes" in one.text for one in heard if isinstance(one, Notice))
+    assert any("a chunk is missing from the notes" in one.text for one in heard if isinstance(one, Notice))
 
 
 TEXT = st.text("abcABC 0189.,;%not ", min_size=1, max_size=24)

@@ -88,7 +88,7 @@ async def test_a_judge_accepts_an_answer_that_is_one_of_the_references() -> None
 async def test_a_judge_that_fails_leaves_no_reward_and_says_why(replies: list[Any], why: str) -> None:
     score = await ByJudge(RoleConfig(ScriptedPolicy(replies)))(made("42"), ("42",))
     assert score.value is None
-    assert score.why == f"judge: the judge failed, so nothing is scored {why}"
+    assert score.why == f"judge: the judge failed, so the answer has no score {why}"
 
 
 async def test_no_answer_is_wrong_without_asking_a_judge() -> None:

@@ -88,7 +88,7 @@ def test_a_rejected_subtask_is_told_with_its_reason(server: Served) -> None:
         (b'{"decisions": [1]}', 400, "write {"),
         (b'{"decisions": [{"id": 1}]}', 400, "write {"),
         (b'{"decisions": [{"id": "1", "text": "  "}]}', 400, "is empty"),
-        (b'{"decisions": [{"id": "7"}]}', 409, "no subtask '7' waits"),
+        (b'{"decisions": [{"id": "7"}]}', 409, "subtask '7' does not wait"),
         pytest.param(b"[" * 200_000, 400, "write {", id="deep"),
         pytest.param(
             b'{"decisions": [{"id": "1", "text": "%s"}]}' % (b"x" * 500_000), 400, "more than 400,000", id="long"
@@ -121,9 +121,9 @@ def test_a_run_that_nobody_approves_and_a_workflow_without_subtasks_are_refused(
     run = post(f"{server.url}/api/runs", json={"question": QUESTION}).json()["id"]
     ended(server, run)
     reply = post(f"{server.url}/api/runs/{run}/approve", json={"decisions": [{"id": "1"}]})
-    assert (reply.status_code, "asks nobody" in reply.text) == (409, True)
+    assert (reply.status_code, "does not ask for approval" in reply.text) == (409, True)
     reply = post(f"{server.url}/api/runs", json={"question": QUESTION, "approve": True, "workflow": "rag"})
-    assert (reply.status_code, "hands out no subtasks" in reply.text) == (400, True)
+    assert (reply.status_code, "has no subtasks to approve" in reply.text) == (400, True)
 
 
 def test_nobody_decides_for_another_key(settings: Settings) -> None:

@@ -58,13 +58,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     *(({"model": one}, "model: ") for one in (None, 1, [], {}, "")),
     *(({"messages": one}, "messages: ") for one in (None, 1, "x", {}, [])),
     *(({"messages": [one]}, "messages.0") for one in (1, None, [], {}, {"role": "user", "content": 1})),
-    *(({"messages": said(one)}, "has to hold a text") for one in ({"type": "text"}, {"type": "text", "text": None})),
-    *(({"messages": said(one)}, "no message of the user") for one in ({}, {"type": 1, "text": "x"}, PICTURE)),
-    ({"messages": [{"role": "assistant", "content": "x"}]}, "no message of the user"),
-    ({"messages": [{"role": "user", "content": "  "}]}, "no message of the user"),
+    *(({"messages": said(one)}, "must contain a text") for one in ({"type": "text"}, {"type": "text", "text": None})),
+    *(
+        ({"messages": said(one)}, "a user message with text is missing")
+        for one in ({}, {"type": 1, "text": "x"}, PICTURE)
+    ),
+    ({"messages": [{"role": "assistant", "content": "x"}]}, "a user message with text is missing"),
+    ({"messages": [{"role": "user", "content": "  "}]}, "a user message with text is missing"),
     *(({"messages": said(TEXT, {"type": kind})}, "data: URI") for kind in ("image_url", "file", "refusal", "video")),
     ({"messages": said(TEXT, {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}})}, "data: URI"),
-    ({"messages": said(TEXT, {"type": "input_audio", "input_audio": {"data": "!"}})}, "no base64"),
+    ({"messages": said(TEXT, {"type": "input_audio", "input_audio": {"data": "!"}})}, "not base64"),
     ({"messages": [{"role": "user", "content": "tower " * 70_000}]}, "are more than 400,000"),
     ({"stream": "perhaps"}, "stream: "),
     *(({"stream_options": one}, "stream_options") for one in (1, [], {"include_usage": "perhaps"})),
@@ -294,17 +297,17 @@ def test_a_button_that_is_pressed_twice_or_too_late_does_no_harm(server: Served)
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert first.status_code == 200
-    refused(post(f"{place}/approve", json=decided), 409, "waits for a decision")
+    refused(post(f"{place}/approve", json=decided), 409, "does not wait for a decision")
     assert [post(f"{place}/stop", json={}).status_code for _ in range(2)] == [200, 200]
     while (status := get(place).json()["status"]) == "running":
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert post(f"{place}/stop", json={}).json()["status"] == status
-    refused(post(f"{place}/approve", json=decided), 409, "waits for a decision")
+    refused(post(f"{place}/approve", json=decided), 409, "does not wait for a decision")
 
 
 def test_a_run_that_has_its_answer_is_not_gone_on_with(server: Served) -> None:
     reply = post(f"{server.url}{CHAT}", json={**ASKED, "model": "rag"}).json()
     place = f"{server.url}/api/runs/{reply['hira']['run_id']}"
-    refused(post(f"{place}/resume", json={}), 409, "has its answer")
+    refused(post(f"{place}/resume", json={}), 409, "already has its answer")
     assert get(place).json()["answer"]["answer"] == reply["choices"][0]["message"]["content"]

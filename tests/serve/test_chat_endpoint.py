@@ -109,7 +109,11 @@ def test_what_nothing_supports_is_an_answer_without_annotations(open_server: Ser
         (b'{"model": "hira"}', 400, "messages"),
         (b'{"model": "hira", "messages": []}', 400, "messages"),
         (b'{"model": "hira", "messages": [{"role": "wizard", "content": "x"}]}', 400, "role"),
-        (b'{"model": "hira", "messages": [{"role": "system", "content": "x"}]}', 400, "no message of the user"),
+        (
+            b'{"model": "hira", "messages": [{"role": "system", "content": "x"}]}',
+            400,
+            "a user message with text is missing",
+        ),
         (b'{"model": "gpt", "messages": [{"role": "user", "content": "x"}]}', 404, "does not exist"),
         (b'{"model": "hira", "n": 2, "messages": [{"role": "user", "content": "x"}]}', 400, "one answer"),
         (

@@ -148,7 +148,7 @@ async def test_a_strange_name_of_an_attachment_is_the_clients_fault(tmp_path: Pa
         asked = {"model": "direct", "messages": [{"role": "user", "content": content}]}
         reply = await client.post("/v1/chat/completions", json=asked)
     assert reply.status_code == 400
-    assert "is no format of a file" in reply.json()["error"]["message"]
+    assert "is not a file format" in reply.json()["error"]["message"]
 
 
 async def test_events_are_told_from_any_number_on_and_from_nonsense_all(tmp_path: Path) -> None:

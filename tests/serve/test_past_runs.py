@@ -75,7 +75,7 @@ async def test_a_run_of_the_server_goes_on_elsewhere_in_its_own_workflow(setting
         return subtasks
 
     async with Hira(settings=settings, approve=approve) as hira:
-        with pytest.raises(UsageError, match="made with the workflow 'matpo', not 'hira'"):
+        with pytest.raises(UsageError, match="used the workflow 'matpo', not 'hira'"):
             await hira.resume(run)
     async with Hira(settings=settings.with_values({"workflow": "matpo"}, "a test"), approve=approve) as hira:
         going = await hira.resume(run)
