@@ -165,7 +165,7 @@ def test_a_file_that_is_no_toml_is_told_with_its_place(folder: Path, home: Path)
 
 def test_a_file_that_is_nested_too_deeply_is_told_in_one_line(folder: Path, home: Path) -> None:
     project(folder, "a = " + "[" * 100_000)
-    with pytest.raises(UsageError, match="is no valid TOML"):
+    with pytest.raises(UsageError, match="is not valid TOML"):
         load({}, {}, folder, home)
 
 
