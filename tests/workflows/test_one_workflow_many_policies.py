@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hira.agents.run_context import RoleConfig, RunContext
+from hira.core.errors import BadReply
 from hira.core.policy import Sampling
 from hira.policies import open_policy
 from hira.policies.dialects import DIALECTS
@@ -71,9 +72,9 @@ async def test_a_real_llama_cpp_server_goes_the_whole_way(tools: Toolbox, llama_
     record = await rollout(WORKFLOW, QUESTION, RunContext(cast, tools=tools))
     await planner.aclose()
     await others.aclose()
-    assert record.error == ""
+    assert not record.failure or isinstance(record.failure, BadReply), "a random model may write no answer"
     assert len(record.findings) == 2
     assert all(finding.subtask.text.startswith("find ") for finding in record.findings)
     assert {finding.expert for finding in record.findings} <= {"simple_search", "deep_search"}
-    assert record.status in {"insufficient_evidence", "unverified", "answered"}
+    assert record.status in {"insufficient_evidence", "unverified", "answered", "failed"}
     assert record.usage.calls >= 7
