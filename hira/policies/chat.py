@@ -86,7 +86,7 @@ def _continued(body: dict[str, Any], last: dict[str, Any], continuation: Continu
     if continuation == "prefix":
         return last | {"prefix": True}
     raise UsageError(
-        "this run continues the model's own message, which the endpoint was not said to do",
+        "this run continues the model's own message, which this endpoint is not configured for",
         fix="set its continuation to continue_final_message, prefix or completions, or run with continuation 'turns'",
     )
 

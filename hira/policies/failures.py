@@ -121,11 +121,11 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
         fix = "the account behind the key has no credit left: add some, or change the key"
         return RateLimited(told, fix=fix, **more)
     if status in {401, 403} or (status == 400 and _BAD_KEY.search(everything)):
-        fix = "check that the key is right and may use this model" if keyed else "this endpoint wants a key: set one"
+        fix = "check that the key is right and may use this model" if keyed else "this endpoint needs a key: set one"
         return AccessDenied(told, fix=fix, **more)
     if status == 429:
         wait = retry_after(headers) or pause
-        return RateLimited(told, fix="wait, or ask for fewer things at once", retryable=True, retry_after=wait, **more)
+        return RateLimited(told, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
     return _unserved(told, everything, headers, **more)
 
 
@@ -134,7 +134,7 @@ def _unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, s
     more: dict[str, Any] = {"where": where, "status": status}
     if 300 <= status < 400:
         told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
-        return EndpointError(told, fix="set the base URL to where the endpoint really is", **more)
+        return EndpointError(told, fix="set the base URL to the new address", **more)
     if no_tools(said):
         return tools_refused(told, **more)
     return EndpointError(
@@ -145,14 +145,14 @@ def _unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, s
 def _way_out(status: int, said: str) -> str:
     """What to do about a request that was not served."""
     if _FILTERED.search(said):
-        return "ask differently, or let another model speak for this role"
+        return "rephrase the question, or use another model for this role"
     if status >= 500 or status in RETRYABLE:
-        return "the server is in trouble: try again later" if status >= 500 else "try again later"
+        return "the server has an error: try again later" if status >= 500 else "try again later"
     if status == 407:
-        return "the proxy wants a name and a password: set HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT"
+        return "the proxy needs a name and a password: set HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT"
     if status in {404, 405, 410}:
         return "check the base URL and the name of the model"
-    return "see what it says: hira doctor tells what the endpoint can do"
+    return "hira doctor --probe tests what the endpoint can do"
 
 
 def _pause_in(said: str) -> float | None:
@@ -166,7 +166,7 @@ def _pause_in(said: str) -> float | None:
 
 def overflow(told: str, said: str, body: Any, **more: Any) -> ContextOverflow:
     """The error for a prompt that is too long, with the window's size where the endpoint names it."""
-    error = ContextOverflow(told, fix="use a model with a longer context window, or ask for less at once", **more)
+    error = ContextOverflow(told, fix="use a model with a longer context window, or send a shorter request", **more)
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
     named = inner if isinstance(inner, Mapping) else {}  # llama.cpp names both
     error.window = number(str(named["n_ctx"])) if "n_ctx" in named else _first_number(_WINDOW, said)
@@ -205,7 +205,7 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
     if status := int(number[1]) if number else _status_of(codes, said):
         return failure(status, reply, {}, where=where)
     told = f"the endpoint sent an error: {said}" + (f" ({codes})" if codes else "")
-    return BadReply(told, where=where, fix="try again later, or see what the server's own log says", retryable=True)
+    return BadReply(told, where=where, fix="try again later, or read the server's log", retryable=True)
 
 
 def _failed(reply: Mapping[str, Any]) -> bool:
@@ -243,11 +243,11 @@ def no_connection(error: BaseException, *, where: str, base_url: str) -> Endpoin
     if "<class" in said or "h11" in said:  # what h11 says of its own states is for nobody
         said = "the server closed the connection before it had answered"
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        fix = "if the certificate is your own, name its authority in SSL_CERT_FILE"
+        fix = "for your own certificate, name its authority in SSL_CERT_FILE"
         return EndpointError(f"the endpoint's certificate is not trusted: {said}", where=where, fix=fix)
     texts = " ".join(str(cause) for cause in causes)
     if any(isinstance(cause, ssl.SSLError) for cause in causes) or "SSL handshake" in texts:
-        fix = f"does this port speak plain HTTP? then write {base_url.replace('https://', 'http://', 1)}"
+        fix = f"if this port uses plain HTTP, write {base_url.replace('https://', 'http://', 1)}"
         return EndpointError(f"no TLS connection: {said}", where=where, fix=fix)
     if any("getaddrinfo" in str(cause) or type(cause).__name__ == "gaierror" for cause in causes):
         fix = "check the host's name in the base URL, and the network"

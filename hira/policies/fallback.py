@@ -62,7 +62,7 @@ class Fallback:
                     raise
                 if self._at == at:
                     self._at = at + 1
-                    told = f"{policy.model}: {error.what}; {self.policies[at + 1].model} speaks from now on"
+                    told = f"{policy.model}: {error.what}; {self.policies[at + 1].model} is used from now on"
                     self._notes = (*self._notes, told)
             else:
                 self._replied = max(self._replied, at)

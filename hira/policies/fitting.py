@@ -23,7 +23,7 @@ LEAST_REPLY = 4
 _BYTES = 4
 
 
-UNTAUGHT = "the model has no chat template: it is a base model, which goes on writing and answers nothing"
+UNTAUGHT = "the model has no chat template: it is a base model, which only continues text"
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class ContextTrimmer:
 
     @property
     def _note(self) -> str:
-        return f"{self.model}: the prompt is longer than the model's window; its oldest parts are left out"
+        return f"{self.model}: the prompt is longer than the model's window; its oldest parts are removed"
 
     async def _learn(self) -> None:
         """Ask a server nearby, once, for its model's window. Raises `EndpointError` for a model that cannot chat."""

@@ -137,10 +137,8 @@ class RateLimiter:
                 self._trial = asyncio.get_running_loop().create_future()
                 return True
             if not patient or now - self._down_since >= PATIENCE_SECONDS:
-                told = (
-                    f"the endpoint has failed {self._failures} times in a row and is left alone for now: {self._last}"
-                )
-                raise Down(told, where=where, fix="see that it runs, then try again")
+                told = f"the endpoint has failed {self._failures} times in a row; requests are paused: {self._last}"
+                raise Down(told, where=where, fix="check that it runs, then try again")
             if self._trial is not None:
                 await asyncio.wait((self._trial,))
             else:
@@ -185,7 +183,7 @@ class RateLimiter:
 def _told(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
     """Say that a long wait begins."""
     if tell and wait >= TOLD_WAIT:
-        tell(f"{what}; going on in {round(wait)} s")
+        tell(f"{what}; continuing in {round(wait)} s")
 
 
 def _of_the_server(error: EndpointError, request: Request) -> bool:

@@ -109,7 +109,7 @@ class LiteLLMPolicy:
             found.retry_after = retry_after(headers)
         if isinstance(found, AccessDenied):
             found.fix = (
-                "set HIRA_API_KEY: no key of the environment is sent to a base URL"
+                "set HIRA_API_KEY: keys from the environment are not sent to a base URL"
                 if self._keyless
                 else "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or set HIRA_API_KEY"
             )

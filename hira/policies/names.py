@@ -49,7 +49,7 @@ def resolve_name(name: str) -> str:
     if not provider:
         return name
     if find_spec("litellm") is None:
-        what = f"{name!r} is a model of {provider}, which is asked through litellm, and litellm is not installed"
+        what = f"{name!r} is a model of {provider}, which needs litellm, and litellm is not installed"
         fix = "pip install 'hira[litellm]', or name an OpenAI-compatible endpoint that has it with --base-url"
         raise UsageError(what, fix=fix)
     return f"{LITELLM}{provider}/{model}"

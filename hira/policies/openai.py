@@ -89,7 +89,7 @@ class OpenAIPolicy:
         self._continuation = continuation
         self._extra_body = dict(extra_body or {})
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
-        key = key if client is None else "with the client that was given"
+        key = key if client is None else "with the given client"
         self.where = f"at {self.base_url}, model {model!r}, {key}"
         self._told: Served | None = None
         self._headers: Mapping[str, str] = {}
@@ -264,7 +264,7 @@ class OpenAIPolicy:
                 raise BadReply("the endpoint's reply is empty", where=self.where, retryable=True) from None
             told = f"the endpoint's reply is not JSON: {gist(text)!r}"
             if text.lstrip().startswith("<"):
-                fix = "check the base URL; this looks like a page for people"
+                fix = "check the base URL; this looks like a web page"
                 raise BadReply(told, where=self.where, fix=fix) from None
             raise BadReply(told, where=self.where, retryable=True) from None
         if error := failure_in(reply, where=self.where):
@@ -312,12 +312,14 @@ def _checked(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
     try:
         url = httpx.URL(base_url.strip())
     except httpx.InvalidURL as error:
-        raise UsageError(f"the base URL {base_url!r} is no URL: {error}") from None
+        raise UsageError(f"the base URL {base_url!r} is not a URL: {error}") from None
     if url.scheme not in {"http", "https"} or not url.host:
-        raise UsageError(f"the base URL {base_url!r} is no http URL", fix="write it like http://localhost:8000/v1")
+        raise UsageError(f"the base URL {base_url!r} is not an http URL", fix="write it like http://localhost:8000/v1")
     if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
         origin = f" from {key_origin}" if key_origin else ""
-        raise UsageError(f"the key{origin} holds characters that no key has", fix="copy it again, without spaces")
+        raise UsageError(
+            f"the key{origin} contains characters that are not valid in a key", fix="copy it again, without spaces"
+        )
     return url
 
 

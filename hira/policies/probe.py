@@ -100,7 +100,7 @@ async def _models(client: httpx.AsyncClient, base_url: str) -> Probe:
         return Probe(base_url, ok=False, error=str(said))
     listed = said.get("data") if isinstance(said, dict) and said.get("object") == "list" else None
     if status != httpx.codes.OK or not isinstance(listed, list):
-        what = "something that is no list of models" if status == httpx.codes.OK else f"status {status}"
+        what = "something that is not a list of models" if status == httpx.codes.OK else f"status {status}"
         return Probe(base_url, ok=False, status=status, error=f"/models answered with {what}")
     entries = [entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
     owners = {str(entry.get("owned_by")) for entry in entries}

@@ -92,4 +92,4 @@ def tools_refused(what: str, *, where: str, status: int = 0) -> ToolsRefused:
 
 def media_refused(kind: str, *, where: str, status: int = 0, said: str = "") -> MediaRefused:
     what = f"the model takes no {MEDIA[kind]}" + (f" ({said})" if said else "")
-    return MediaRefused(what, where=where, fix=f"name one that takes {MEDIA[kind]} for the role look", status=status)
+    return MediaRefused(what, where=where, fix=f"use a model that takes {MEDIA[kind]} for the role look", status=status)

@@ -31,8 +31,8 @@ _FINISH: Mapping[str, Finish] = {
     "blocklist": "filtered",
     "prohibited_content": "filtered",
 }
-REPEATS_ITSELF = "the reply only repeated itself; it is cut after the first time"
-ECHOES = "the model repeats what it was asked; that is left out of its reply"
+REPEATS_ITSELF = "the reply only repeated itself; it is cut after the first repetition"
+ECHOES = "the model repeats its prompt; the repetition is removed from the reply"
 _ECHO = 200
 """Characters from which on a message that a reply begins with is an echo."""
 _REASONING = ("reasoning", "reasoning_content", "thinking")
@@ -48,7 +48,7 @@ class EmptyReply(BadReply):
     """A reply without text and without calls. `completion` is what it was, for who would go on with it."""
 
     def __init__(self, completion: Completion, *, where: str) -> None:
-        super().__init__("the model said nothing", where=where, retryable=True)
+        super().__init__("the model's reply is empty", where=where, retryable=True)
         self.completion = completion
 
 
@@ -76,7 +76,7 @@ def parts_of(reply: Any, *, where: str) -> Parts:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         said = gist(_string(reply.get("message"))) if isinstance(reply, dict) else ""
-        told = f"the endpoint's reply holds no choices{said and f': {said}'}"
+        told = f"the endpoint's reply contains no choices{said and f': {said}'}"
         raise BadReply(told, where=where, retryable=True)
     choice = choices[0]
     message = choice.get("message")
@@ -171,7 +171,7 @@ def completion_of(parts: Parts, request: Request, *, where: str) -> Completion:
     calls = _told_apart(_call(entry, where) for entry in parts.calls)
     ended = str(parts.finish).lower()
     if ended in _BROKE_OFF:
-        raise BadReply(f"the endpoint broke the reply off: {ended}", where=where, retryable=True)
+        raise BadReply(f"the endpoint ended the reply early: {ended}", where=where, retryable=True)
     finish = _FINISH.get(ended, "stop")
     if not text and parts.refusal:
         text, finish = parts.refusal, "filtered"
@@ -288,9 +288,9 @@ def notice_habits(parts: Parts, request: Request, model: str) -> dict[str, str]:
     """What the person should know of the endpoint by this reply, by kind."""
     told = {"cut": _was_cut(parts, request)}
     if parts.finish is None:
-        told["finish"] = "the endpoint does not say how its replies end: one that was cut off is not noticed"
+        told["finish"] = "the endpoint does not report how its replies end: hira cannot detect a reply that was cut off"
     if _another(parts.model, model):
-        told["model"] = f"{gist(parts.model, 60)} answers in place of {model}"
+        told["model"] = f"{gist(parts.model, 60)} answers instead of {model}"
     return {kind: text for kind, text in told.items() if text}
 
 

@@ -102,7 +102,7 @@ def parts_of_response(reply: Any, *, where: str) -> Parts:
     """Read a whole reply. `BadReply` if it is no response."""
     items = reply.get("output") if isinstance(reply, dict) else None
     if not isinstance(items, list):
-        raise BadReply("the endpoint's reply holds no output", where=where, retryable=True)
+        raise BadReply("the endpoint's reply contains no output", where=where, retryable=True)
     parts = Parts(model=_string(reply.get("model")), usage=_usage(reply.get("usage")))
     parts.items = [item for item in items if isinstance(item, dict)]
     for item in parts.items:

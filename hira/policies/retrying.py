@@ -87,7 +87,7 @@ class Retrying:
             return max(SHORTEST_WAIT, limit * self.jitter())
         if error.retry_after > LONGEST_WAIT:
             until = datetime.now().astimezone() + timedelta(seconds=error.retry_after)
-            error.what = f"{error.what}; the endpoint wants no requests until {until:%Y-%m-%d %H:%M %Z}"
+            error.what = f"{error.what}; the endpoint accepts no requests until {until:%Y-%m-%d %H:%M %Z}"
             raise error
         return error.retry_after + SHORTEST_WAIT * self.jitter()
 

@@ -33,7 +33,7 @@ _AFTER_DONE_SECONDS = 1.0
 _AFTER_FINISH_SECONDS = 5.0
 _CLOSING = frozenset("}])>")
 _FLOWING, _COUNTED_EVERY, _OVERLONG = 8, 64, 1.25
-SLOW_FIX = "see that the endpoint is well; for a slow one raise the seconds of [timeout] in hira.toml"
+SLOW_FIX = "check the endpoint; for a slow one, increase [timeout] in hira.toml"
 
 
 class NoEvents(Exception):
@@ -189,7 +189,7 @@ async def read_stream(
         if not heard.done and parts.finish is None:
             if now < heard.ends_by(bounds) or not heard.pieces:
                 raise _silent(heard, bounds, now, where=where) from None
-            parts.cut = "the reply took too long; it is cut where it was"
+            parts.cut = "the reply took too long; it is cut there"
     except httpx.HTTPError:
         if parts.finish is None:
             raise
@@ -226,7 +226,7 @@ async def _hear(heard: Heard, pieces: AsyncIterator[bytes], watch: Watch | None,
                 continue
             heard.take(data, watch, now, where)
             if heard.overlong(bounds.tokens):
-                heard.parts.cut = "the endpoint does not heed how long a reply may be; it is cut"
+                heard.parts.cut = "the endpoint ignores the limit of the reply's length; the reply is cut"
             if heard.parts.cut or heard.enough:
                 return
             if heard.parts.finish is not None:  # only the usage may come yet; not every server says that it is done
@@ -242,7 +242,7 @@ def _chunk(data: str, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise BadReply(f"a piece of the stream is not JSON: {data[:100]!r}", where=where, retryable=True) from None
     if not isinstance(chunk, dict):
-        raise BadReply(f"a piece of the stream is no object: {data[:100]!r}", where=where, retryable=True)
+        raise BadReply(f"a piece of the stream is not an object: {data[:100]!r}", where=where, retryable=True)
     if error := failure_in(chunk, where=where):
         raise error
     return chunk
@@ -258,7 +258,7 @@ def take_chunk(parts: Parts, chunk: dict[str, Any], where: str) -> tuple[str, st
     if not choices:
         return "", "", ""
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise BadReply("a piece of the stream holds no choice", where=where, retryable=True)
+        raise BadReply("a piece of the stream contains no choice", where=where, retryable=True)
     ours = (one for one in choices if isinstance(one, dict) and str(one.get("index") or 0) == "0")
     if (choice := next(ours, None)) is None:  # another reply, that nobody asked for
         return "", "", ""

@@ -228,7 +228,7 @@ class _Wire(asyncio.Protocol):
             if isinstance(event, h11.Response):
                 return event
             if not isinstance(event, h11.InformationalResponse):
-                raise httpx.RemoteProtocolError("the server said nothing that is a response")
+                raise httpx.RemoteProtocolError("the server did not send an HTTP response")
 
     async def event(self, seconds: float | None) -> Any:
         """The next event of the response; waits up to `seconds` for each piece of it."""

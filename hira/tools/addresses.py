@@ -146,9 +146,9 @@ def _host(parts: SplitResult, url: str) -> str:
     try:
         host = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
     except idna.IDNAError:
-        raise Refused(f"the host of {quote_url(url)} is no domain name") from None
+        raise Refused(f"the host of {quote_url(url)} is not a domain name") from None
     if len(host) > 253 or not (":" in host or _NAME.fullmatch(host)):
-        raise Refused(f"the host of {quote_url(url)} is no domain name")
+        raise Refused(f"the host of {quote_url(url)} is not a domain name")
     return host
 
 
@@ -162,7 +162,7 @@ def _check(host: str, port: int, url: str) -> None:
         except ValueError:
             raise Refused(f"{quote_url(url)} spells its address in a form that is not opened") from None
         if not public(host):
-            raise Refused(f"{quote_url(url)} is no public address")
+            raise Refused(f"{quote_url(url)} is not a public address")
     elif "." not in host or last in LOCAL_NAMES:
         raise Refused(f"{quote_url(url)} names a host of a local network")
 

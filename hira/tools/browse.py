@@ -28,7 +28,7 @@ LINKS = 40
 KEPT = 16
 LINK_TEXT = 80
 _NO_CONTENT = {
-    "blocked": "is closed to programs: it shows a check for robots or a refusal instead of its content",
+    "blocked": "blocks programs: it shows a bot check or a refusal instead of its content",
     "empty": "holds no text",
     "script": "shows its content only in a browser that runs its scripts",
     "paywall": "shows its content only to subscribers",
@@ -161,7 +161,7 @@ def show(reading: Reading, intent: str) -> tuple[Observation, set[str]]:
     order, note = choose_passages([piece.full for piece in pieces], intent)
     notes = [note] if note else []
     if reading.cut:
-        notes.append(f"the page is known only in part: {reading.cut}")
+        notes.append(f"only a part of the page was read: {reading.cut}")
     if document.unread:
         notes.append(f"there is no text on {', '.join(document.unread[:5])}, only something to see")
     links = _chosen(reading.links, intent)

@@ -248,7 +248,7 @@ class Fetcher:
                 waited = min(HEAD_SECONDS, self.seconds)
                 raise ToolError(f"{quote_url(place.url)} did not answer within {waited:g} seconds") from None
             head, body = answer[0]
-            return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time was up")
+            return Fetched(head.url, head.status, head.content_type, bytes(body.data), "the time limit was reached")
         except (httpcore.ProtocolError, httpcore.NetworkError, httpcore.TimeoutException, OSError) as error:
             reason = _reason(error)
             if isinstance(error, socket.gaierror) and self.proxies(place.url.partition(":")[0], place.host):
@@ -369,5 +369,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, httpcore.TimeoutException):
         return "it does not answer"
     if isinstance(error, httpcore.ProtocolError):
-        return "it does not answer with proper HTTP"
+        return "it does not answer with valid HTTP"
     return f"the connection failed ({clean(text[:120]) or type(error).__name__})"

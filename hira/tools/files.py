@@ -75,7 +75,7 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
 
     # a program may write its file anew, and what it holds then is something else
     made: Tool = tool(read_attached, name="files", seconds=300.0, pure=work is None)
-    beside = " What a program wrote can be read as well, by the path that it was told with." if work else ""
+    beside = " Files that a program wrote can be read as well, by their paths." if work else ""
     return replace(made, description=f"{made.description} The attached files: {', '.join(attached) or 'none'}.{beside}")
 
 

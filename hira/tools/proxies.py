@@ -87,11 +87,11 @@ class Tunnel(httpcore.AsyncNetworkBackend):
             got = await stream.read(1, SECONDS)  # not a byte more: what follows is for TLS
             head += got
             if not got or len(head) > _LONGEST_HEAD:
-                raise httpcore.ConnectError("the proxy did not answer with proper HTTP")
+                raise httpcore.ConnectError("the proxy did not answer with valid HTTP")
         first = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
         status = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
         if status != _MADE:
-            raise httpcore.ConnectError(f"the proxy refused the way there, status {status}")
+            raise httpcore.ConnectError(f"the proxy refused the connection, status {status}")
 
     async def sleep(self, seconds: float) -> None:
         await self.dial.sleep(seconds)

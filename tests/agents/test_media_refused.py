@@ -54,7 +54,7 @@ async def test_a_model_without_eyes_is_said_to_be_one_and_is_not_sent_a_picture_
     assert ["'type': 'image_url'" in body for body in sent] == [False, True, False, False, False]
     assert "look failed: the model takes no pictures" in sent[2]
     assert "look failed: the model takes no pictures" in sent[4]
-    assert [note for note in notices if "name one that takes pictures for the role look" in note]
+    assert [note for note in notices if "use a model that takes pictures for the role look" in note]
 
 
 def video(path: Path, colours: list[str], *, rate: int = 4) -> Path:

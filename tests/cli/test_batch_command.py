@@ -79,7 +79,7 @@ def test_questions_may_be_json_with_ids_and_files_and_other_keys(folder: Path) -
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ('{"question": "a?"', "no valid JSON"),
+        ('{"question": "a?"', "not valid JSON"),
         ('{"id": "x"}', "there is no question"),
         ('{"question": "a?", "file": ["b"]}', "unknown key 'file'"),
         ('{"question": "a?", "files": "b"}', "`files` must be a list of paths"),

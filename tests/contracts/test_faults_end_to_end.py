@@ -137,7 +137,7 @@ STREAMED = [
 ODD = ["finish-null", "finish-length", "model-echo", "invalid-utf8", "bom", "nan-json", "no-usage", "extra-choices"]
 # said at once, and every time
 ENDING = {
-    "429-ra-huge": "wants no requests until",
+    "429-ra-huge": "accepts no requests until",
     "429-quota": "no credit left",
     "400-bad": "messages: field required",
     "307": "which is not followed",
@@ -146,7 +146,7 @@ ENDING = {
     "403-html": "Access denied by proxy",
     "404-model": "does not exist",
     "307-host": "which is not followed",
-    "html-200": "looks like a page for people",
+    "html-200": "looks like a web page",
     "finish-filter": "a content filter kept its reply back",
 }
 STAYING = {
@@ -199,8 +199,8 @@ async def test_an_odd_reply_in_place_of_a_record_is_asked_for_again(fault: str, 
 
 
 NOTED = {
-    "finish-null": "the endpoint does not say how its replies end",
-    "model-echo": "another-model answers in place of scripted",
+    "finish-null": "the endpoint does not report how its replies end",
+    "model-echo": "another-model answers instead of scripted",
 }
 
 
@@ -320,7 +320,7 @@ async def test_tls_to_a_plain_port_is_told(docs: Path) -> None:
     with Endpoint() as endpoint:
         run, _ = await asked(endpoint.base_url.replace("http://", "https://"), docs)
     assert code(run) == ENDPOINT
-    assert "speak plain HTTP" in run.answer.error
+    assert "uses plain HTTP" in run.answer.error
 
 
 async def test_a_cancelled_question_leaves_no_connection_in_use(docs: Path) -> None:
@@ -425,5 +425,5 @@ async def test_a_run_that_fell_back_and_shortened_is_replayed_from_its_record(do
         again = await replay(journal, run.id)
     assert (again.ends, again.same, again.answer.text) == ("", True, ANSWER)
     assert [event["text"] for event in again.events if event["event"] == "Notice"] == heard
-    assert "second speaks from now on" in heard[0]
+    assert "second is used from now on" in heard[0]
     assert "longer than the model's window" in heard[1]

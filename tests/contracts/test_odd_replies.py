@@ -160,7 +160,7 @@ TAKEN = {
 ENDING = {
     "402": (refuses(402, error("pay first")), "no credit left"),
     "413": (refuses(413, "<html><title>Entity too large</title></html>", kind="text/html"), "Entity too large"),
-    "a pause of ages": (refuses(429, error("slow"), retry_after="9" * 40), "wants no requests until"),
+    "a pause of ages": (refuses(429, error("slow"), retry_after="9" * 40), "accepts no requests until"),
     "no address": (redirects(307, "http://[::bad"), "which is not followed"),
     "another scheme": (redirects(307, "ftp://x/y"), "which is not followed"),
     "another port": (redirects(307, "http://127.0.0.1:1/v1"), "which is not followed"),

@@ -284,13 +284,13 @@ TOLD: dict[str, tuple[Fault, str, type[EndpointError]]] = {
     "a proxy": (refuses(407, ""), "HTTPS_PROXY", EndpointError),
     "a method": (refuses(405, {"detail": "Method Not Allowed"}), "check the base URL", EndpointError),
     "a filter (Azure)": (
-        refuses(400, error("The response was filtered", code="content_filter")), "ask differently", EndpointError
+        refuses(400, error("The response was filtered", code="content_filter")), "rephrase the question", EndpointError
     ),
-    "a filter (OpenAI)": (refuses(400, error("Invalid prompt: it was flagged as potentially violating")), "ask differently",
+    "a filter (OpenAI)": (refuses(400, error("Invalid prompt: it was flagged as potentially violating")), "rephrase the question",
                           EndpointError),
     "a teapot": (refuses(418, "teapot"), "hira doctor", EndpointError),
     "a pause in words": (
-        refuses(429, error("Please try again in 7h12m3.5s.")), "wants no requests until", RateLimited
+        refuses(429, error("Please try again in 7h12m3.5s.")), "accepts no requests until", RateLimited
     ),
 }  # fmt: skip
 TOO_LONG = {
@@ -457,7 +457,7 @@ async def test_a_list_of_stops_that_is_too_long_is_cut_and_kept_to_all_the_same(
 async def test_a_stream_whose_server_never_tells_its_end_is_believed_the_second_time(desk: Desk) -> None:
     completion, sent = await desk.ask(streams(delta("OK 42")), stays=True, stream=True)
     assert (completion.text, len(sent)) == ("OK 42", 2)
-    assert "does not say how its replies end" in completion.notes[0]
+    assert "does not report how its replies end" in completion.notes[0]
 
 
 @pytest.mark.parametrize(

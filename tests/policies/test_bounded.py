@@ -97,7 +97,7 @@ async def test_an_endpoint_that_heeds_no_bound_is_cut() -> None:
     completion = await asked(flowing(counting(), 0.0), Request(ASKED.messages, Sampling(max_tokens=100)))
     assert completion.finish == "length"
     assert 100 <= completion.usage.completion_tokens <= 250
-    assert "does not heed" in completion.notes[0]
+    assert "ignores the limit" in completion.notes[0]
 
 
 async def test_a_reply_still_flowing_when_its_time_is_over_is_taken_as_far_as_it_came() -> None:

@@ -172,7 +172,7 @@ async def test_a_pause_of_hours_fails_everyone_at_once_and_says_until_when() -> 
     refusing = Server(refuse(RateLimited("slow", status=429, retryable=True, retry_after=7200)))
     with pytest.raises(RateLimited):
         await limit_policy(refusing, lambda: gate).complete(ASKED)
-    with pytest.raises(RateLimited, match="wants no requests until"):
+    with pytest.raises(RateLimited, match="accepts no requests until"):
         await retrying(limit_policy(Server(lambda _: "good"), lambda: gate), sleep=time.sleep).complete(ASKED)
     assert time.slept == []
     assert gate.flying == 0
@@ -211,7 +211,7 @@ async def test_after_five_failures_in_a_row_an_endpoint_is_left_alone_for_half_a
     gate, time = gate_and_time()
     await broken(gate)
     server = Server(lambda _: "good")
-    with pytest.raises(Down, match="failed 5 times in a row and is left alone for now: status 500"):
+    with pytest.raises(Down, match="failed 5 times in a row; requests are paused: status 500"):
         await limit_policy(server, lambda: gate, patient=False).complete(ASKED)
     assert server.asked == 0
     assert (await limit_policy(server, lambda: gate).complete(ASKED)).text == "good"
@@ -315,7 +315,7 @@ async def test_the_next_model_speaks_to_the_end_of_the_run_when_one_is_down(erro
     replies = [await policy.complete(ASKED) for _ in range(2)]
     assert [(reply.text, reply.model) for reply in replies] == [("one", "b"), ("two", "b")]
     told = [note for reply in replies for note in reply.notes]
-    assert told == [f"a: {error.what}; b speaks from now on"] * 2
+    assert told == [f"a: {error.what}; b is used from now on"] * 2
     assert policy.model == "a,b"
     assert len(first.requests) == 1
 
@@ -448,7 +448,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_sent_again_and_remembered(
     request = Request(conversation("tags", 6))
     first = await policy.complete(request)
     assert (first.text, len(sent)) == ("good", 2)
-    assert first.notes == ("m: the prompt is longer than the model's window; its oldest parts are left out",)
+    assert first.notes == ("m: the prompt is longer than the model's window; its oldest parts are removed",)
     await policy.complete(request)
     assert len(sent) == 3, "what fits is known by now"
     assert (await policy.complete(ASKED)).notes == ()

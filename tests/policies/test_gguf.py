@@ -177,9 +177,9 @@ def test_a_packaged_model_that_is_not_installed_says_how_to_get_it(monkeypatch):
     ("content", "told"),
     [
         (None, "there is no file"),
-        (b"junk of another kind", "does not begin as GGUF files do"),
-        (b"GGUF\x03\0\0\0", "its head is damaged or cut off"),
-        (b"GGUF\x03\0\0\0" + b"\xff" * 400, "its head is damaged"),
+        (b"junk of another kind", "does not begin like a GGUF file"),
+        (b"GGUF\x03\0\0\0", "its header is damaged or cut off"),
+        (b"GGUF\x03\0\0\0" + b"\xff" * 400, "its header is damaged"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused(tmp_path, content, told):

@@ -560,7 +560,7 @@ async def test_a_host_that_does_not_exist_is_named():
 async def test_tls_to_a_plain_port_says_what_to_write():
     with Endpoint() as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url.replace("http:", "https:"), timeout=Timeout(connect=2.0))
-        with pytest.raises(EndpointError, match=r"(?s)no TLS connection.*then write http://127") as raised:
+        with pytest.raises(EndpointError, match=r"(?s)no TLS connection.*write http://127") as raised:
             await policy.complete(ASKED)
     assert not raised.value.retryable
 
@@ -576,10 +576,10 @@ async def test_a_404_says_that_the_url_lacks_v1():
 @pytest.mark.parametrize(
     ("base_url", "key", "said"),
     [
-        ("localhost:8000", "", "no http URL"),
-        ("", "", "no http URL"),
-        ("http://localhost/v1", "sk secret", "characters that no key has"),
-        ("http://localhost/v1", "sk-ключ", "characters that no key has"),
+        ("localhost:8000", "", "not an http URL"),
+        ("", "", "not an http URL"),
+        ("http://localhost/v1", "sk secret", "characters that are not valid in a key"),
+        ("http://localhost/v1", "sk-ключ", "characters that are not valid in a key"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once(base_url, key, said):

@@ -99,7 +99,7 @@ async def test_a_client_needs_the_name_of_a_model(monkeypatch, tmp_path):
 
 
 def test_a_synchronous_client_is_refused():
-    with pytest.raises(UsageError, match="asynchronous client"):
+    with pytest.raises(UsageError, match="asynchronous OpenAI client"):
         Hira("m", client=openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="k"))
 
 

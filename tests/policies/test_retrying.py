@@ -58,7 +58,7 @@ async def test_the_server_says_how_long_to_wait():
 async def test_a_wait_of_hours_fails_at_once_and_says_until_when():
     sleeps = Sleeps()
     limited = RateLimited("slow", retryable=True, retry_after=7200)
-    with pytest.raises(RateLimited, match=r"wants no requests until \d{4}-\d\d-\d\d \d\d:\d\d"):
+    with pytest.raises(RateLimited, match=r"accepts no requests until \d{4}-\d\d-\d\d \d\d:\d\d"):
         await retrying(ScriptedPolicy([limited]), sleep=sleeps).complete(ASKED)
     assert sleeps == []
 

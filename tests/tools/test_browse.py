@@ -127,7 +127,7 @@ async def test_of_many_links_those_that_fit_the_intent_are_shown_with_their_numb
 @pytest.mark.parametrize(
     ("page", "why"),
     [
-        ("<title>Just a moment...</title><p>Checking your browser</p>", "closed to programs"),
+        ("<title>Just a moment...</title><p>Checking your browser</p>", "blocks programs"),
         ("<div></div>", "holds no text"),
         ("<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>", "runs its scripts"),
         ("<p>The first sentence only. Subscribe to continue reading.</p>", "only to subscribers"),
@@ -171,14 +171,14 @@ async def test_a_page_that_breaks_off_is_read_as_far_as_it_came():
     with FakeWeb({"/kama/": Served(KAMA + f"<p>{FILLER}</p>", broken=True)}) as web:
         observation = await Reader(web, "/kama/").open("/kama/")
         assert "1,805 kilometres" in observation.passages[0].text
-        assert observation.text == "the page is known only in part: the connection broke off"
+        assert observation.text == "only a part of the page was read: the connection broke off"
 
 
 async def test_a_link_to_a_private_address_is_shown_but_not_opened():
     with FakeWeb({"/a": "<p>see <a href='http://169.254.169.254/latest/'>this</a> now</p>"}) as web:
         reader = Reader(web, "/a")
         await reader.open("/a")
-        with pytest.raises(ToolError, match="no public address"):
+        with pytest.raises(ToolError, match="not a public address"):
             await reader.tool.call({"url": "http://169.254.169.254/latest/"})
 
 

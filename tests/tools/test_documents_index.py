@@ -317,7 +317,7 @@ async def test_files_that_usually_hold_keys_are_left_out_and_told_unless_they_ar
     assert await found(index, "quitesecret") == []
     assert await found(index, "studied in Bern") == ["credentials of a speaker.md"]
     (told,) = index.warnings
-    assert told.startswith("left out, because files of such names hold keys: ")
+    assert told.startswith("left out because files with such names hold keys: ")
     assert all(name in told for name in keys)
     assert await found(Index([folder / "notes" / "hira.toml"]), "quitesecret") == ["hira.toml"]
 
@@ -327,9 +327,7 @@ async def test_a_link_that_leads_out_of_the_folder_is_not_followed_but_told(fold
     (folder / "innocent.txt").symlink_to(tmp_path / "private.txt")
     index = Index([folder])
     assert await found(index, "walrus") == []
-    assert index.warnings == [
-        f"{folder / 'innocent.txt'} links to outside of the documents; name its target to have it read"
-    ]
+    assert index.warnings == [f"{folder / 'innocent.txt'} links outside the documents; to read its target, name it"]
 
 
 async def test_files_of_several_folders_keep_names_that_differ(tmp_path):
@@ -367,7 +365,7 @@ async def test_an_index_that_cannot_be_kept_is_made_in_memory_with_a_warning(fol
     index = Index([folder], tmp_path / "cache")
     assert await found(index, "varroa") == ["notes/beekeeping.md"]
     assert len(index.warnings) == 1
-    assert "made in memory" in index.warnings[0]
+    assert "kept in memory" in index.warnings[0]
 
 
 async def test_an_index_damaged_while_it_is_used_is_told_to_the_model(folder, tmp_path):
@@ -516,7 +514,7 @@ async def test_of_a_long_document_the_passages_that_matter_are_shown_in_order(fo
     "url", ["/etc/passwd", "../../pyproject.toml", "notes/../../made.py", "file:///etc/passwd", ""]
 )
 async def test_only_documents_of_the_index_are_opened(url):
-    with pytest.raises(ToolError, match="is none of the documents"):
+    with pytest.raises(ToolError, match="is not one of the documents"):
         await browse_documents(Index([LIBRARY])).call({"url": url})
 
 

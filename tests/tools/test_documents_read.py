@@ -453,7 +453,7 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path):
     assert "save it as .docx" in refusal(written(tmp_path / "x.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
     assert "Rich Text" in refusal(written(tmp_path / "x.rtf", r"{\rtf1\ansi hello}"))
     assert "damaged" in refusal(written(tmp_path / "x.xlsx", "not a zip"))
-    assert "no Word document" in refusal(zipped(tmp_path / "x.docx", {"a": "b"}))
+    assert "not a Word document" in refusal(zipped(tmp_path / "x.docx", {"a": "b"}))
 
 
 def test_a_named_pipe_is_not_waited_for(tmp_path):
@@ -537,7 +537,7 @@ def test_an_archive_that_unpacks_to_far_too_much_is_refused(tmp_path):
     zeros = b" " * (MEMBER // 4)
     path = zipped(tmp_path / "r.docx", {"word/document.xml": b"<a>" + zeros + b"</a>"})
     assert path.stat().st_size < 100_000
-    assert "unpacks to far too much" in refusal(path)
+    assert "unpacks to too much data" in refusal(path)
 
 
 def test_damaged_office_files_never_raise_anything_but_a_clear_line(tmp_path):

@@ -187,7 +187,7 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the
         tool = by_name(tools)
         first = text(await tool["pid"].call({}))
         waiting = asyncio.create_task(tool["sleep"].call({}))
-        with pytest.raises(ToolError, match="'shelf' went away during the call; the next call tries it anew"):
+        with pytest.raises(ToolError, match="'shelf' closed during the call; the next call connects again"):
             await tool["leave"].call({})
         with pytest.raises(ToolError, match="went away"):
             await waiting
@@ -207,7 +207,7 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the
         (Server("x", "/no/such/program"), "cannot be started: there is no command '/no/such/program'"),
         (Server("x", str(HERE)), "cannot be started: "),
         (Server("x", sys.executable, ("-c", "import shelves")), "ended, saying: ModuleNotFoundError: No module named"),
-        (Server("x", sys.executable, ("-c", "pass")), "ended without a word"),
+        (Server("x", sys.executable, ("-c", "pass")), "ended without a message"),
         (rough("leaves"), "ended, saying: KeyError: 'shelf'"),
         (rough("endless"), "does not list its tools: there are more than 50 pages"),
         (rough("mute", start=0.3), "did not answer within 0.3 seconds"),
@@ -284,7 +284,7 @@ async def test_over_http_headers_are_sent_and_calls_are_under_way_together(websi
 async def test_a_website_that_goes_away_fails_calls_until_it_is_back(website: Website):
     async with mcp_tools(Server("web", url=website.url)) as tools:
         tool = by_name(tools)
-        with pytest.raises(ToolError, match="went away during the call"):
+        with pytest.raises(ToolError, match="closed during the call"):
             await tool["leave"].call({})
         website.end()
         with pytest.raises(ToolError, match=r"cannot be used: .*\. Do without it"):

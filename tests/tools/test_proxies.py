@@ -97,7 +97,7 @@ async def test_what_is_not_public_is_refused_before_the_proxy_is_asked(way: Way)
     for host in hosts:
         with pytest.raises(Refused):
             await way.fetcher().get(f"http://{host}/")
-    with pytest.raises(Refused, match="no public address"):
+    with pytest.raises(Refused, match="not a public address"):
         await way.fetcher().get("http://pub.example.com/?to=http://169.254.169.254/latest/")
     with pytest.raises(Refused, match="not public"):
         await way.fetcher().get("http://pub.example.com/?to=http://inner.example.com/")

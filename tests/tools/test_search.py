@@ -266,7 +266,7 @@ async def test_a_passing_failure_is_tried_once_more(client, status):
 async def test_a_service_that_wants_to_be_left_alone_for_long_is_not_asked_again(client):
     with FakeWeb(PAGES, failures=[Served(status=429, headers={"Retry-After": "3600"})]) as web:
         backend = open_backend("searxng", client, base_url=web.url)
-        for why in ("may be asked again in 3600 seconds", "allows no more requests for 3[56]"):
+        for why in ("try again in 3600 seconds", "allows no more requests for 3[56]"):
             with pytest.raises(ToolError, match=why):
                 await backend.search("Kama", 5)
         assert len(web.visits) == 1
@@ -298,7 +298,7 @@ async def test_an_endless_answer_and_a_dead_server_are_errors_in_words(client):
 
 async def test_entities_in_a_list_of_papers_are_not_expanded(client):
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><feed>&b;</feed>'
-    with FakeWeb({"/api/query": Served(bomb)}) as web, pytest.raises(ToolError, match="no list of papers"):
+    with FakeWeb({"/api/query": Served(bomb)}) as web, pytest.raises(ToolError, match="not a list of papers"):
         await open_backend("arxiv", client, base_url=web.url).search("Kama", 5)
 
 
@@ -314,7 +314,7 @@ async def test_the_next_service_answers_where_one_fails_and_that_is_told(client)
             assert (await search.call({"query": "Kama"})).passages
         (notice,) = told
         assert notice.text.startswith("search: serper refused the request: its key was not accepted")
-        assert notice.text.endswith("; searxng is asked instead")
+        assert notice.text.endswith("; searxng is used instead")
         assert [visit.method for visit in web.visits] == ["POST", "GET", "GET"]
 
 
@@ -326,7 +326,7 @@ async def test_of_two_services_with_one_name_each_fails_for_itself(tmp_path):
     for _ in range(2):
         assert await chain.search("x", 5)
     assert (closed.asked, open_.asked, spare.asked) == (1, 2, 0)
-    assert [notice.text for notice in told] == ["search: twin has no key; twin is asked instead"]
+    assert [notice.text for notice in told] == ["search: twin has no key; twin is used instead"]
     with closing(Cache(tmp_path / "kept.sqlite")) as cache:
         for place in ("https://one.example", "https://two.example"):
             assert await Cached(open_, cache, place).search("x", 5)

@@ -68,7 +68,7 @@ def test_a_broken_and_an_empty_sound_are_told_in_one_line(tmp_path: Path) -> Non
         file.setparams((1, 2, RATE, 0, "NONE", ""))
     read = media_reader([tmp_path])
     for name in ("broken.wav", "empty.wav"):
-        with pytest.raises(ToolError, match=r"cannot be read as a sound|holds no sound|into a wav file") as raised:
+        with pytest.raises(ToolError, match=r"cannot be read as a sound|holds no sound|converted to wav") as raised:
             read(name)
         assert "\n" not in str(raised.value)
 
@@ -148,9 +148,7 @@ def test_without_a_library_the_program_ffmpeg_is_asked_and_else_it_is_said_what_
     assert asked[asked.index("-i") + 1] == f"file:{tmp_path / 'a.mp3'}"
     assert "-protocol_whitelist" in asked
     second = told("")
-    assert (
-        second[0] == "False a.flac has to be made into a wav file first: pip install 'hira[media]', or install ffmpeg"
-    )
+    assert second[0] == "False a.flac must be converted to wav first: pip install 'hira[media]', or install ffmpeg"
     assert second[1] == "True mp3 False"
     assert "pip install 'hira[media]'" in second[2]
 

@@ -19,7 +19,7 @@ def read_header(path: Path) -> dict[str, Any]:
     """
     with path.open("rb") as file:
         if file.read(4) != MAGIC:
-            raise ValueError("it does not begin as GGUF files do")
+            raise ValueError("it does not begin like a GGUF file")
         try:
             version, _tensors, count = struct.unpack("<IQQ", file.read(20))
             if not 2 <= version < 1 << 16:
@@ -31,7 +31,7 @@ def read_header(path: Path) -> dict[str, Any]:
                 if value is not None:
                     found[key] = value
         except (struct.error, EOFError, UnicodeDecodeError):
-            raise ValueError("its head is damaged or cut off") from None
+            raise ValueError("its header is damaged or cut off") from None
     return found
 
 
@@ -55,7 +55,7 @@ def _skip_array(file: BinaryIO) -> None:
 
 def _format(kind: int) -> str:
     if kind not in _NUMBERS:
-        raise ValueError(f"its head holds a value of the unknown type {kind}")
+        raise ValueError(f"its header contains a value of unknown type {kind}")
     return _NUMBERS[kind]
 
 
@@ -66,7 +66,7 @@ def _number(file: BinaryIO, form: str) -> Any:
 def _length(file: BinaryIO) -> int:
     length: int = _number(file, "<Q")
     if length > _MOST_BYTES:
-        raise ValueError("its head is damaged")
+        raise ValueError("its header is damaged")
     return length
 
 

@@ -109,7 +109,7 @@ class Held:
 def find_file(name: str) -> Path:
     """The file of a path, or of a model that an installed package holds."""
     if not name:
-        raise UsageError(f"{GGUF} names no file", fix=f"write {GGUF}FILE, the path of a GGUF file")
+        raise UsageError(f"{GGUF} does not name a file", fix=f"write {GGUF}FILE, the path of a GGUF file")
     path = Path(name).expanduser()
     if name in PACKAGED and not path.exists():
         package = PACKAGED[name]

@@ -84,7 +84,7 @@ class LlamaServer:
         if not self._failure:
             return ready.result()
         what = f"llama.cpp cannot serve the model: {self._failure}"
-        raise EndpointError(what, fix="is the file whole, and is there enough memory for it?")
+        raise EndpointError(what, fix="check that the file is complete and the memory is sufficient")
 
     def why_it_ended(self) -> str:
         """The last error of the server's own log, else how its process ended."""

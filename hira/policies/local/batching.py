@@ -291,7 +291,7 @@ def _failed(error: Exception) -> EndpointError:
     said = str(error).strip().partition("\n")[0]
     failed = EndpointError(
         f"sampling failed: {type(error).__name__}: {said}",
-        fix="look at the error above; with too little memory, ask less at once or use a smaller model",
+        fix="look at the error above; if memory is short, send fewer requests at once or use a smaller model",
     )
     failed.__cause__ = error
     return failed

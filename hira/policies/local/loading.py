@@ -92,7 +92,7 @@ def _resolved(name: str, adapter: str) -> tuple[str, str, str]:
     """Base, adapter and where the tokenizer is: an adapter that was saved with its own has the template of training."""
     name, adapter = (str(Path(one).expanduser()) if one.startswith("~") else one for one in (name, adapter))
     if not name:
-        raise UsageError("hf: names no model", fix="write hf:FOLDER, or hf:OWNER/NAME for one of the Hub")
+        raise UsageError("hf: does not name a model", fix="write hf:FOLDER, or hf:OWNER/NAME for one of the Hub")
     if name.startswith((".", "/")) and not Path(name).is_dir():
         raise UsageError(f"there is no folder {name!r}", fix=_WHERE)
     config = Path(name, "adapter_config.json")
@@ -105,7 +105,7 @@ def _resolved(name: str, adapter: str) -> tuple[str, str, str]:
 def _base_of(config: Path) -> str:
     base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
     if not base:
-        raise UsageError(f"{config} names no base model", fix="name it: --model hf:BASE --adapter FOLDER")
+        raise UsageError(f"{config} does not name a base model", fix="name it: --model hf:BASE --adapter FOLDER")
     return str(base)
 
 

@@ -62,7 +62,7 @@ class LocalPolicy:
                 )
         except TimeoutError:
             told = f"no whole reply within {self._seconds:g} seconds"
-            fix = "let it write shorter replies (max_reply_tokens), or give it more time ([timeout] in hira.toml)"
+            fix = "reduce max_reply_tokens, or increase [timeout] in hira.toml"
             raise TimedOut(told, where=self._where, fix=fix) from None
         completion = self._completion(request, prompt, sampled)
         if streamed:

@@ -72,8 +72,8 @@ class Asked:
             self.done = True
             return
         if not math.isfinite(logprob):
-            fix = "the weights are broken, or the precision is too low for them: load them in another one"
-            self.fail(EndpointError("the model's probabilities are no numbers", fix=fix))
+            fix = "the weights are broken, or the precision is too low: load them in another precision"
+            self.fail(EndpointError("the model's probabilities are not numbers", fix=fix))
             return
         self.sampled.append(token)
         self.logprobs.append(logprob)

@@ -39,7 +39,9 @@ def check_template(tokenizer: Any, where: str) -> None:
     texts = tuple(named.values()) if isinstance(named, dict) else (named,)
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     if why := try_rendering(json.dumps([texts, special])):
-        raise UsageError(f"the model's chat template {why}", where=where, fix="use another model, or mend its template")
+        raise UsageError(
+            f"the model's chat template {why}", where=where, fix="use another model, or repair its template"
+        )
 
 
 @lru_cache(maxsize=64)
@@ -52,10 +54,10 @@ def try_rendering(asked: str) -> str:
             command, input=asked.encode(), env=environ, check=False, capture_output=True, timeout=WALL_SECONDS
         ).returncode
     except subprocess.TimeoutExpired:
-        return f"takes more than {WALL_SECONDS:g} seconds to render four messages"
+        return f"needs more than {WALL_SECONDS:g} seconds to render four messages"
     if ended == NO_MEMORY:
-        return "takes more memory than there is to render four messages"
-    return f"takes more than {CPU_SECONDS} seconds to render four messages" if ended < 0 else ""
+        return "needs too much memory to render four messages"
+    return f"needs more than {CPU_SECONDS} seconds to render four messages" if ended < 0 else ""
 
 
 def main() -> None:

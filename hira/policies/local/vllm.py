@@ -118,7 +118,7 @@ class VllmEngine:
             await self._call("POST", "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
         except EndpointError as error:
             if error.status in _REFUSED:
-                error.fix = "unload it there, or start the server anew" if _TAKEN in error.what else _START
+                error.fix = "unload it there, or restart the server" if _TAKEN in error.what else _START
             raise
         if old := self._served.get(adapter):
             self._stale.add(old)
@@ -204,7 +204,7 @@ def _sampled(
         ids = tuple(int(token) for token in choice["token_ids"])
         logprobs = tuple(float(one) for one in choice["logprobs"]["token_logprobs"])
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        what = f"the reply holds no token ids or no log-probabilities: {gist(json.dumps(reply))}"
+        what = f"the reply contains no token ids or no log-probabilities: {gist(json.dumps(reply))}"
         raise BadReply(what, where=where, fix="use a vLLM that knows return_token_ids") from error
     read = choice.get("prompt_token_ids")
     if len(ids) != len(logprobs) or not ids or (read is not None and list(read) != list(prompt)):

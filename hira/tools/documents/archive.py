@@ -52,7 +52,7 @@ class Archive:
         except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError):
             raise ToolError(f"{self.path.name} is damaged: {name!r} in it cannot be unpacked") from None
         if len(data) > limit:
-            raise ToolError(f"{self.path.name} unpacks to far too much ({name!r}); it is not read")
+            raise ToolError(f"{self.path.name} unpacks to too much data ({name!r}); it is not read")
         self.unpacked += len(data)
         return data
 
@@ -150,5 +150,5 @@ def open_archive(path: Path) -> Iterator[Archive]:
                 yield Archive(path, inside)
         except (zipfile.BadZipFile, NotImplementedError):
             raise ToolError(
-                f"{path.name} is damaged or no {path.suffix or 'zip'} file: it cannot be unpacked"
+                f"{path.name} is damaged or not a {path.suffix or 'zip'} file: it cannot be unpacked"
             ) from None

@@ -18,7 +18,7 @@ _PAGES = ("application/xhtml+xml", "text/html")
 def read_epub(path: Path) -> Document:
     with open_archive(path) as archive:
         if _CONTAINER not in archive.names:
-            raise ToolError(f"{path.name} is no book: it names no content")
+            raise ToolError(f"{path.name} is not a book: it names no content")
         rootfile = next(archive.xml(_CONTAINER).iter("{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"), None)
         package = "" if rootfile is None else rootfile.get("full-path", "")
         root = archive.xml(package)

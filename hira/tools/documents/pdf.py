@@ -38,7 +38,7 @@ def read_pdf(path: Path) -> Document:
     except (ToolError, OSError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes pypdf stumble over
-        raise ToolError(f"{path.name} is damaged or no PDF file: {_line(error)}") from None
+        raise ToolError(f"{path.name} is damaged or not a PDF file: {_line(error)}") from None
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
     return add_title(path, parts, str(title))

@@ -132,7 +132,7 @@ def _explain_end(child: subprocess.Popen[bytes], said: bytes, limits: ReadingLim
         import signal
 
         if child.returncode == -signal.SIGXCPU:
-            return f"it takes more than {limits.cpu_seconds} seconds to parse"
+            return f"it needs more than {limits.cpu_seconds} seconds to parse"
         if child.returncode == -signal.SIGKILL:
             return f"it took more than {limits.wall_seconds:g} seconds, or reading was ended"
     return f"its parser failed (exit status {child.returncode})"

@@ -78,7 +78,9 @@ async def _meant(index: Index, url: str) -> str:
     near = paths or [by_name[one] for one in get_close_matches(wanted, by_name, _NEAR, 0.5)]
     near += [last[one] for one in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)]
     listed = ", ".join(list(dict.fromkeys(near or names))[:_NEAR])
-    raise ToolError(f"{url!r} is none of the documents; did you mean: {listed}" if listed else "there are no documents")
+    raise ToolError(
+        f"{url!r} is not one of the documents; did you mean: {listed}" if listed else "there are no documents"
+    )
 
 
 def show(entry: Entry, intent: str) -> Observation:

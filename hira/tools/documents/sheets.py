@@ -41,7 +41,7 @@ class _Book:
 def read_xlsx(path: Path) -> Document:
     with open_archive(path) as archive:
         if _MAIN not in archive.names:
-            raise ToolError(f"{path.name} is no Excel workbook: it holds no sheets")
+            raise ToolError(f"{path.name} is not an Excel workbook: it contains no sheets")
         root, targets = archive.xml(_MAIN), archive.relations(_MAIN)
         settings = root.find(f"{S}workbookPr")
         from_1904 = settings is not None and settings.get("date1904") in ("1", "true")

@@ -20,7 +20,7 @@ _SHAPES = (f"{P}sp", f"{P}graphicFrame")
 def read_pptx(path: Path) -> Document:
     with open_archive(path) as archive:
         if _MAIN not in archive.names:
-            raise ToolError(f"{path.name} is no PowerPoint presentation: it holds no slides")
+            raise ToolError(f"{path.name} is not a PowerPoint presentation: it contains no slides")
         targets = archive.relations(_MAIN)
         ids = [one.get(f"{R}id", "") for one in archive.xml(_MAIN).iter(f"{P}sldId")]
         names = [targets[one][1] for one in ids if one in targets]

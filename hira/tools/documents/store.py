@@ -89,7 +89,7 @@ def open_store(file: Path | None) -> tuple[Store, str]:
                 file.with_name(name).unlink(missing_ok=True)
             return SqliteStore(file), ""
     except (OSError, sqlite3.Error) as error:
-        return _in_memory(), f"the index cannot be kept in {file} ({error}); it is made in memory, for this run"
+        return _in_memory(), f"the index cannot be kept in {file} ({error}); it is kept in memory for this run"
 
 
 def _in_memory() -> Store:

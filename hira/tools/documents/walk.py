@@ -27,12 +27,12 @@ def roots_of(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         root = Path(os.path.realpath(path.expanduser()))
         if not is_text(str(root)):
-            fix = "rename what is not UTF-8 in it, or copy the documents elsewhere"
+            fix = "rename it to valid UTF-8, or copy the documents elsewhere"
             raise UsageError(f"the path of the documents is not UTF-8: {printable(str(root))!r}", fix=fix)
         if not root.exists():
             raise UsageError(f"no such file or folder: {str(path)!r}", fix="name files or folders that exist")
         if not (root.is_file() or root.is_dir()):
-            fix = "save what comes from it to a file, and name that"
+            fix = "save its content to a file, and name that file"
             raise UsageError(f"{str(path)!r} is neither a file nor a folder", fix=fix)
         roots.append(root)
     return roots
@@ -65,9 +65,7 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> Found:
                 kind[_shown(path, root, real, kind)] = path
     if keys:
         named = ", ".join(dict.fromkeys(keys))
-        found.warnings.append(
-            f"left out, because files of such names hold keys: {named}; name one itself to have it read"
-        )
+        found.warnings.append(f"left out because files with such names hold keys: {named}; to read one, name its path")
     return found
 
 
@@ -104,7 +102,9 @@ def _below(
         if folder != root and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         if folder != root and is_evaluation([entry.name for entry in entries]):
-            warnings.append(f"{printable(str(folder))} is left out: it holds an evaluation; name it to have it read")
+            warnings.append(
+                f"{printable(str(folder))} is left out: it contains an evaluation; to read it, name its path"
+            )
             continue
         below: list[Path] = []
         for entry in _without_keys(entries, keys):
@@ -128,7 +128,7 @@ def _left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str
     if not is_text(f"{entry.name}{path}"):
         return "is left out: its name is not UTF-8; rename it"
     if entry.is_symlink() and not any(path == one or one in path.parents for one in roots):
-        return "links to outside of the documents; name its target to have it read"
+        return "links outside the documents; to read its target, name it"
     return ""
 
 

@@ -18,7 +18,7 @@ _WIDEST = 200
 def read_docx(path: Path) -> Document:
     with open_archive(path) as archive:
         if "word/document.xml" not in archive.names:
-            raise ToolError(f"{path.name} is no Word document: it holds no text")
+            raise ToolError(f"{path.name} is not a Word document: it contains no text")
         levels = _levels(archive)
         body = archive.xml("word/document.xml")
         notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind)]

@@ -48,7 +48,7 @@ class Connection:
         except Ended:
             await session.end()
             raise ToolDown(
-                f"the server {self.server.name!r} went away during the call; the next call tries it anew"
+                f"the server {self.server.name!r} closed during the call; the next call connects again"
             ) from None
         except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model is told
             raise ToolError(f"the server {self.server.name!r} gave no result: {reason(error)}") from None
@@ -94,4 +94,4 @@ async def _listed(session: Session) -> "list[mcp_types.Tool]":
         cursor = page.next_cursor
         if cursor is None:
             return found
-    raise ValueError(f"there are more than {PAGES} pages of them")
+    raise ValueError(f"there are more than {PAGES} pages of tools")

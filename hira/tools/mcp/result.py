@@ -26,7 +26,7 @@ def make_observation(server: str, tool: str, arguments: Mapping[str, Any], resul
     texts, told = _parts(result)
     text = "\n\n".join(texts)
     if result.is_error:
-        raise ToolError(clean(text[: 4 * _FAULT])[:_FAULT] or "the server says that it failed, and not why")
+        raise ToolError(clean(text[: 4 * _FAULT])[:_FAULT] or "the server reports a failure without a reason")
     if len(text) > KEPT:
         told.append(f"Of {len(text):,} characters, the first {KEPT:,} were kept.")
         text = text[:KEPT]

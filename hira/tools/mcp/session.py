@@ -183,7 +183,7 @@ class Session:
             return f"answered with HTTP {self._status}"
         if self.server.url:
             return f"cannot be used: {reason(cause)}"
-        return f"ended, saying: {last}" if last else "ended without a word"
+        return f"ended, saying: {last}" if last else "ended without a message"
 
 
 def _client(transport: Any) -> "Client":

@@ -33,7 +33,7 @@ def picture(path: Path, kind: str) -> str:
     except ImportError:
         if kind in _PLAIN and len(data) <= LARGEST_UNTOUCHED:
             return _uri(data, kind)
-        raise ToolError(f"{path.name} has to be made smaller first: pip install 'hira[images]'") from None
+        raise ToolError(f"{path.name} must be resized first: pip install 'hira[images]'") from None
     try:
         with Image.open(io.BytesIO(data)) as opened:
             image: Any = ImageOps.exif_transpose(opened)

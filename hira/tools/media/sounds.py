@@ -42,7 +42,7 @@ def sound(path: Path) -> bytes | None:
 
 
 def cannot(path: Path) -> str:
-    return f"{path.name} has to be made into a wav file first: {EXTRA}, or install ffmpeg"
+    return f"{path.name} must be converted to wav first: {EXTRA}, or install ffmpeg"
 
 
 def _written(samples: "array[int]") -> bytes:

@@ -63,7 +63,7 @@ def refusal(mode: Mode = "auto", image: str = IMAGE) -> str:
     if not needed:
         return ""
     wants = "; ".join(f"{layer.name}: {layer.note}" for layer in needed)
-    return f"Python code is not run here, because nothing would hold it back ({wants})"
+    return f"Python code does not run here, because there is no sandbox ({wants})"
 
 
 def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tuple[list[str], list[str]]:

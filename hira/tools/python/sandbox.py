@@ -203,7 +203,7 @@ class PythonSandbox:
                 self._discard()
                 if again:
                     await self._ready()
-                    lost = "Python did not answer any more."
+                    lost = "Python no longer answered."
                 continue
             return mark, lost
         raise ToolDown(f"Python was started, but did not answer within {_TAKEN:g} seconds; the machine may be too busy")

@@ -80,5 +80,5 @@ def open_backend(name: str, client: "httpx.AsyncClient", **settings: str) -> Bac
     missing = [one for one, what in wanted.items() if what.kind is what.KEYWORD_ONLY and what.default is what.empty]
     if missing := [one for one in missing if one not in given]:
         what = {"key": "an API key", "base_url": "the address of its server"}[missing[0]]
-        raise UsageError(f"the search service {name!r} needs {what}", fix="set it, or take another with --search")
+        raise UsageError(f"the search service {name!r} needs {what}", fix="set it, or choose another with --search")
     return BACKENDS[name](client, **given)

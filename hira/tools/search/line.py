@@ -97,7 +97,7 @@ class Line:
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise ToolDown(f"{self.name} answered with something that is no JSON") from None
+            raise ToolDown(f"{self.name} answered with something that is not JSON") from None
 
     async def text(self, method: Method, url: str, **sent: Unpack[Sent]) -> str:
         """The answer as text, asked for once more where that may help."""
@@ -149,7 +149,7 @@ class Line:
         if status == 402:
             return Unusable(f"{self.name} refused the request: its credit is used up")
         if status == 429:
-            later = f"; it may be asked again in {wait:.0f} seconds" if wait else ""
+            later = f"; try again in {wait:.0f} seconds" if wait else ""
             return ToolDown(f"{self.name} allows no more requests now{later}")
         # 400 and its kin are about this query; a query that is too long or malformed is the model's
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError

@@ -75,7 +75,7 @@ def semantic_scholar(
 
 def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.org") -> Backend:
     """arXiv, keyless, one request every three seconds. All words of the query must occur."""
-    line = Line("arxiv", client, Pace(every=3.0, at_once=1), "it closed the door for a while")
+    line = Line("arxiv", client, Pace(every=3.0, at_once=1), "it blocks requests for a while")
 
     async def ask(query: str, n: int) -> Iterable[Found]:
         terms = [word for word in query.replace('"', " ").split() if words(word)][:_TERMS] or [query]
@@ -85,11 +85,11 @@ def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.
         }
         text = await line.text("GET", f"{base_url}/api/query", params=params)
         if "<!DOCTYPE" in text or "<!ENTITY" in text:
-            raise ToolDown("arxiv answered with something that is no list of papers")
+            raise ToolDown("arxiv answered with something that is not a list of papers")
         try:
             entries = ET.fromstring(text).iter(f"{_ATOM}entry")  # noqa: S314 - entities were ruled out above
         except ET.ParseError:
-            raise ToolDown("arxiv answered with something that is no list of papers") from None
+            raise ToolDown("arxiv answered with something that is not a list of papers") from None
         return [
             Found(*(one.findtext(_ATOM + part) for part in ("title", "id", "summary", "published"))) for one in entries
         ]
@@ -99,7 +99,7 @@ def arxiv(client: "httpx.AsyncClient", *, base_url: str = "https://export.arxiv.
 
 def crossref(client: "httpx.AsyncClient", *, contact: str = "", base_url: str = "https://api.crossref.org") -> Backend:
     """Crossref, keyless; who gives a contact is served better."""
-    line = Line("crossref", client, Pace(at_once=3), "it closed the door for a while")
+    line = Line("crossref", client, Pace(at_once=3), "it blocks requests for a while")
 
     async def ask(query: str, n: int) -> Iterable[Found]:
         params: dict[str, str | int] = {"query": query, "rows": n}

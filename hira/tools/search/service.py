@@ -48,7 +48,7 @@ class Service:
         try:
             found = list(await self.ask(query, n))
         except _UNREAD:
-            raise ToolDown(f"{self.name} answered in a form that hira does not read") from None
+            raise ToolDown(f"{self.name} answered in a format that hira cannot read") from None
         hits = [
             Hit(clip_title(plain(one.title) or url), url, plain(one.snippet), 0, self.name, whole(one.date))
             for one in found

@@ -72,7 +72,7 @@ class Chain:
     def _tell(self, failed: int, why: str) -> None:
         rest = range(failed + 1, len(self.backends))
         following = next((self.backends[at].name for at in rest if at not in self._unusable), "")
-        self.on_notice(Notice(f"search: {why}" + (f"; {following} is asked instead" if following else "")))
+        self.on_notice(Notice(f"search: {why}" + (f"; {following} is used instead" if following else "")))
 
 
 def search_tool(

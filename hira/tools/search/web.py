@@ -18,7 +18,7 @@ _WORDS = 50  # Brave takes no longer query
 
 def searxng(client: "httpx.AsyncClient", *, base_url: str) -> Backend:
     """A SearXNG server of the user's own."""
-    fix = "it gives no JSON; add `json` to `search.formats` in its settings.yml"
+    fix = "it does not return JSON; add `json` to `search.formats` in its settings.yml"
     line = Line("searxng", client, refused=fix)
 
     async def ask(query: str, n: int) -> Iterable[Found]:
@@ -124,7 +124,7 @@ def jina(client: "httpx.AsyncClient", *, key: str, base_url: str = "https://s.ji
 
 def mediawiki(client: "httpx.AsyncClient", *, language: str = "en", base_url: str = "") -> Backend:
     """Wikipedia in a language, or any other wiki at `base_url`. Needs no key; at most three requests at once."""
-    line = Line("mediawiki", client, Pace(at_once=3), "it wants to know who asks; set a contact")
+    line = Line("mediawiki", client, Pace(at_once=3), "it needs a contact; set one")
     wiki = base_url or f"https://{language}.wikipedia.org"
 
     async def ask(query: str, n: int) -> Iterable[Found]:

@@ -218,7 +218,7 @@ async def test_places_bound_the_batch_and_change_no_reply(model: Any) -> None:
 async def test_weights_that_are_no_numbers_are_told() -> None:
     broken = tiny_model(TOKENIZER)
     torch.nn.init.constant_(broken.model.norm.weight, float("nan"))
-    with pytest.raises(EndpointError, match="the model's probabilities are no numbers"):
+    with pytest.raises(EndpointError, match="the model's probabilities are not numbers"):
         await many(BatchingEngine(broken, TEMPLATE), 1)
 
 

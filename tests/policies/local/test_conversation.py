@@ -231,7 +231,7 @@ async def test_a_prompt_that_is_too_long_is_refused_and_shortened_as_for_other_p
     assert overflow.value.asked > 5000
     said = await fitting(talk.policy).complete(Request((user("Answer."), long)))
     assert said.text == "one"
-    assert "its oldest parts are left out" in said.notes[0]
+    assert "its oldest parts are removed" in said.notes[0]
     assert 200 < len(talk.engine.prompts[-1]) < 2000
 
 

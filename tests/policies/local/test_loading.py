@@ -127,7 +127,7 @@ async def broken(model: str, adapter: str = "") -> HiraError:
 
 
 async def test_what_cannot_be_loaded_is_told_with_a_way_out(saved: Path, tmp_path: Path) -> None:
-    assert "names no model" in str(await broken("hf:"))
+    assert "does not name a model" in str(await broken("hf:"))
     missing = await broken(f"hf:{tmp_path}/nothing/here")
     assert missing.what == f"there is no folder '{tmp_path}/nothing/here'"
     assert "config.json" in missing.fix

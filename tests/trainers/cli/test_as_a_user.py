@@ -134,7 +134,7 @@ def test_what_was_trained_answers_and_its_adapter_speaks(first_run: "Place", tmp
     file = place.folder / "runs" / "first" / "adapters" / "default" / "adapter_model.safetensors"
     save_file({name: one * float("nan") for name, one in load_file(file).items()}, file)
     assert place.hira(*asked) == 3
-    assert "the model's probabilities are no numbers" in place.err
+    assert "the model's probabilities are not numbers" in place.err
 
 
 # --- serving what was trained
