@@ -9,7 +9,7 @@ from pathlib import Path
 from hira import Hira
 from hira.testing import Endpoint, calling
 
-MEMORY = Path(__file__).parent.parent / "docs" / "memory.md"
+DOCS = Path(__file__).parent.parent / "docs" / "hira.md"
 QUESTION = "How many memory entries does the coordinator recall at most?"
 FOUND = "The coordinator recalls at most five memory entries [s1]."
 SCRIPT = {
@@ -22,7 +22,7 @@ SCRIPT = {
 
 with Endpoint(SCRIPT) as endpoint:
     # in hira.toml: [roles.planner] model = "large"; on the command line: --role planner=large
-    with Hira("small", base_url=endpoint.base_url, docs=MEMORY, roles={"planner": "large"}) as hira:
+    with Hira("small", base_url=endpoint.base_url, docs=DOCS, roles={"planner": "large"}) as hira:
         answer = hira.ask_sync(QUESTION)
     asked = Counter(call.body["model"] for call in endpoint.calls)
 
