@@ -1,6 +1,8 @@
-"""The documentation is in plain English: a list of phrases that its pages avoid, each with the words to use."""
+"""Pages, messages and help texts are in plain English: phrases that they avoid, each with the words to use."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,7 @@ INSTEAD = {
     r"\bwhat (?:is|was) known\b": "the results so far",
     r"\bwhat (?:was|were) [a-z]+(?:ed|ead|ound|aid|ade)\b": "name the thing",
     r"(?:^|[.:|] )(?:What|That|Whether) [a-z][^.?|]*\.": "a sentence with a subject",
-    r"\bis no (?:call|claim|document|field|text|evidence|model|policy|fact|question)\b": "is not a",
+    r"(?<!there )\bis no (?:call|claim|document|field|text|evidence|model|policy|fact|question)\b": "is not a",
 }
 
 
@@ -48,6 +50,52 @@ def test_a_page_is_in_plain_english(page: Path) -> None:
         for match in re.finditer(phrase, text, re.MULTILINE)
     ]
     assert not found, f"{page.name}:\n" + "\n".join(found)
+
+
+SAYS = re.compile(
+    r"(?:Error|Refused|Interrupted|Down|TimedOut|Denied|Notice|[Nn]ote|_notice|remark|tell|explain|add_argument|add_parser|[Pp]arser)$"
+)
+"""The end of the name of a call that takes words for a person."""
+
+
+def words_for_people(module: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each string in a call that raises, notes or helps; a value in it is `X`."""
+    for call in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if not isinstance(call, ast.Call) or not SAYS.search(ast.unparse(call.func)):
+            continue
+        for node in ast.walk(call):
+            if isinstance(node, ast.JoinedStr):
+                yield (
+                    node.lineno,
+                    "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in node.values),
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.lineno, node.value
+
+
+PACKAGES = sorted(
+    one
+    for one in (ROOT / "hira").iterdir()
+    if (one / "__init__.py").is_file() and one.name not in {"trainers", "evidence"}
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_messages_and_help_texts_are_in_plain_english(package: Path) -> None:
+    found = [
+        f"{module.relative_to(ROOT)}:{line} {text[:80]!r}: write {instead}"
+        for module in sorted(package.rglob("*.py"))
+        for line, text in words_for_people(module)
+        for phrase, instead in INSTEAD.items()
+        if re.search(phrase, text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_the_words_of_an_error_are_found(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("raise UsageError(f'{n} at once are none', fix='go on')\n", encoding="utf-8")
+    assert {text for _, text in words_for_people(module)} >= {"X at once are none", "go on"}
 
 
 @pytest.mark.parametrize(

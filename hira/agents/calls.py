@@ -88,7 +88,7 @@ def _check_open(arguments: Mapping[str, Any], tool: Tool) -> None:
     """What is on a blocked host is not opened."""
     for value in arguments.values():
         if isinstance(value, str) and on(value, tool.blocked):
-            raise ToolError(f"{value} is blocked in this run; go on without it")
+            raise ToolError(f"{value} is blocked in this run; continue without it")
 
 
 def _unblocked(observation: Observation, tool: Tool) -> Observation:

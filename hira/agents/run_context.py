@@ -138,7 +138,7 @@ class RunContext:
     def stop(self, why: Stop | None = None) -> None:
         """End the run soon: calls in flight are dropped and the planner answers from what is known."""
         if self._reason is None:
-            self._reason = why or Interrupted("interrupted; answering from what is known")
+            self._reason = why or Interrupted("interrupted; answering from the results so far")
             if self._bell:
                 self._bell.set_result(None)
 

@@ -55,7 +55,7 @@ class AtTerminal:
             read = await self._read()
             if not read:
                 self._show("\n")
-                raise Interrupted("no one is left to approve subtasks; answering from what is known")
+                raise Interrupted("no one is left to approve subtasks; answering from the results so far")
             self._typed += read
         line, _, self._typed = self._typed.partition(b"\n")
         return line.decode("utf-8", "replace").strip()

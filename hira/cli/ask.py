@@ -129,7 +129,7 @@ def print_answer(
         explain(what_is_missing(answer, searched=searched), shell)
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
-        explain(HiraError(first, where="this is what was known by then" if answer.text else "", fix=again), shell)
+        explain(HiraError(first, where="this answer uses the results so far" if answer.text else "", fix=again), shell)
     return CODES[answer.status]
 
 
@@ -256,7 +256,7 @@ def interruptible(run: Stoppable, working: "asyncio.Task[Any]", say: Callable[[s
     asked = False
 
     def stop() -> None:
-        say("answering from what is known; Ctrl-C again quits")
+        say("answering from the results so far; Ctrl-C again quits")
         run.stop()
 
     def heard(number: int, _frame: FrameType | None) -> None:

@@ -152,7 +152,7 @@ class Lines:
             what = ", ".join(
                 f"{name} ({now - since:.0f} s{self._pieces(name)})" for name, since in self.waiting.items()
             )
-            self.tell(f"          … waiting for {what or 'the run to go on'}")
+            self.tell(f"          … waiting for {what or 'the run to continue'}")
 
     def _pieces(self, name: str) -> str:
         """How much has been written of what is waited for; most servers send each token by itself."""

@@ -227,7 +227,7 @@ def tool(
 def _arguments(function: Callable[..., Any]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
     """The model that checks the arguments of a function, and their JSON schema."""
     if not inspect.isroutine(function):
-        raise UsageError(f"a tool is made of a function, not of {function!r}", fix="write @tool above a def")
+        raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     hints = get_type_hints(function, include_extras=True)
     fields: list[_Field] = []
     for one in inspect.signature(function).parameters.values():

@@ -76,7 +76,7 @@ class Run:
         """End soon: calls in flight are dropped and the answer is written from what is known."""
         self._stop = True
         if self._team:
-            self._team.stop(Interrupted("interrupted; answering from what is known"))
+            self._team.stop(Interrupted("interrupted; answering from the results so far"))
 
     async def __aiter__(self) -> AsyncGenerator[Event]:
         crew = await self._owner.open_session()

@@ -288,11 +288,9 @@ def refused_by(error: HiraError | Refused) -> Refused:
     if isinstance(error, ContextOverflow):
         return Refused(400, without_folders(error.what), "invalid_request_error", "context_length_exceeded")
     if isinstance(error, AccessDenied):
-        return Refused(502, "the model behind this server refused its key", "api_error", "upstream_denied")
+        return Refused(502, "the model of this server refused its key", "api_error", "upstream_denied")
     what = without_folders(error.what)
-    return Refused(
-        502, f"the model behind this server: {what}" if isinstance(error, EndpointError) else what, "api_error"
-    )
+    return Refused(502, f"the model of this server: {what}" if isinstance(error, EndpointError) else what, "api_error")
 
 
 def trouble(answer: Answer) -> str:

@@ -95,7 +95,7 @@ def _meant(url: str, seen: set[str]) -> str:
             return in_one_case(one)
     raise ToolError(
         f"{quote_url(bare)} was not shown in the question, in a search result or on a page, and only such addresses "
-        "are opened, as they stand; search for it first"
+        "are opened, unchanged; search for it first"
     )
 
 

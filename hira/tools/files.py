@@ -62,7 +62,9 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
         if work and (place := _place(work, path)) and (made := _written(work, place)):
             return _computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
-        raise ToolError(f"{path!r} is not among the attached files: {', '.join(attached) or 'there are none'}{others}")
+        raise ToolError(
+            f"{path!r} is not among the attached files: {', '.join(attached) or 'no files are attached'}{others}"
+        )
 
     async def read_attached(
         path: Annotated[str, Field(description="the path of an attached file")],

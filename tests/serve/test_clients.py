@@ -106,7 +106,7 @@ async def test_where_the_model_is_stays_the_servers_own(tmp_path: Path) -> None:
     failing, settings = Failing(0), settings_of(tmp_path)
     async with application(settings, policies={"*": failing}) as app, client_of(app) as client:
         told = (await client.post("/v1/chat/completions", json={**ASKED, "model": "marsrl"})).json()
-        assert told["hira"]["error"] == "the model behind this server: the endpoint answered 503"
+        assert told["hira"]["error"] == "the model of this server: the endpoint answered 503"
         assert told["choices"][0]["finish_reason"] == "length"
         run = told["hira"]["run_id"]
         live = (await client.get(f"/api/runs/{run}")).text

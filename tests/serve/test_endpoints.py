@@ -92,7 +92,7 @@ async def test_a_server_whose_model_is_down_is_well_itself_and_says_whose_fault_
             assert (well.status_code, well.json()) == (200, {"status": "ok"})
         reply = await client.post("/v1/chat/completions", json=ASKED, headers={"authorization": "Bearer key-of-ada-1"})
     assert reply.status_code == 502
-    assert reply.json()["error"]["message"] == "the model behind this server: nothing listens there"
+    assert reply.json()["error"]["message"] == "the model of this server: nothing listens there"
 
 
 async def test_the_runs_of_one_key_push_none_of_anothers_out() -> None:

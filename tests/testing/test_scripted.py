@@ -47,7 +47,7 @@ async def test_a_role_without_a_part_is_named():
 async def test_replies_left_over_are_reported():
     policy = ScriptedPolicy({"planner": ["a", "b"], "code": ["c"]})
     await policy.complete(request())
-    with pytest.raises(ScriptError, match="1 for 'planner', 1 for 'code'; 1 requests were made"):
+    with pytest.raises(ScriptError, match="1 for 'planner', 1 for 'code'; 1 requests were sent"):
         policy.assert_done()
 
 

@@ -197,8 +197,8 @@ def placed(word: str, /) -> str:
         (several, "a model cannot be told what '*words' takes\nname each parameter"),
         (named, "a model cannot be told what '**words' takes\nname each parameter"),
         (placed, "parameter 'word' cannot be given by its name\nleave out the /"),
-        (Archive(), "a tool is made of a function, not of"),
-        (counting(), "a tool is made of a function, not of"),
+        (Archive(), "a tool needs a function, got"),
+        (counting(), "a tool needs a function, got"),
     ],
 )
 def test_what_no_model_could_call_is_refused_with_a_way_out(made_of: Any, told: str) -> None:

@@ -44,7 +44,7 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
         check_spoken(completion, reader)
     except (EndpointError, Stop) as error:
         if not isinstance(error, Stop):
-            conversation.team.note(f"the reader failed, so what was found is passed on unchanged: {error.what}")
+            conversation.team.note(f"the reader failed, so the search results are passed on unchanged: {error.what}")
         return documents
     reader.say(assistant(completion.text))
     return sanitize(strip_thought(completion))

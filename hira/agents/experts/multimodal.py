@@ -53,7 +53,7 @@ def look(team: RunContext, subtask: str) -> Tool:
             answer = await _seen(team, subtask, path, question)
         except MediaRefused as refused:
             team.note(f"{team.part(SEES).policy.model}: {refused.what}; {refused.fix}")
-            raise ToolError(f"{refused.what}, so this cannot be told; go on without it") from None
+            raise ToolError(f"{refused.what}, so there is no answer; continue without it") from None
         source = Source(path, PurePath(path).name, join_question_and_answer(question, answer), kind="media")
         return Observation(passages=(Passage(source, answer),))
 

@@ -58,7 +58,7 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
         shell.say(f"{name:<14}{fits:>10}{rows[name]:>6}{lasts}".rstrip())
     if any(rows[name] < work.at_once for name in named):
         shell.tell(
-            f"rows: so many of {work.longest:,} tokens have room at once, of {work.at_once} that are asked for; "
+            f"rows: conversations of {work.longest:,} tokens that fit at once, of {work.at_once} configured; "
             "the others wait, and shorter ones take less"
         )
     if not took:

@@ -22,7 +22,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
     if program is None:
         raise UsageError(
             "vllm is not installed",
-            where="it serves adapters as models of their own",
+            where="it serves each adapter as a separate model",
             fix="pip install vllm on the machine with the GPU and run the printed command there; answers of the whole "
             f"workflow are served from this process, without vLLM, by: hira serve --profile {args.run}",
         )

@@ -155,7 +155,7 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
         assert terminal("plan", str(file), "model.name=.", "--gpu", gpu) == 0, terminal.err
         assert "too small" not in terminal.out
     assert terminal.out in (root / "docs" / "training.md").read_text(encoding="utf-8")
-    assert "of 32 that are asked for; the others wait" in terminal.err
+    assert "of 32 configured; the others wait" in terminal.err
     assert terminal("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
     assert "too small" in terminal.out
 
