@@ -196,5 +196,5 @@ async def test_a_verifier_is_named_as_module_and_object(tmp_path: Path, monkeypa
 
 async def test_offline_cannot_be_the_model_that_verifies() -> None:
     hira = Hira(settings=Settings(model="offline", verify="model", journal=None, cache=None))
-    with pytest.raises(UsageError, match="no model is connected that could verify"):
+    with pytest.raises(UsageError, match="no model is connected to verify answers"):
         await hira.open_session()

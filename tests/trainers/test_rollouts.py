@@ -350,7 +350,7 @@ async def test_a_judge_that_is_down_is_told_with_what_is_wrong_with_it() -> None
     async def never(_seconds: float) -> None:
         await asyncio.Event().wait()
 
-    for sleep, why in ((soon, "nothing is scored"), (never, "no reward within 0.2 seconds")):
+    for sleep, why in ((soon, "the judge failed, so the answer has no score"), (never, "no reward within 0.2 seconds")):
         judge = ByJudge(RoleConfig(retrying(Letters(refused), sleep=sleep)))
         with pytest.raises(HiraError, match="6 of 6 rollouts were left without a reward") as caught:
             await rollouts(Letters(lambda _: "yes"), reward=judge, reward_seconds=0.2).collect(0)
