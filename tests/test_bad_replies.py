@@ -52,7 +52,7 @@ async def test_a_model_that_echoes_its_prompt_gives_no_answer(workflow: str, doc
     assert "the model wrote no answer" in answer.error
     assert answer.text == (READ if workflow == "rag" else ""), "nothing of the prompt is an answer"
     assert calls <= 4
-    assert any("repeats what it was asked" in text for text in heard)
+    assert any("repeats its prompt" in text for text in heard)
 
 
 async def test_what_a_model_has_said_before_it_may_say_again(docs: Path) -> None:
@@ -60,7 +60,7 @@ async def test_what_a_model_has_said_before_it_may_say_again(docs: Path) -> None
     again = Completion(long, finish="length")
     answer, heard, calls = await ask([again, Completion(long)], docs, "rag")
     assert (answer.text, calls) == (long.strip(), 2)
-    assert not any("repeats what it was asked" in text for text in heard)
+    assert not any("repeats its prompt" in text for text in heard)
 
 
 async def test_what_a_model_says_after_an_echo_is_its_answer(docs: Path) -> None:

@@ -198,7 +198,7 @@ async def test_documents_alone_give_no_way_to_the_web(docs: Path) -> None:
         assert tools.search
         assert tools.browse
         assert "local documents" in tools.search.description
-        with pytest.raises(ToolError, match="none of the documents"):
+        with pytest.raises(ToolError, match="not one of the documents"):
             await tools.browse.call({"url": "https://example.org/"})
 
 

@@ -96,7 +96,7 @@ def test_a_name_with_a_provider_leads_to_litellm_and_takes_no_key_of_openai(name
 @pytest.mark.skipif(find_spec("litellm") is not None, reason="litellm is installed")
 @pytest.mark.parametrize("name", ["claude-opus-4-1", "gemini/gemini-2.5-pro"])
 def test_without_litellm_one_line_says_what_a_name_with_a_provider_needs(name) -> None:
-    with pytest.raises(UsageError, match="asked through litellm") as refused:
+    with pytest.raises(UsageError, match="needs litellm") as refused:
         place(name)
     assert "pip install 'hira[litellm]'" in refused.value.fix
     assert "--base-url" in refused.value.fix

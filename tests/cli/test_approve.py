@@ -77,11 +77,11 @@ class Terminal:
 
 def test_what_is_typed_decides(docs: Path, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve")
-    terminal.until("from here on: ")
+    terminal.until("that follow: ")
     terminal.type("e\n")
     terminal.until("new text")
     terminal.type("Who was the builder of the tower of Alta?\n")
-    terminal.until("from here on: ")
+    terminal.until("that follow: ")
     terminal.type("a\n")
     code = terminal.end()
     assert code == 0, terminal.seen
@@ -93,7 +93,7 @@ def test_what_is_rejected_is_not_looked_for(docs: Path, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve")
     while terminal.process.poll() is None:
         try:
-            terminal.until("from here on: ")
+            terminal.until("that follow: ")
         except AssertionError:
             break
         terminal.type("n\nwe know it\n")
@@ -104,12 +104,12 @@ def test_what_is_rejected_is_not_looked_for(docs: Path, tmp_path: Path) -> None:
 def test_a_terminal_that_is_closed_ends_the_run_and_it_goes_on_later(docs: Path, tmp_path: Path) -> None:
     arguments = ["--journal", str(tmp_path / "j.sqlite")]
     terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve", *arguments)
-    terminal.until("from here on: ")
+    terminal.until("that follow: ")
     terminal.type("\x04")
     assert terminal.end() == 130, terminal.seen
-    assert "nobody is left to approve" in terminal.seen
+    assert "no one is left to approve" in terminal.seen
     again = Terminal(tmp_path, "resume", "last", *arguments)
-    again.until("from here on: ")
+    again.until("that follow: ")
     again.type("a\n")
     assert again.end() == 0, again.seen
     assert "Lund" in again.out.read_text(encoding="utf-8")
@@ -124,7 +124,7 @@ def test_a_terminal_that_is_closed_ends_the_run_and_it_goes_on_later(docs: Path,
         (["--approve"], "this is not a terminal"),
         (["--approve", "--workflow", "rag"], "this is not a terminal"),
         (["--approve", "--events"], "a program reads --events"),
-        (["--approve", "--batch", "questions.txt"], "--batch asks many"),
+        (["--approve", "--batch", "questions.txt"], "--batch cannot be combined"),
     ],
 )
 def test_without_a_person_it_is_refused(docs: Path, tmp_path: Path, more: list[str], says: str) -> None:
@@ -139,4 +139,4 @@ def test_without_a_person_it_is_refused(docs: Path, tmp_path: Path, more: list[s
 def test_a_workflow_without_subtasks_is_refused(docs: Path, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "ask", QUESTION, "--docs", str(docs), "--approve", "--workflow", "rag")
     assert terminal.end() == 2
-    assert "hands out no subtasks" in terminal.seen
+    assert "has no subtasks to approve" in terminal.seen

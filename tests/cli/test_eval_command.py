@@ -84,7 +84,7 @@ def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -
     assert "31 metres high. [s1]" in records
     assert "question: How high" not in records
     later = hira(folder, "ask", "Who painted the tower of Alta?", *asked)
-    assert "docs/eval is left out: it holds an evaluation" in later.err
+    assert "docs/eval is left out: it contains an evaluation" in later.err
     assert "eval/" not in later.out
     named = hira(folder, "ask", "How high is the tower of Brava?", *asked[:3], "docs/eval/records.jsonl", "--json")
     assert "records.jsonl" in str(json.loads(named.out)["sources"])
@@ -95,7 +95,7 @@ def test_an_evaluation_is_not_written_over_its_documents(folder: Path, out: str)
     docs = "docs/Alta.txt" if out.endswith(".txt") else "docs"
     said = hira(folder, "eval", "q.jsonl", "--model", "offline", "--docs", docs, "--output", out)
     assert said.code == 2
-    assert "is or holds the documents" in said.err
+    assert "is or contains the documents" in said.err
     assert not list(folder.rglob("plan.json"))
 
 
@@ -119,7 +119,7 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
         ("direct", "rug"): "did you mean 'rag'?",
         ("direct", "offline"): "fits several ways of asking",
         ("rag", "rag"): "one way of asking, not two",
-        ("rag", "react", "direct"): "compare two: hira eval diff FOLDER WAY WAY",
+        ("rag", "react", "direct"): "write hira eval diff FOLDER WAY WAY",
     }.items():
         refused = hira(folder, "eval", "diff", "one", *words)
         assert (refused.code, says in refused.err) == (2, True), refused.err
@@ -137,7 +137,7 @@ def test_two_ways_of_asking_in_one_folder_are_compared(folder: Path) -> None:
         (["eval", "q.jsonl", "--metric", "hira"], "`offline` cannot judge answers"),
         (["eval", "q.jsonl", "--judge", "gpt-4o"], "uses no model"),
         (["eval", "q.jsonl", "--repeats", "0"], "--repeats must be at least 1, got 0"),
-        (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 subtasks are none"),
+        (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 is not a number of subtasks"),
         (["eval", "q.jsonl", "--column", "question"], "does not name a column"),
         (["eval", "q.jsonl", "--limit", "-1"], "--limit must be at least 1, got -1"),
         (["eval", "q.jsonl", "--sample", "-1"], "--sample must be at least 1, got -1"),

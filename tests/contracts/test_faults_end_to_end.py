@@ -222,7 +222,7 @@ async def test_a_model_is_the_same_by_its_release_its_owner_and_its_file(docs: P
         named = Fault(alter=lambda reply, said=said: reply | {"model": said})
         with Endpoint(script(), faults=lambda number, named=named: named if number == DISTIL else "") as endpoint:
             _, heard = await asked(endpoint.base_url, docs)
-        assert not [text for text in heard if "in place of" in text]
+        assert not [text for text in heard if "instead of" in text]
 
 
 async def test_a_limit_that_stays_is_told_with_status_reason_and_the_number_of_the_request(docs: Path) -> None:

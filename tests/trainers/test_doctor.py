@@ -109,7 +109,7 @@ BROKEN: list[tuple[str, str, Seen]] = [
     (
         "chat template",
         "warning",
-        replace(HEALTHY, notices=("the chat template takes earlier thought out of the prompt",)),
+        replace(HEALTHY, notices=("the chat template removes earlier thoughts from the prompt",)),
     ),
     ("chat template", "warning", replace(with_run("recipe=grpo"), notices=NO_TOOLS)),
     ("chat template", "fault", replace(with_run("settings.dialect=native"), notices=NO_TOOLS)),

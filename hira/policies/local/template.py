@@ -63,7 +63,7 @@ class Template:
         """What a person who trains or runs with this template should know, one line each."""
         told = []
         if not self.can.keeps:
-            told.append("the chat template removes earlier reasoning from the prompt: each later turn begins a new row")
+            told.append("the chat template removes earlier thoughts from the prompt: each later turn begins a new row")
         if not self.can.tools:
             told.append("the chat template has no place for tools: calls are written as text")
         if not self.can.system:

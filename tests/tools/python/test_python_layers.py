@@ -166,7 +166,7 @@ asyncio.run(main())
 def test_a_kernel_without_landlock_is_refused_unless_the_user_says_otherwise(tmp_path: Path, able: None) -> None:
     script = [sys.executable, "-c", WITHOUT_LANDLOCK, str(tmp_path / "w")]
     seen = subprocess.run(script, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert seen[0].startswith("refused: Python code is not run here")
+    assert seen[0].startswith("refused: Python code does not run here")
     assert "landlock: this kernel has no Landlock" in seen[0]
     assert '"process"' in seen[1]
     assert seen[2] == "42 ('process', 'limits', 'privileges')"

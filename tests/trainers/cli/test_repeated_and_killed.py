@@ -113,7 +113,7 @@ def exact(first_place: "Place", tmp_path_factory: pytest.TempPathFactory) -> "Pl
 def gone_on(place: "Place", name: str) -> None:
     """The run goes on in this process, to an end that is the same as if it had never been killed."""
     assert place.train(*GRPO, f"out={name}") == 0, place.err
-    assert "going on" in place.err
+    assert "resuming in" in place.err
     same(place.folder / "whole", place.folder / name)
 
 
@@ -154,7 +154,7 @@ def test_a_cold_start_that_is_killed_goes_on_as_if_it_had_not(place: "Place") ->
     folder = place.folder / "killed"
     assert (folder / "sft" / "worker" / "checkpoint-4").is_dir()
     assert place.train(*command, "out=killed") == 0, place.err
-    assert "going on" in place.err
+    assert "resuming in" in place.err
     same(place.folder / "whole", folder)
 
 
@@ -209,7 +209,7 @@ def test_marsrl_that_is_killed_between_two_steps_of_its_groups_and_amid_an_updat
     killed(solving, "parts/rollouts.jsonl", *command, "out=parts", amid="compute_loss")
     assert [path.name for path in (solving.folder / "parts").glob("checkpoint-*")] == ["checkpoint-1"]
     assert solving.train(*command, "out=parts") == 0, solving.err
-    assert "going on" in solving.err
+    assert "resuming in" in solving.err
     same(solving.folder / "whole", solving.folder / "parts")
 
 
@@ -223,7 +223,7 @@ def test_a_pipeline_that_is_killed_amid_rollouts_and_amid_an_update_begins_again
     (before,) = records.read(folder / "schedule.jsonl")
     killed(solving, "pipeline/rollouts.jsonl", *command, amid="forward")
     assert solving.train(*command) == 0, solving.err
-    assert "going on" in solving.err
+    assert "resuming in" in solving.err
     steps = records.read(folder / "schedule.jsonl")
     assert (steps[0], [one["step"] for one in steps]) == (before, [1, 2])
     told = [one for one in records.read(folder / records.METRICS) if "reward" in one]

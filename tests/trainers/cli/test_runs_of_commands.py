@@ -97,7 +97,7 @@ def test_grpo_leaves_adapters_and_a_profile_and_goes_on_exactly(first_place: "Us
     shutil.rmtree(run / "checkpoint-2")
     shutil.rmtree(run / "adapters")
     assert place.train(*given) == 0, place.err
-    assert "going on" in place.err
+    assert "resuming in" in place.err
     for name, own in weights(run).items():
         assert all(torch.equal(value, before[name][key]) for key, value in own.items()), name
     assert [one["step"] for one in records.read(run / "exams.jsonl")] == [0, 2]

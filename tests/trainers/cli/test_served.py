@@ -171,7 +171,7 @@ def test_a_second_run_is_served_where_another_still_is(place: "Place", server: S
     run = place.folder / "runs" / "served"
     (run / "sampled" / "7").mkdir()
     assert place.train(*given[2:]) == 0, place.err
-    assert "going on" in place.err
+    assert "resuming in" in place.err
     assert server.there == left
     assert len({tag(one) for one in server.told}) == 3
     drifts = [one["planner/sampler_drift"] for one in records.read(run / records.METRICS) if "loss" in one]

@@ -56,13 +56,13 @@ def test_two_processes_make_the_step_that_one_makes(place: "Place") -> None:
     assert len(re.findall(r"  step 1 of 1: reward", done.stderr)) == 1, "one process speaks for both"
     again = command(place, "hira.cli.training", "grpo", *given, "out=two", "--processes", "2")
     assert again.returncode == 0, again.stderr
-    assert "going on" in again.stderr
+    assert "resuming in" in again.stderr
 
 
 @ON_CPU
 @pytest.mark.parametrize(
     ("across", "told"),
-    [("fsdp", "a base that is divided among GPUs"), ("zero2", "zero2 want")],
+    [("fsdp", "a base that is split across GPUs"), ("zero2", "zero2 want")],
 )
 def test_what_would_hang_or_fail_late_is_refused_at_once(across: str, told: str, place: "Place") -> None:
     assert place.train("grpo", "run.toml", "--processes", "2", "--across", across) == 2
