@@ -72,8 +72,8 @@ def built(out: Path) -> None:
 
 def main() -> None:
     flags = argparse.ArgumentParser(description="Build the documentation's site.")
-    flags.add_argument("--out", default="site", help="the folder, made anew (site)")
-    out = Path(flags.parse_args().out).resolve()
+    flags.add_argument("-o", "--output", default="site", help="output folder, replaced if it exists (site)")
+    out = Path(flags.parse_args().output).resolve()
     built(out)
     sys.stdout.write(f"{out}/index.html: {len(list(out.rglob('*.html')))} pages\n")
 

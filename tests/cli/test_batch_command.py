@@ -102,7 +102,7 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(folder: Path, line: 
     ("argv", "what"),
     [
         (("--batch", "none.jsonl"), "the questions cannot be read"),
-        (("--concurrency", "0"), "0 questions at once"),
+        (("--concurrency", "0"), "`concurrency` must be at least 1, got 0"),
         (("--json",), "--json does not work with --batch"),
         (("--docs", "nowhere"), "no such file or folder"),
     ],

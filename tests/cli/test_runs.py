@@ -312,7 +312,7 @@ def test_a_journal_that_cannot_be_written_is_one_line_and_the_run_goes_on(hira: 
         (["runs", "delete", "nothing-like-it"], "no run 'nothing-like-it'"),
         (["trace", "last", "-o", "none/t.html"], "there is no folder"),
         (["trace", "last", "-o", "t.pdf"], "the page is HTML"),
-        (["runs", "--limit", "0"], "--limit 0 lists nothing"),
+        (["runs", "--limit", "0"], "--limit must be at least 1, got 0"),
         (["runs", "delete", "--journal", "no-such.sqlite", "last"], "no runs are recorded yet"),
         (["runs", "export", "-o", "none/t.jsonl"], "could not be written"),
     ],

