@@ -174,7 +174,7 @@ class Coordinator:
             assignment = await record(conversation, message, assignment_of(tuple(named), notes=bool(notes)))
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("assigned to the cheapest expert", error)
-            return experts[0], "", notes.take(range(min(RECALLED, len(notes))))
+            return experts[0], "", notes.take(range(len(notes)), RECALLED)
         chosen = assignment.chosen if isinstance(assignment, AssignmentWithNotes) else []
         return named[assignment.expert], assignment.reason, select_notes(notes, chosen)
 
@@ -185,7 +185,7 @@ class Coordinator:
             choice = await record(self.team.conversation("coordinator", f"{subtask.id}/recall"), message, Choice)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("recalled by relevance", error)
-            return notes.take(range(min(RECALLED, len(notes))))
+            return notes.take(range(len(notes)), RECALLED)
         return select_notes(notes, choice.chosen)
 
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
@@ -228,8 +228,8 @@ def format_notes(notes: Recall) -> str:
 
 
 def select_notes(notes: Recall, chosen: Sequence[int]) -> Recall:
-    """The notes whose numbers were chosen; numbers of no note are passed over."""
-    return notes.take([at - 1 for at in chosen if 1 <= at <= len(notes)][:RECALLED])
+    """At most five notes, by the numbers that were chosen; numbers of no note are passed over."""
+    return notes.take((at - 1 for at in chosen if 1 <= at <= len(notes)), RECALLED)
 
 
 def by_words(task: str, experts: Sequence[Expert]) -> Expert:

@@ -279,7 +279,8 @@ class Loop:
         self._brought[key] = told
 
     def forget(self, call: Call) -> None:
-        """Let a call be made again, because it failed."""
+        """Let a call be made again, because it failed; it counts as a failure of the role (MATPO, "Reward Function")."""
+        self.conversation.trajectory.failed += 1
         self._seen.discard(self._key(call))
 
     @property
@@ -342,7 +343,9 @@ class Loop:
             if not refused and self.used >= self.limit:
                 refused = SPENT.fill(limit=self.limit)
             self._answered.append((call, refused) if refused else None)
-            if not refused:
+            if refused:
+                self.conversation.trajectory.failed += 1
+            else:
                 made.append(call)
                 self.used += 1
                 if self._tool(call).pure:

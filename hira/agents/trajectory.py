@@ -25,14 +25,15 @@ class Turn:
 class Trajectory:
     """All turns of one role in one conversation; `conversation` names it, such as `planner` or `2/code`.
 
-    `calls` counts the calls that the role wrote and that could be read, `unreadable` the turns that could not;
-    `lost` is what replies have cost that broke off.
+    `calls` counts the calls that the role wrote and that could be read, `failed` those of them that were refused or
+    whose tool failed, `unreadable` the turns that could not be read; `lost` is what replies have cost that broke off.
     """
 
     conversation: str
     role: str
     turns: list[Turn] = field(default_factory=list)
     calls: int = 0
+    failed: int = 0
     unreadable: int = 0
     lost: Usage = Usage()
 

@@ -1,6 +1,6 @@
 """The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with sources, resources with paths."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hira.core.bm25 import BM25, stem, words
@@ -38,28 +38,27 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What memory holds for a subtask, most relevant first."""
+    """What memory holds for a subtask, most relevant first: facts and resources in one ranking."""
 
-    facts: tuple[Fact, ...] = ()
-    resources: tuple[Resource, ...] = ()
+    entries: tuple[Fact | Resource, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.facts) + len(self.resources)
+        return len(self.entries)
 
     @property
     def lines(self) -> list[str]:
-        """One line an entry, facts first: what a prompt shows."""
-        facts = [f"{fact.text} (source: {', '.join(fact.sources) or 'inferred'})" for fact in self.facts]
-        return facts + [f"{resource.description}: {resource.path}" for resource in self.resources]
+        """One line per entry, as a prompt shows it."""
+        return list(map(_line, self.entries))
 
-    def take(self, chosen: Sequence[int]) -> "Recall":
-        """The entries whose positions in `lines` were chosen, in the order chosen."""
-        entries: list[Fact | Resource] = [*self.facts, *self.resources]
-        kept = [entries[at] for at in dict.fromkeys(chosen)]
-        return Recall(
-            tuple(entry for entry in kept if isinstance(entry, Fact)),
-            tuple(entry for entry in kept if isinstance(entry, Resource)),
-        )
+    def take(self, chosen: Iterable[int], most: int | None = None) -> "Recall":
+        """The entries at the chosen positions, each once, in the order chosen, at most `most` of them."""
+        return Recall(tuple(self.entries[at] for at in list(dict.fromkeys(chosen))[:most]))
+
+
+def _line(entry: Fact | Resource) -> str:
+    if isinstance(entry, Resource):
+        return f"{entry.description}: {entry.path}"
+    return f"{entry.text} (source: {', '.join(entry.sources) or 'inferred'})"
 
 
 @dataclass(slots=True)
@@ -103,7 +102,7 @@ class DualMemory:
 
         Entries that share no word with the task are left out, unless all entries fit into `n` anyway.
         """
-        everything = Recall(tuple(self.facts), tuple(self.resources))
+        everything = Recall((*self.facts, *self.resources))
         lines = everything.lines
         quality = [*map(_quality, self.facts), *(1.0 for _ in self.resources)]
         scores = [score * worth for score, worth in zip(BM25(lines).scores(task), quality, strict=True)]

@@ -17,6 +17,7 @@ from hira.evaluation import data
 from hira.evaluation.data import Wanted
 from hira.evaluation.preferences.pairs import pairs_of
 from hira.evaluation.rewards.accuracy import ByJudge, ByWords
+from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.gated import limit_calls
 from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.matpo import WithFormat
@@ -189,7 +190,8 @@ def reward_of(plan: Plan) -> Reward:
     if plan.recipe.judged is not None:
         generator = _asked(plan, part.generator, part.generator_url, "generator")
         return plan.recipe.judged(Judges(part, judge, generator))
-    accuracy: Reward = ByJudge(judge) if judge else ByWords(MATCHES[part.match])
+    by = JUDGES[part.criteria or plan.recipe.criteria]
+    accuracy: Reward = ByJudge(judge, by) if judge else ByWords(MATCHES[part.match])
     if plan.recipe.paid is WithFormat:
         return WithFormat(accuracy, part.format, part.variant)
     return plan.recipe.paid(accuracy)

@@ -119,14 +119,15 @@ class StageConfig(_Checked):
 
 
 class RewardConfig(_Checked):
-    """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model. `format` is the
-    share of MATPO's reward that is paid for well-written calls. `generator` writes the rubrics of reports (the judge,
+    """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
+    `criteria` of a paper; those of the recipe's paper by default. `format` is the share of MATPO's reward that is paid for well-written calls. `generator` writes the rubrics of reports (the judge,
     if none is named), `at_once` calls of either are made at a time; `preference`, `quality` and `judge_scale` weigh
     the hybrid reward of rubrics (hira.evaluation.rewards.hybrid)."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""
     judge_url: str = ""
+    criteria: Literal["", "hira", "webwalker", "simpleqa", "hle"] = ""
     generator: str = ""
     generator_url: str = ""
     at_once: int = Field(default=64, ge=1)

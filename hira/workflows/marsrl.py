@@ -2,7 +2,7 @@
 
 t₁ the Solver solves, t₂ Verifier1 checks, t₃ Corrector1 refines, t₄ Verifier2 checks, t₅ Corrector2 refines; from there
 on the last two take turns, until a solution is accepted. If none is, the one that was judged correct most often is the
-answer (section 2.1).
+answer (section 2.1); with `passes=1` none was ever judged correct, so it is the latest.
 """
 
 from collections.abc import Mapping
@@ -67,8 +67,10 @@ class MarsRL:
                     step += 1
                     refined = await correct(problem, solution, review, team, step)
                     solution = refined if refined.complete else solution
-        team.events(Notice("no solution was accepted; the one that was judged correct most often is the answer"))
-        return best(judged).answer
+        kept = best(judged)
+        why = "was judged correct most often" if judged[kept] else "came last"
+        team.events(Notice(f"no solution was accepted; the one that {why} is the answer"))
+        return kept.answer
 
     async def _solved(self, problem: Problem, team: RunContext) -> Solution:
         """The Solver's first solution that is not cut off, else its last."""

@@ -315,7 +315,7 @@ async def test_up_to_four_entries_are_recalled_without_asking_the_model() -> Non
 
 async def test_above_that_the_model_chooses_and_never_more_than_five() -> None:
     coord, policy, experts, _ = coordinator(
-        [assigned("quick"), json.dumps({"chosen": [3, 1, 99, 2, 4, 5, 6]}), distilled()]
+        [assigned("quick"), json.dumps({"chosen": [3, 3, 3, 3, 3, 1, 99, 2, 4, 5, 6]}), distilled()]
     )
     filled(coord, 8)
     await coord.delegate([TASK], coord.team.rollout.memory)
@@ -398,7 +398,7 @@ async def test_what_is_recalled_and_the_attached_paths_really_reach_the_experts_
 
     policy = ScriptedPolicy({"*": lambda _: '{"queries": ["q"]} done'})
     team = team_of(policy, tools=Toolbox(search=named("search"), python=python), files=(Path("data/plan.csv"),))
-    recall = Recall(tuple(RECALLED), (Resource("heights", "data/heights.csv"),))
+    recall = Recall((*RECALLED, Resource("heights", "data/heights.csv")))
     await expert.work(Task("1", "How high is it?", recall, team.files), team)
     prompt = policy.requests[0].messages[0].text
     assert "The tower of Arnis is 31 m high. (source: s1)" in prompt

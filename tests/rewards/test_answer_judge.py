@@ -51,6 +51,25 @@ async def test_a_verdict_that_only_sounds_right_is_none() -> None:
     assert (await judged("simpleqa", '{"grade": "C"}', '{"grade": "correct"}'))[0] is None
 
 
+@pytest.mark.parametrize(
+    ("name", "criteria"),
+    [
+        ("hira", ["incorrect if it says something else", "leaves a required part out"]),
+        ("webwalker", ["correct if it contains all key information", "incorrect if key information is missing"]),
+        ("simpleqa", ["124k and 115k are CORRECT, 113k and 100k are INCORRECT", '"more than 50k", is NOT_ATTEMPTED']),
+        (
+            "simpleqa",
+            ["given as complete that lacks an item", "contradicts it", "INCORRECT: something in the response"],
+        ),
+        ("hle", ["only that: no background", '"no" if there is any difference', "small margin of error"]),
+    ],
+)
+async def test_each_judge_is_told_the_criteria_of_its_paper(name: str, criteria: list[str]) -> None:
+    """HiRA's and MATPO's appendices, MARS D.3. The words are ours; what must not go is which way each one decides."""
+    _, policy = await judged(name, json.dumps(GOOD[name]))
+    assert all(one in str(policy.requests[0].messages[-1].text) for one in criteria)
+
+
 async def test_what_an_answer_says_cannot_become_the_judges_frame() -> None:
     policy = ScriptedPolicy([json.dumps(GOOD["hira"])])
     conversation = team_of(policy).conversation("judge")

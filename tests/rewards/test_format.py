@@ -7,7 +7,7 @@ import pytest
 from hira.agents.loop import Loop
 from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout, Trajectory, Turn
-from hira.core.errors import EndpointError
+from hira.core.errors import EndpointError, ToolError
 from hira.core.messages import user
 from hira.evaluation.rewards.accuracy import ByJudge, ByWords
 from hira.evaluation.rewards.format import form, valid
@@ -19,17 +19,18 @@ from hira.tools import tool
 
 
 def made(answer: str = "", **calls: tuple[int, int]) -> Rollout:
-    """A rollout whose conversations wrote so many calls that could be read, and so many that could not."""
+    """A rollout whose conversations wrote so many calls that succeeded, and so many that could not be read."""
     record = Rollout("r", "how high?", "made", answer=answer)
     for name, (read, unread) in calls.items():
         turn: Any = Turn(None, None)  # type: ignore[arg-type]
-        record.trajectories[name] = Trajectory(name, name.rstrip("0123456789"), [turn], read, unread)
+        record.trajectories[name] = Trajectory(name, name.rstrip("0123456789"), [turn], read, unreadable=unread)
     return record
 
 
-def test_the_format_of_a_conversation_is_its_share_of_calls_that_could_be_read() -> None:
-    assert valid(Trajectory("a", "a", [], 3, 1)) == 0.75
-    assert valid(Trajectory("a", "a", [], 0, 2)) == 0.0
+def test_the_format_of_a_conversation_is_the_share_of_its_calls_that_succeeded() -> None:
+    assert valid(Trajectory("a", "a", [], calls=3, unreadable=1)) == 0.75
+    assert valid(Trajectory("a", "a", [], calls=4, failed=1, unreadable=1)) == 0.6
+    assert valid(Trajectory("a", "a", [], unreadable=2)) == 0.0
 
 
 def test_no_call_at_all_is_not_perfect_format() -> None:
@@ -95,15 +96,19 @@ async def test_no_answer_is_wrong_without_asking_a_judge() -> None:
     assert (await ByJudge(RoleConfig(ScriptedPolicy([])))(made(""), ("42",))).value == 0.0
 
 
-async def test_the_loop_counts_calls_that_can_be_read_and_those_that_cannot() -> None:
-    @tool
+async def test_the_loop_counts_calls_that_failed_were_repeated_or_could_not_be_read() -> None:
+    @tool(pure=True)
     def peek(place: str) -> str:
         """Look."""
+        if place == "away":
+            raise ToolError("there is nothing to see")
         return place
 
-    good, bad = "<|begin_peek_call|> here <|end_peek_call|>", "<|begin_peek_call|>  <|end_peek_call|>"
-    team = team_of([good, bad, "<|begin_peek_call|> there <|end_peek_call|>", "done"])
+    replies = [f"<|begin_peek_call|> {place} <|end_peek_call|>" for place in ("here", "", "away", "here", "there")]
+    team = team_of([*replies, "done"])
     conversation = team.conversation("planner")
     conversation.say(user("look"))
     await Loop(conversation, [peek]).run()
-    assert (conversation.trajectory.calls, conversation.trajectory.unreadable) == (2, 1)
+    path = conversation.trajectory
+    assert (path.calls, path.failed, path.unreadable) == (4, 2, 1)
+    assert valid(path) == 2 / 5

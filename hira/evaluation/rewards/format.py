@@ -1,4 +1,4 @@
-"""How well a rollout's calls were written (MATPO, "Reward Function")."""
+"""How many of a rollout's tool calls succeeded (MATPO, "Reward Function")."""
 
 from collections.abc import Callable
 from statistics import mean
@@ -9,13 +9,14 @@ Share = Callable[[Trajectory], float]
 
 
 def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
-    """The share of a conversation's calls that could be read; `without` is that of a conversation that made none.
+    """The share of a conversation's calls that succeeded: they could be read, were let through, and their tool did not
+    fail. `without` is the share of a conversation that made none.
 
     A role that never calls has shown nothing of its format, so that this is 0 unless it is asked for otherwise: 1 would
     pay for not working.
     """
     written = trajectory.calls + trajectory.unreadable
-    return trajectory.calls / written if written else without
+    return (trajectory.calls - trajectory.failed) / written if written else without
 
 
 def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> tuple[float, float]:

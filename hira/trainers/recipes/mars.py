@@ -10,4 +10,4 @@ def _as_it_is(accuracy: Reward) -> Reward:
     return accuracy
 
 
-RECIPE = Recipe("mars", "mars", mars, _as_it_is, frozenset({"system1", "system2"}))
+RECIPE = Recipe("mars", "mars", mars, _as_it_is, frozenset({"system1", "system2"}), criteria="hle")

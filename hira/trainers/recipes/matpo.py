@@ -4,4 +4,4 @@ from hira.evaluation.rewards.matpo import WithFormat
 from hira.trainers.credit import matpo
 from hira.trainers.recipes.recipe import Recipe
 
-RECIPE = Recipe("matpo", "matpo", matpo, WithFormat)
+RECIPE = Recipe("matpo", "matpo", matpo, WithFormat, criteria="simpleqa")

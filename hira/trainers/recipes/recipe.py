@@ -33,7 +33,8 @@ class Judges:
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """`workflow` is run unless another is named; `roles` are trained, None for all; `paid` makes of a reward for right
-    answers the one of the recipe; `credit` divides it among the rows, with options of its own.
+    answers the one of the recipe, which a judge gives by the `criteria` of the paper; `credit` divides it among the
+    rows, with options of its own.
 
     A recipe with `judged` has a reward of its own in place of one for right answers, and one with `own` a workflow that
     nobody asks but the trainer. With `staged` groups are made of the outputs of each step (`hira.trainers.agentic`).
@@ -48,4 +49,5 @@ class Recipe:
     judged: Callable[[Judges], Reward] | None = None
     own: Callable[[], BuiltIn] | None = None
     data: Data = "answers"
+    criteria: str = "hira"
     staged: bool = False
