@@ -16,9 +16,11 @@ from hira.core.errors import DialectError, EndpointError, Stop
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
+from hira.core.worker import run_apart
 from hira.evidence import Citation, Judgement, LexicalVerifier, Source, SourcedClaim, Verifier, verify_answer
 from hira.evidence.lexical import BARE
 from hira.evidence.lexical_verifier import flat, is_echo
+from hira.evidence.verdict import PackedClaims, pack_claims, unpack_claims
 from hira.journal import Asked
 from hira.journal.digest import digest_of_tool
 
@@ -88,7 +90,8 @@ class ModelVerifier:
         sampling = replace(conversation.part.sampling, temperature=0.0)
         conversation.part = replace(conversation.part, sampling=sampling)
         listed = "\n".join(f"{number}. {sanitize(one.text)}" for number, one in enumerate(claims, 1))
-        excerpts = await asyncio.to_thread(excerpts_of, claims, question)
+        packed = pack_claims(claims)
+        excerpts = Filled(await run_apart(packed.size, excerpts_packed, packed, question))
         prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), claims=Filled(listed))
         try:
             async with asyncio.timeout_at(until):
@@ -101,13 +104,19 @@ class ModelVerifier:
             reason = f"the verifier failed: {why}"
             unchecked = Judgement("unchecked", reason=reason)
             return [replace(one, reason=reason) if one.verdict == "supported" else unchecked for one in lexical]
-        given = {one.number: one for one in reversed(reply.claims)}
-        return [_judgement(claim, given.get(number), lexical[number - 1]) for number, claim in enumerate(claims, 1)]
+        return await asyncio.to_thread(_judgements, claims, reply.claims, lexical)
 
 
 def is_doubted(one: Judgement) -> bool:
     """Whether a verdict by words is worth a second opinion."""
     return one.verdict != "supported" or one.score < DOUBT
+
+
+def _judgements(
+    claims: Sequence[SourcedClaim], replied: Sequence[ClaimVerdict], lexical: Sequence[Judgement]
+) -> list[Judgement]:
+    given = {one.number: one for one in reversed(replied)}
+    return [_judgement(claim, given.get(number), lexical[number - 1]) for number, claim in enumerate(claims, 1)]
 
 
 def _judgement(claim: SourcedClaim, given: ClaimVerdict | None, lexical: Judgement) -> Judgement:
@@ -154,6 +163,11 @@ def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:
         text = "\n…\n".join(clean(cut[at]) for at in sorted(places))
         shown.append(f'[{source_id}] {clean(head)}\n"""\n{text}\n"""')
     return Filled("\n\n".join(shown))
+
+
+def excerpts_packed(packed: PackedClaims, question: str) -> str:
+    """`excerpts_of` where the claims come from another process."""
+    return str(excerpts_of(unpack_claims(packed), question))
 
 
 def cut_text(text: str) -> list[str]:

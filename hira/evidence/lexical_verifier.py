@@ -1,7 +1,6 @@
 """The verifier that needs no model: exact quotation, then the words of each source, then a second source for a hop."""
 
 import ast
-import asyncio
 import logging
 import re
 import time
@@ -11,8 +10,9 @@ from functools import cached_property
 
 from hira.core.bm25 import words
 from hira.core.sources import Source
+from hira.core.worker import run_apart
 from hira.evidence.lexical import BARE, Passages, score_claim
-from hira.evidence.verdict import VERDICTS, Judgement, SourcedClaim
+from hira.evidence.verdict import VERDICTS, Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
 
 LEXICAL_SECONDS = 30.0
 """Far above what an answer takes by words alone; only a hostile source gets there."""
@@ -23,7 +23,7 @@ _log = logging.getLogger("hira.evidence")
 
 
 class LexicalVerifier:
-    """Compares words, numbers and names, in a thread. Claims after `seconds` are `unchecked`."""
+    """Compares words, numbers and names, beside the event loop. Claims after `seconds` are `unchecked`."""
 
     name = "lexical"
 
@@ -31,7 +31,8 @@ class LexicalVerifier:
         self.seconds = seconds
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
-        return await asyncio.to_thread(self.judge, claims, question)
+        packed = pack_claims(claims)
+        return await run_apart(packed.size, judge_packed, packed, question, self.seconds)
 
     def judge(self, claims: Sequence[SourcedClaim], question: str = "") -> list[Judgement]:
         """`verify` for code that is not async."""
@@ -49,6 +50,11 @@ class LexicalVerifier:
                 _log.info("the check of a claim failed", exc_info=True)
                 found.append(Judgement("unchecked", reason=f"the check failed: {type(error).__name__}: {error}"))
         return found
+
+
+def judge_packed(packed: PackedClaims, question: str, seconds: float) -> list[Judgement]:
+    """`LexicalVerifier.judge` where the claims come from another process."""
+    return LexicalVerifier(seconds).judge(unpack_claims(packed), question)
 
 
 class _Text:

@@ -1,6 +1,6 @@
 """What a verifier is given and what it says."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +23,38 @@ class SourcedClaim:
     sources: tuple[Source, ...]
     attributed: bool = False
     read: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PackedClaims:
+    """Claims as they are sent to another process: each source once, named by its place in the list."""
+
+    sources: list[Source]
+    claims: list[tuple[str, list[int], bool, list[int]]]
+
+    @property
+    def size(self) -> int:
+        """Characters of the sources."""
+        return sum(len(one.text) for one in self.sources)
+
+
+def pack_claims(claims: Iterable[SourcedClaim]) -> PackedClaims:
+    places: dict[Source, int] = {}
+
+    def place(sources: Iterable[Source]) -> list[int]:
+        return [places.setdefault(one, len(places)) for one in sources]
+
+    packed = [(one.text, place(one.sources), one.attributed, place(one.read)) for one in claims]
+    return PackedClaims(list(places), packed)
+
+
+def unpack_claims(packed: PackedClaims) -> list[SourcedClaim]:
+    def found(places: Iterable[int]) -> tuple[Source, ...]:
+        return tuple(packed.sources[one] for one in places)
+
+    return [
+        SourcedClaim(text, found(cited), attributed, found(read)) for text, cited, attributed, read in packed.claims
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from typing import Protocol, runtime_checkable
 from hira.core.bm25 import words
 from hira.core.errors import HiraError
 from hira.core.sources import Source, Sources
+from hira.core.worker import run_apart
 from hira.evidence.citations import Citation
 from hira.evidence.claims import claims
 from hira.evidence.lexical_verifier import LexicalVerifier
-from hira.evidence.verdict import VERDICTS, Judgement, SourcedClaim
+from hira.evidence.verdict import VERDICTS, Judgement, PackedClaims, SourcedClaim, unpack_claims
 
 SECONDS = 300.0
 """A verifier that takes longer is given up: models on one processor judge a dozen claims in two minutes."""
@@ -54,6 +55,16 @@ def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
     return found
 
 
+def bind_packed(text: str, read: list[Source]) -> list[tuple[str, list[int], bool, list[int]]]:
+    """`bind_claims` where the sources come from another process; the claims name them by their place in the list."""
+    bound = bind_claims(text, Sources({one.id: one for one in read}))
+    places = {one.id: at for at, one in enumerate(read)}
+    return [
+        (one.text, [places[source.id] for source in one.sources], one.attributed, list(range(len(read))))
+        for one in bound
+    ]
+
+
 def _closest(claim: str, sources: Sources, index: dict[str, set[str]]) -> tuple[Source, ...]:
     scores = dict.fromkeys(sources.read, 0.0)
     for word in set(words(claim)):
@@ -85,7 +96,9 @@ async def verify_answer(
     every claim `unchecked`.
     """
     try:
-        bound = await asyncio.to_thread(bind_claims, text, sources)
+        read = list(sources.read.values())
+        size = sum(len(one.text) for one in read)
+        bound = unpack_claims(PackedClaims(read, await run_apart(size, bind_packed, text, read)))
     except Exception as error:  # noqa: BLE001 - no text may cost the answer
         _log.info("the claims of the answer could not be read", exc_info=True)
         return [], [f"the claims of the answer could not be read: {type(error).__name__}: {error}"]

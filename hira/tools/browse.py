@@ -3,16 +3,17 @@
 import asyncio
 import re
 import tempfile
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from hira.core.bm25 import BM25
 from hira.core.errors import ToolError
 from hira.core.sanitize import clip_title, printable
 from hira.core.tool import Observation, Passage, Tool, tool
+from hira.core.worker import WorkerError, run_apart
 from hira.evidence import Source
 from hira.tools.addresses import quote_url
 from hira.tools.documents.document import Document, Part
@@ -20,9 +21,11 @@ from hira.tools.documents.passages import cut, write_pieces
 from hira.tools.documents.reader import read_file
 from hira.tools.documents.search import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
-from hira.tools.pages import Link, Page
+from hira.tools.pages import Link, Page, extract
 from hira.tools.pages.other import Extractor, extract_by
 from hira.tools.seen import canonicalise_url, in_one_case, is_allowed, on, urls
+
+T = TypeVar("T")
 
 LINKS = 40
 KEPT = 16
@@ -73,13 +76,13 @@ def browse_tool(
         if on(url, blocked):
             raise ToolError(f"{quote_url(url)} is on a host that is closed in this run")
         if canonicalise_url(url) not in kept:
-            kept[canonicalise_url(url)] = await asyncio.to_thread(read, await fetcher.get(url), extractor)
+            kept[canonicalise_url(url)] = await open_page(await fetcher.get(url), extractor)
         reading = kept[canonicalise_url(url)]
         if on(reading.url, blocked):
             raise ToolError(f"{quote_url(url)} leads to a host that is closed in this run")
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
-        observation, shows = await asyncio.to_thread(show, reading, intent)
+        observation, shows = await _apart(reading.url, len(reading.document.text), show, reading, intent)
         seen.update(shows)
         return observation
 
@@ -99,12 +102,33 @@ def _meant(url: str, seen: set[str]) -> str:
     )
 
 
-def read(got: Fetched, extractor: Extractor = "hira") -> Reading:
-    """What came back as readable text. Raises `ToolError` for the model where there is none."""
+async def open_page(got: Fetched, extractor: Extractor = "hira") -> Reading:
+    """`read` beside the event loop: what parses a large page is a child process with limits."""
+    page = None
+    if got.kind == "html" and got.status < 400:
+        body = got.body.decode("latin-1")
+        page = await _apart(got.url, len(body), parse_page, extractor, body, got.content_type, got.url)
+    return await asyncio.to_thread(read, got, page)
+
+
+async def _apart(url: str, size: int, function: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return await run_apart(size, function, *arguments)
+    except WorkerError as error:
+        raise ToolError(f"{quote_url(url)} is not read: {error}") from None
+
+
+def parse_page(extractor: Extractor, body: str, content_type: str, url: str) -> Page:
+    """A page from its bytes, which `body` holds as Latin-1."""
+    return extract_by(extractor, Fetched(url, 200, content_type, body.encode("latin-1")).text, url)
+
+
+def read(got: Fetched, page: Page | None = None) -> Reading:
+    """What came back as readable text; `page` is what was made of its HTML. Raises `ToolError` where there is none."""
     if got.status >= 400:
         raise ToolError(f"{quote_url(got.url)} answered with an error, status {got.status}")
     if got.kind == "html":
-        page = extract_by(extractor, got.text, got.url)
+        page = page or extract(got.text, got.url)
         _check(page, got)
         return Reading(got.url, _document(got, page.title, page.text), page.links, got.cut)
     if got.kind in {"text", "json"}:

@@ -15,7 +15,8 @@ import pytest
 from hira.core.errors import ToolError
 from hira.core.sanitize import LONGEST_TITLE
 from hira.tools.documents import Index, read_file
-from hira.tools.documents.reader import FileReader, ReadingLimits
+from hira.core.worker import WorkerLimits
+from hira.tools.documents.reader import FileReader
 from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, word_table, xlsx, zipped
 
 
@@ -73,20 +74,20 @@ def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: P
             "xl/worksheets/s.xml": f'<worksheet xmlns="{sheets}"><sheetData>{rows(*[["a", 1]] * 150)}</sheetData></worksheet>',
         },
     )
-    with FileReader(ReadingLimits(cpu_seconds=1)) as reader:
+    with FileReader(WorkerLimits(cpu_seconds=1)) as reader:
         assert "more than 1 seconds" in refusal(again, reader)
         assert reader.read(docx(tmp_path / "next.docx", paragraph("Still read."))).text == "Still read."
 
 
 def test_a_file_that_needs_too_much_memory_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "much.json").write_text("[" + "[]," * 4_000_000 + "[]]", encoding="utf-8")
-    with FileReader(ReadingLimits(memory=300 << 20)) as reader:
+    with FileReader(WorkerLimits(memory=300 << 20)) as reader:
         assert "memory" in refusal(tmp_path / "much.json", reader)
 
 
 def test_a_file_with_too_much_text_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text("a,b\n" + "x,y\n" * 10_000, encoding="utf-8")
-    with FileReader(ReadingLimits(text=10_000)) as reader:
+    with FileReader(WorkerLimits(output=10_000)) as reader:
         assert "MB of text" in refusal(tmp_path / "long.csv", reader)
         assert reader.read(docx(tmp_path / "next.docx", paragraph("Still read."))).text == "Still read."
 
@@ -117,7 +118,7 @@ def test_the_child_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with FileReader() as reader:
         reader.read(docx(tmp_path / "a.docx", paragraph("x")))
-        child = reader._child
+        child = reader.worker._child
         assert child
         assert b"secret" not in Path(f"/proc/{child.pid}/environ").read_bytes()
 
@@ -182,7 +183,7 @@ def test_tables_in_tables_are_read_once(tmp_path: Path) -> None:
     path = docx(tmp_path / "a.docx", word_table([["outer", inner]]))
     assert read_file(path).text == "outer | inner"
     deep = "<w:tbl><w:tr><w:tc>" * 20_000 + "</w:tc></w:tr></w:tbl>" * 20_000
-    with FileReader(ReadingLimits(cpu_seconds=5)) as reader:
+    with FileReader(WorkerLimits(cpu_seconds=5)) as reader:
         assert reader.read(docx(tmp_path / "deep.docx", deep)).text == ""
 
 
@@ -230,7 +231,7 @@ def test_mutated_files_are_text_or_one_clear_line(tmp_path: Path, name: str) -> 
     whole = REAL[name](tmp_path / name).read_bytes()
     path = tmp_path / f"mutated{Path(name).suffix}"
     outcomes: list[str] = []
-    with FileReader(ReadingLimits(cpu_seconds=10)) as reader:
+    with FileReader(WorkerLimits(cpu_seconds=10)) as reader:
         for _ in range(200):
             path.write_bytes(mutated(whole, draw))
             outcomes.append(outcome(path, reader))

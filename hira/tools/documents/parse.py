@@ -40,7 +40,7 @@ def is_plain(path: Path) -> bool:
     return not (b"%PDF-" in start or start.startswith(b"PK\x03\x04"))
 
 
-def parse_file(path: Path, *, limit: int = LIMIT) -> Document:
+def parse_file(path: Path, limit: int = LIMIT) -> Document:
     """Parse a file of at most `limit` bytes in this process; `FileReader` does it in one that has bounds.
 
     Raises `ToolError` with one line that says why the file cannot be read.

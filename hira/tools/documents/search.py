@@ -1,5 +1,6 @@
 """The two tools made of an index: `search` finds passages, `browse` opens a document that was found."""
 
+import asyncio
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
@@ -59,7 +60,7 @@ def browse_documents(index: Index) -> Tool:
         entry = await index.open(url) or await index.open(await _meant(index, url))
         if entry is None or not entry.pieces:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
-        return show(entry, intent)
+        return await asyncio.to_thread(show, entry, intent)  # it may be as long as a file
 
     made: Tool = tool(browse, seconds=300.0, pure=True)
     return made
