@@ -30,13 +30,11 @@ from transformers import TrainerCallback
 from workload import model, tokenizer
 
 from hira.trainers import records
+from hira.trainers.batches import CANARY
 from hira.trainers.configuration import Configuration, TrainConfig
-from hira.trainers.group import Credited, Key, Weighted
 from hira.trainers.grpo import RoleTrainer
-from hira.trainers.packing import CANARY
 from hira.trainers.plan import Shape
-from hira.trainers.rows import Row
-from hira.trainers.update import Collected
+from hira.trainers.rows import Collected, Credited, Key, Row, Weighted
 from hira.trainers.weights import check_sound, fingerprint
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_against_trl.md"

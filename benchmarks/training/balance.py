@@ -23,8 +23,7 @@ from typing import Any
 import torch
 
 from hira.trainers.credit import grpo, mars
-from hira.trainers.group import Attempt, Credited, Group
-from hira.trainers.rows import Row
+from hira.trainers.rows import Attempt, Credited, Group, Row
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_balance.md"
 QUESTIONS, ATTEMPTS, DRAWS = 32, 16, 10

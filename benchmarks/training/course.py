@@ -10,9 +10,8 @@ from transformers import TrainerCallback
 
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.engine import Sampled
-from hira.trainers.gate import Gate
-from hira.trainers.group import Credited, Group
-from hira.trainers.update import Collected
+from hira.trainers.rows import Collected, Credited, Group
+from hira.trainers.schedule import Gate
 
 
 class Counting(BatchingEngine):

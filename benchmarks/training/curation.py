@@ -29,8 +29,7 @@ from hira.evaluation.metrics import match
 from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
-from hira.trainers.curation.challenge import Challenge
-from hira.trainers.curation.duplicates import duplicates
+from hira.trainers.curation.filters import Challenge, duplicates
 from hira.trainers.curation.pipeline import Curating, Curation
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_curation.md"

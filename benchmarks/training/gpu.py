@@ -54,12 +54,15 @@ from hira.tools.documents import Index  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
-from hira.trainers.group import Credited, Weighted  # noqa: E402
+from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
-from hira.trainers.live import LivePolicy  # noqa: E402
 from hira.trainers.plan import GIB, Shape, Work, sheet  # noqa: E402
 from hira.trainers.rollouts import Collector, Rollouts  # noqa: E402
-from hira.trainers.update import Collected  # noqa: E402
+from hira.trainers.rows import (  # noqa: E402
+    Collected,
+    Credited,
+    Weighted,
+)
 from hira.workflows.matpo import MATPO  # noqa: E402
 
 RESULTS = Path(os.environ.get("OUT") or Path(__file__).parents[1] / "results")

@@ -41,15 +41,14 @@ from hira.testing.script import role_of
 from hira.trainers import records
 from hira.trainers.agentic import Agentic
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig
+from hira.trainers.credit.masking import masking
+from hira.trainers.engines import LivePolicy
 from hira.trainers.grpo import RoleTrainer
-from hira.trainers.live import LivePolicy
-from hira.trainers.masking import masking
-from hira.trainers.pipelined import PipelinedCollector
+from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.plan import Shape
-from hira.trainers.recipes.marsrl import RECIPE
+from hira.trainers.recipes import MARSRL as RECIPE
 from hira.trainers.rollouts import Collector, Problem, Rollouts
 from hira.trainers.schedule import Limits
-from hira.trainers.segments import Segmented
 from hira.workflows.marsrl import MarsRL
 
 MEAN = {"solver": 19_000, "verifier": 5_000, "corrector": 5_000}

@@ -27,8 +27,7 @@ from hira.evaluation.preferences.figures import agreement
 from hira.evaluation.rewards.hybrid import Parts, Weights, preference, total
 from hira.evaluation.statistics import Interval, bootstrap
 from hira.trainers.credit.grpo import grpo
-from hira.trainers.group import Attempt, Group
-from hira.trainers.rows import Row
+from hira.trainers.rows import Attempt, Group, Row
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_hybrid.md"
 TOPICS, CRITERIA, ITEMS = 6, 24, 7

@@ -17,10 +17,11 @@ from typing import NamedTuple
 from hira.core.messages import Filled, Message
 from hira.core.policy import Completion, Request, Tokens, Watch, cut_at_stop
 from hira.policies.offline.request import Act, Asked, read_request, write_act
-from hira.trainers.demo.matpo import world
+from hira.trainers.demo.matpo import PEOPLE
+from hira.trainers.demo.matpo import TOWNS as ALL_TOWNS
 from hira.trainers.rollouts import Problem
 
-PEOPLE, TOWNS = world.PEOPLE, world.TOWNS[:12]
+TOWNS = ALL_TOWNS[:12]
 THINGS = ("bell", "ferry", "mill", "well")
 ENOUGH = "That is enough."
 PLANS = ("1. Look around.", "2. Read on.", "3. Compare.", "4. Sum up.")

@@ -40,9 +40,8 @@ from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
 from hira.trainers.exam import Exam
-from hira.trainers.group import Credited, Group
 from hira.trainers.rollouts import Rollouts, teams_of
-from hira.trainers.rows import Row
+from hira.trainers.rows import Credited, Group, Row
 from hira.workflows.matpo import MATPO
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_matpo.md"

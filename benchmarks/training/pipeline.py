@@ -30,8 +30,7 @@ from pathlib import Path
 from statistics import mean
 
 from hira.testing.virtual import VirtualEngine, virtually
-from hira.trainers.gate import Gate
-from hira.trainers.schedule import Limits, Released, Schedule
+from hira.trainers.schedule import Gate, Limits, Released, Schedule
 
 RESULTS = Path(__file__).parents[1] / "results" / "pipeline.md"
 PLACES, SIZE, PICKS, STEPS, CAP = 128, 8, 2, 5, 65_536

@@ -10,7 +10,7 @@ from datasets import Dataset
 from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from hira.trainers.group import Weighted
+from hira.trainers.rows import Weighted
 
 
 def plain_batch(rows: Sequence[Weighted], pad: int, normaliser: float) -> dict[str, Any]:

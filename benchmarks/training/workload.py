@@ -29,7 +29,7 @@ from hira.policies.local.engine import Sampled, Seen
 from hira.policies.offline import OfflinePolicy
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
-from hira.trainers.live import LivePolicy
+from hira.trainers.engines import LivePolicy
 from hira.trainers.plan import Shape
 from hira.trainers.rollouts import Problem
 

@@ -2,14 +2,15 @@
 
 The Solver makes a group of solutions; each later role takes some outputs of the role before and makes a group for each
 (2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a Verifier flagged; if there are none, the
-problem ends early. Steps are those that a run takes (`hira.agents.marsrl.steps`), and every output is a rollout of its
-own, with its status, its seed and its deadline.
+problem ends early. Every output is a rollout with its own status, seed and deadline.
 """
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from hira.agents.marsrl import steps
 from hira.agents.marsrl.steps import Review, Solution
@@ -17,14 +18,12 @@ from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.reward import Reward, Score
 from hira.evaluation.rewards.verdict import RIGHT, of_solution, of_verdict
+from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.group import Group
+from hira.trainers.metrics import transcript
 from hira.trainers.parts import STEPS, Input, Output, by_part
 from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout, chosen, measured
-from hira.trainers.sampling import picks
-from hira.trainers.seeding import seed_of
-from hira.trainers.transcript import transcript
-from hira.trainers.update import Collected
+from hira.trainers.rows import Collected, Group
 from hira.workflows.marsrl import MarsRL
 
 
@@ -247,3 +246,33 @@ def _next(output: Output, step: int) -> Input:
     if output.solution is not None:
         return Input(step, asked.problem, output.solution, (output.reward or 0.0) >= RIGHT)
     return Input(step, asked.problem, asked.solution, asked.right, output.review)
+
+
+Strategy = Literal["random", "balanced", "adaptive"]
+
+
+def picks(rewards: Sequence[float], strategy: Strategy, *, first: float, seed: int, most: int = 2) -> list[int]:
+    """The places of at most `most` outputs, drawn without replacement; all of them where there are fewer.
+
+        random    any
+        balanced  as many of reward 1 as of reward 0, as far as there are; an odd one is any
+        adaptive  those of the reward `first` before the others: 0 for a Verifier, which shall see wrong solutions,
+                  1 for a Corrector, which shall see errors that are there
+
+    Which of equal ones are taken hangs on the seed alone.
+    """
+    chance = random.Random(seed)  # noqa: S311 - a draw that can be repeated, no secret
+    order = chance.sample(range(len(rewards)), len(rewards))
+    if strategy == "adaptive":
+        order.sort(key=lambda at: (rewards[at] >= RIGHT) != (first >= RIGHT))
+    elif strategy == "balanced":
+        order = _in_turns(order, rewards)
+    return order[:most]
+
+
+def _in_turns(order: Sequence[int], rewards: Sequence[float]) -> list[int]:
+    """One of each kind after the other, beginning with that of the first; then what is left."""
+    good, bad = ([at for at in order if (rewards[at] >= RIGHT) is kind] for kind in (True, False))
+    both = min(len(good), len(bad))
+    sides = (good, bad) if order and order[0] in good else (bad, good)
+    return [at for pair in zip(*sides, strict=False) for at in pair] + good[both:] + bad[both:]

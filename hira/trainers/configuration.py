@@ -71,10 +71,10 @@ class RolloutConfig(_Checked):
     teaches nothing; up to `refill` times others are asked in its place (DAPO's dynamic sampling). A call, a rollout,
     its reward and all rollouts of a question have deadlines; every `heartbeat_seconds` a line says how far it is.
     `window` bounds the tokens of a
-    row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.recording).
+    row. `recording` keeps what tools brought in a file: `live`, `record`, `replay` (hira.trainers.calls).
 
     `vllm` is the address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1; it
-    serves the base as `vllm_model`, under the model's own name if none is given (hira.trainers.served)."""
+    serves the base as `vllm_model`, under the model's own name if none is given (hira.trainers.engines)."""
 
     questions: int = Field(default=8, ge=1)
     attempts: int = Field(default=8, ge=2)
@@ -120,9 +120,9 @@ class StageConfig(_Checked):
 
 class RewardConfig(_Checked):
     """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
-    `criteria` of a paper; those of the recipe's paper by default. `format` is the share of MATPO's reward that is paid for well-written calls. `generator` writes the rubrics of reports (the judge,
-    if none is named), `at_once` calls of either are made at a time; `preference`, `quality` and `judge_scale` weigh
-    the hybrid reward of rubrics (hira.evaluation.rewards.hybrid)."""
+    `criteria` of a paper; those of the recipe's paper by default. `format` is the share of MATPO's reward for calls that
+    succeed. `generator` writes the rubrics of reports (the judge, if none is named), `at_once` calls of either are made
+    at a time; `preference`, `quality` and `judge_scale` weigh the hybrid reward of rubrics (hira.evaluation.rewards.hybrid)."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""

@@ -9,11 +9,11 @@ from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.reward import Reward, Score
 from hira.evaluation.statistics import cohens_d
+from hira.trainers.calls import Seeded, Underway, seed_of
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.heartbeat import beating
-from hira.trainers.measures import Means
+from hira.trainers.metrics import Means
+from hira.trainers.records import beating
 from hira.trainers.rollouts import OpenTeam, Problem, status_of
-from hira.trainers.seeding import Seeded, Underway, seed_of
 from hira.workflows.workflow import Workflow, rollout
 
 ACCURACY = "accuracy"

@@ -22,18 +22,25 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from hira.core.errors import HiraError
 from hira.trainers import records
-from hira.trainers.checkpoints import COMPLETE, last_checkpoint, step_of
+from hira.trainers.batches import Micro, canary, packed, part, scored, tensors
 from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.credit import Credit
-from hira.trainers.gradients import averaged, check_finite
-from hira.trainers.group import Credited, Group
-from hira.trainers.heartbeat import beating
-from hira.trainers.measures import Means, measures
-from hira.trainers.memory import in_gib, peak, too_little
-from hira.trainers.packing import Micro, canary, packed, part
-from hira.trainers.tensors import scored, tensors
-from hira.trainers.update import Collect, Collected, samples
-from hira.trainers.weights import activate, all_trainable, base_alone, check_effect, check_sound, fingerprint
+from hira.trainers.metrics import Means, measures
+from hira.trainers.records import COMPLETE, beating, last_checkpoint, step_of
+from hira.trainers.rows import Collect, Collected, Credited, Group, samples
+from hira.trainers.weights import (
+    activate,
+    all_trainable,
+    averaged,
+    base_alone,
+    check_effect,
+    check_finite,
+    check_sound,
+    fingerprint,
+    in_gib,
+    peak,
+    too_little,
+)
 
 PER_ROW = ("entropy", "kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean")
 START = {"cpu": 32, "gpu": 4096}

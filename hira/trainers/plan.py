@@ -198,7 +198,7 @@ WIDTHS = {4: 2, 16: 2, 32: 4, 64: 8}
 
 def base(shape: Shape, bits: int) -> int:
     """Bytes of the frozen weights. In 4 bits, embedding, norms and biases stay bf16; a block of 64 has a scale of one
-    byte, and 256 of those one of four (QLoRA's double quantisation, as `hira.trainers.base` opens it)."""
+    byte, and 256 of those one of four (QLoRA's double quantisation, as `hira.trainers.models` opens it)."""
     if bits == 4:
         return 2 * (shape.embedding + shape.rest) + round(shape.linear * (0.5 + (1 + 4 / 256) / 64))
     return WIDTHS[bits] * shape.parameters

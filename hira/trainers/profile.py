@@ -1,11 +1,12 @@
-"""What a run leaves for those who ask: adapters with their tokenizer, and profiles that name them.
+"""What a run writes for its users: adapters with their tokenizer, profiles, and the command that serves them.
 
-`profile.toml` is for this process, `served.toml` for a server that serves the adapters by their names (`hira-train
-serve`). Both have the form of hira.toml, and begin their paths at the run's folder.
+`profile.toml` is for this process, `served.toml` for a server of the adapters (`hira-train serve`). Both have the form
+of hira.toml, with paths relative to the run's folder.
 """
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, SERVED, Settings
-from hira.trainers.assembling import Plan
+from hira.trainers.assembly import Plan
 
 ADAPTERS, BEST = "adapters", "best"
 BASE = "hira-base"
@@ -109,3 +110,39 @@ def adapters_of(run: Path) -> dict[str, Path]:
         fix = "name the folder of a run that has ended; one that has not goes on with hira-train grpo --resume"
         raise UsageError("there are no adapters", where=str(run), fix=fix)
     return found
+
+
+PARSERS = {"[TOOL_CALLS]": "mistral", "<tool_call>": "hermes", "<|python_tag|>": "llama3_json"}
+"""What vLLM calls its call parsers, by the marks in a chat template."""
+
+
+def command(run: Path, port: int) -> list[str]:
+    """`vllm serve` with the run's base and adapters. Without a parser it would refuse whatever comes with tools."""
+    adapters = adapters_of(run)
+    configs = [json.loads((place / "adapter_config.json").read_text(encoding="utf-8")) for place in adapters.values()]
+    base = str(configs[0]["base_model_name_or_path"])
+    rank = max(int(config["r"]) for config in configs)
+    first = next(iter(adapters.values()))
+    return ["vllm", "serve", base, "--served-model-name", BASE, "--tokenizer", str(first), "--enable-lora",
+            "--max-loras", str(len(adapters)), "--max-lora-rank", str(allowed(rank)), "--port", str(port),
+            *_calls(first), "--lora-modules", *(f"{name}={place}" for name, place in adapters.items())]  # fmt: skip
+
+
+def _calls(tokenizer: Path) -> list[str]:
+    """Flags by which native calls are read as in training; none where the chat template writes none that are known."""
+    template = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (tokenizer / "chat_template.jinja", tokenizer / "tokenizer_config.json")
+        if path.is_file()
+    )
+    found = next((parser for mark, parser in PARSERS.items() if mark in template), None)
+    return ["--enable-auto-tool-choice", "--tool-call-parser", found] if found else []
+
+
+def allowed(rank: int) -> int:
+    """The least rank that vLLM can be told of which is enough."""
+    return next((one for one in (8, 16, 32, 64, 128, 256, 320, 512) if one >= rank), rank)
+
+
+def spelled(words: list[str]) -> str:
+    return shlex.join(words)

@@ -1,8 +1,10 @@
-"""JSON lines that a training run leaves: appended to as it goes, cut back to where it resumes."""
+"""JSON lines that a training run writes, its checkpoints, and a progress line during long steps."""
 
 import errno
 import json
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +75,34 @@ def _whole(line: str) -> dict[str, Any] | None:
     except json.JSONDecodeError:
         return None
     return found if isinstance(found, dict) else None
+
+
+@contextmanager
+def beating(seconds: float, tell: Callable[[str], None], told: Callable[[], str]) -> Iterator[None]:
+    """Tell every so many `seconds` what `told` says then, until the context is left."""
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(seconds):
+            tell(told())
+
+    thread = threading.Thread(target=beat, name="hira-heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+COMPLETE = "complete.json"
+"""The file that is written last: without it, a checkpoint was cut short."""
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint that was written to its end, None if there is none."""
+    return max((path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")), key=step_of, default=None)
+
+
+def step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])

@@ -27,16 +27,11 @@ from hira.core.errors import (
 )
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
 from hira.evaluation.rewards.reward import Reward, Score
+from hira.trainers.calls import Recording, Seeded, Underway, own_fault, seed_of, trained, watched
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit.normal import FLOOR, deviation
-from hira.trainers.group import Attempt, Group, Status
-from hira.trainers.measures import Means, by_tool
-from hira.trainers.recording import Recording
-from hira.trainers.rows import Cut, rows_of
-from hira.trainers.seeding import Seeded, Underway, own_fault, seed_of, trained
-from hira.trainers.transcript import transcript
-from hira.trainers.update import Collected
-from hira.trainers.watching import watched
+from hira.trainers.metrics import Means, by_tool, transcript
+from hira.trainers.rows import Attempt, Collected, Cut, Group, Status, rows_of
 from hira.workflows.workflow import Workflow, rollout
 
 if TYPE_CHECKING:

@@ -1,14 +1,10 @@
-"""The agentic pipeline: a role's groups are trained on while the next role still decodes (MarsRL, section 3.3, Fig. 3).
-
-Many problems are under way at once, each at a step of its own, so the engine is full although every problem has its
-slow replies. A group is released when its last member is done; an update takes all that was released. Nothing here
-knows of models: an engine and a clock that are made up do as well as real ones.
-"""
+"""The pipeline's schedule: problems in progress, complete groups that wait, the gate between sampling and updates."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
+from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
 from hira.agents.run_context import together
@@ -189,3 +185,42 @@ class Schedule(Generic[T]):
         """Wake all who wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+class Gate:
+    """`async with gate:` around each stretch of sampling. `close()` lets nobody else in and waits until all who are
+    inside have come out; `open()` lets them in again.
+
+    Stretches are segments of a reply or whole replies: the shorter they are, the less waits for the longest.
+    """
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self._opened = asyncio.Event()
+        self._opened.set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def closed(self) -> bool:
+        return not self._opened.is_set()
+
+    async def __aenter__(self) -> None:
+        while self.closed:
+            await self._opened.wait()
+        self.inside += 1
+        self._empty.clear()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.inside -= 1
+        if not self.inside:
+            self._empty.set()
+
+    async def close(self) -> None:
+        self._opened.clear()
+        await self._empty.wait()
+
+    def open(self) -> None:
+        self._opened.set()

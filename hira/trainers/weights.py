@@ -1,16 +1,18 @@
-"""The weights in training: which adapter acts, whether the base is still what it was, whether an adapter does anything.
+"""The weights in training: which adapter acts, whether the base is unchanged, gradients and memory.
 
-Adapters are never merged into the base: merging and taking out again drifts in bf16.
+Adapters are never merged into the base: merging and unmerging drifts in bf16.
 """
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from hira.core.errors import HiraError
+from hira.trainers.batches import Micro
 
 _ROW = 8192
 """Bytes of a row in the table that weights are taken for."""
@@ -99,3 +101,56 @@ def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> N
             f"after the first step the adapter {adapter!r} changes nothing in what the model says",
             fix="check that the LoRA target modules are in the model, and that the learning rate is not tiny",
         )
+
+
+def averaged(model: Any, processes: int, device: Any) -> None:
+    """The mean of the gradients over processes. An adapter that no process used has none, and stays as it is."""
+    trained = [one for one in model.parameters() if one.requires_grad]
+    used = torch.tensor([one.grad is not None for one in trained], dtype=torch.int, device=device)
+    dist.all_reduce(used, dist.ReduceOp.MAX)
+    for one in (one for one, was in zip(trained, used.tolist(), strict=True) if was):
+        if one.grad is None:
+            one.grad = torch.zeros_like(one)
+        dist.all_reduce(one.grad)
+        one.grad /= processes
+
+
+def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[str]) -> None:
+    """Stop before a step that would spoil the weights for good. Waits for the device."""
+    sums = [one.grad.sum() for one in model.parameters() if one.grad is not None]
+    whole = torch.stack([loss, *[one.to(loss) for one in sums]])
+    if bool(torch.isfinite(whole).all()):
+        return
+    what = "the loss is not a number" if not bool(torch.isfinite(loss)) else "a gradient is not a number"
+    raise HiraError(
+        f"{what}, so step {step} was not made",
+        where=f"rows of {', '.join(sorted(roles))}",
+        fix="lower the learning rate, then resume: the last checkpoint is from before",
+    )
+
+
+def peak() -> int:
+    """The most bytes that CUDA's allocator had given out since this was asked last; 0 without a GPU."""
+    if not torch.cuda.is_available():
+        return 0
+    torch.cuda.synchronize()
+    most = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return most
+
+
+def in_gib(phase: str, memory: int) -> dict[str, float]:
+    return {f"{phase}_peak_gib": memory / 2**30} if memory else {}
+
+
+@contextmanager
+def too_little(micro: Micro, budget: int) -> Iterator[None]:
+    """Turn a lack of memory into what to do about it. The largest micro-batch comes first, so that it shows at once."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise HiraError(
+            f"a micro-batch of {len(micro.rows)} rows of up to {micro.width:,} tokens does not fit into the memory",
+            where=f"role {micro.role!r}, budget {budget:,} tokens",
+            fix="lower the budget, the length of replies or the LoRA rank, or set bits = 4; `plan` tells what fits",
+        ) from error

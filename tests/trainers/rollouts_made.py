@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from hira.agents.trajectory import Rollout, Trajectory, Turn
 from hira.core.policy import Completion, Request, Tokens
-from hira.trainers.group import Attempt, Group, Status
-from hira.trainers.rows import Row
+from hira.trainers.rows import Attempt, Group, Row, Status
 
 
 def turn(

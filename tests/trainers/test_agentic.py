@@ -19,14 +19,12 @@ from hira.evaluation.rewards.match import exact
 from hira.evaluation.rewards.reward import Score
 from hira.evaluation.rewards.verdict import of_solution, of_verdict
 from hira.testing import team_of
-from hira.trainers.agentic import Agentic, Made
+from hira.trainers.agentic import Agentic, Made, Strategy, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
-from hira.trainers.group import Attempt, Group
 from hira.trainers.parts import Input, Output, by_part
 from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout
-from hira.trainers.rows import Cut, Row
-from hira.trainers.sampling import Strategy, picks
+from hira.trainers.rows import Attempt, Cut, Group, Row
 from hira.workflows.marsrl import MarsRL
 
 Say = Callable[[str, int], str | Exception]

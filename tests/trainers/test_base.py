@@ -10,7 +10,7 @@ from hira.core.errors import UsageError
 from hira.trainers.configuration import ModelConfig
 
 torch = later("torch")
-add_adapters, open_model = later("hira.trainers.base:add_adapters"), later("hira.trainers.base:open_model")
+add_adapters, open_model = later("hira.trainers.models:add_adapters"), later("hira.trainers.models:open_model")
 model, tokenizer = later("tiny:model"), later("tiny:tokenizer")
 pytestmark = [needs("torch", "peft", "trl"), pytest.mark.filterwarnings("default")]
 IDS = [[3, 4, 5]]
@@ -83,7 +83,7 @@ def test_an_adapter_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_merged_model_says_what_base_and_adapter_say(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     from transformers import AutoModelForCausalLM
 
-    from hira.trainers.merging import merge
+    from hira.trainers.models import merge
     from hira.trainers.profile import ADAPTERS, save_adapter
 
     run = tmp_path_factory.mktemp("run")

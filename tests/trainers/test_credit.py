@@ -12,7 +12,7 @@ from rollouts_made import attempt, group, row
 from hira.trainers.credit import explain, grpo, mars, matpo
 from hira.trainers.credit.mars import balanced
 from hira.trainers.credit.normal import advantages
-from hira.trainers.group import Credited, Group
+from hira.trainers.rows import Credited, Group
 
 
 def weights(credited: Credited) -> list[tuple[str, float, float]]:

@@ -12,9 +12,9 @@ import pytest
 from hira.core.errors import UsageError
 from hira.evaluation.mini import DOCS
 from hira.testing import Endpoint
-from hira.trainers.assembling import Plan, planned
+from hira.trainers.assembly import Plan, planned
 from hira.trainers.configuration import load
-from hira.trainers.exporting.writing import CODE, write
+from hira.trainers.export import CODE, write
 
 
 def plan(folder: Path, *overrides: str) -> Plan:

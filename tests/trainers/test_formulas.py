@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rollouts_made import attempt, group, row
 
+from hira.trainers.agentic import Strategy, picks
 from hira.trainers.credit import grpo, mars, marsrl, matpo
+from hira.trainers.credit.masking import without_mastered
 from hira.trainers.credit.normal import FLOOR
-from hira.trainers.group import Attempt, Credited, Group
-from hira.trainers.masking import without_mastered
-from hira.trainers.rows import Row
-from hira.trainers.sampling import Strategy, picks
+from hira.trainers.rows import Attempt, Credited, Group, Row
 
 Name = tuple[str, str, str, int]
 Told = dict[Name, float]

@@ -37,8 +37,8 @@ def test_a_gguf_file_becomes_a_base_that_can_be_saved_and_opened_with_an_adapter
     assert (code, said.splitlines()[-1]) == (0, "model.name=made")
     from transformers import AutoModelForCausalLM
 
-    from hira.trainers.base import open_model
     from hira.trainers.configuration import ModelConfig
+    from hira.trainers.models import open_model
 
     known = AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file="tiny.gguf").state_dict()
     tokenizer, adapted = open_model(ModelConfig(name=str(tmp_path / "made")))

@@ -11,7 +11,7 @@ from later import later, needs
 
 from hira.core.errors import HiraError
 from hira.trainers.credit import Credit, grpo, mars, matpo
-from hira.trainers.group import Credited, Group
+from hira.trainers.rows import Credited, Group
 
 torch = later("torch")
 groups, hand_written, logprobs = later("tiny:groups"), later("tiny:hand_written"), later("tiny:logprobs")

@@ -18,12 +18,12 @@ from hira.evaluation.rewards.hybrid import Hybrid, Weights
 from hira.evaluation.rewards.report import ByRubric
 from hira.testing import Endpoint
 from hira.trainers import records
-from hira.trainers.assembling import planned, reward_of
+from hira.trainers.assembly import planned, reward_of
 from hira.trainers.configuration import load
 from hira.trainers.credit import grpo
 from hira.trainers.recipes import RECIPES
 
-reinforced = later("hira.trainers.reinforcing:reinforced")
+reinforced = later("hira.trainers.training:reinforced")
 torch, groups, model = later("torch"), later("tiny:groups"), later("tiny:model")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.heavy
@@ -108,7 +108,7 @@ def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endp
     assert found.problems[0].references == ()
     assert isinstance(reward_of(found), ByRubric)
     assert set(found.trained) == {"search", "state", "report"}
-    with pytest.raises(UsageError, match="asks a judge"):
+    with pytest.raises(UsageError, match="needs a judge"):
         reward_of(plan(folder, endpoint, "rubric", **{"reward.judge": "", "reward.judge_url": ""}))
 
 

@@ -27,10 +27,10 @@ from hira.policies.local.template import Template  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
+from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
-from hira.trainers.live import LivePolicy  # noqa: E402
 from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
-from hira.trainers.update import Collected  # noqa: E402
+from hira.trainers.rows import Collected  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 ADAPTERS = {"planner": "one", "*": "two"}

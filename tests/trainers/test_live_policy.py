@@ -26,8 +26,8 @@ from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.files import files_tool
 from hira.tools.python import open_python
-from hira.trainers.live import LivePolicy
-from hira.trainers.recording import Recording
+from hira.trainers.calls import Recording
+from hira.trainers.engines import LivePolicy
 from hira.trainers.rollouts import Problem, Rollouts, teams_of
 from hira.trainers.rows import rows_of
 from hira.workflows import WORKFLOWS, HiRA, rollout

@@ -8,14 +8,13 @@ from later import later, needs
 
 from hira.core.errors import UsageError
 from hira.trainers import records
-from hira.trainers.assembling import Plan, credit_of, planned
+from hira.trainers.assembly import Plan, credit_of, planned
 from hira.trainers.configuration import load
-from hira.trainers.group import Attempt, Group
-from hira.trainers.rows import Row
+from hira.trainers.rows import Attempt, Group, Row
 from hira.trainers.schedule import Limits
 
-reinforced = later("hira.trainers.reinforcing:reinforced")
-training_of = later("hira.trainers.reinforcing:training_of")
+reinforced = later("hira.trainers.training:reinforced")
+training_of = later("hira.trainers.training:training_of")
 base, tokenizer = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.heavy

@@ -31,14 +31,19 @@ from hira.trainers import records  # noqa: E402
 from hira.trainers.agentic import Agentic  # noqa: E402
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import Credit, marsrl  # noqa: E402
-from hira.trainers.gate import Gate  # noqa: E402
+from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
-from hira.trainers.live import LivePolicy  # noqa: E402
-from hira.trainers.pipelined import SCHEDULE, PipelinedCollector  # noqa: E402
+from hira.trainers.pipeline import (  # noqa: E402
+    SCHEDULE,
+    PipelinedCollector,
+    Segmented,
+)
 from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
-from hira.trainers.schedule import Limits  # noqa: E402
-from hira.trainers.segments import Segmented  # noqa: E402
-from hira.trainers.update import Collected  # noqa: E402
+from hira.trainers.rows import Collected  # noqa: E402
+from hira.trainers.schedule import (  # noqa: E402
+    Gate,
+    Limits,
+)
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
 torch.set_num_threads(1)

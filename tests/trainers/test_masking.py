@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from hira.trainers.credit import grpo
-from hira.trainers.group import Attempt, Credited, Group, Key, Weighted
-from hira.trainers.masking import entropy, masking, mastered, without_mastered, without_overlong
-from hira.trainers.measures import measures
-from hira.trainers.rows import Row
+from hira.trainers.credit.masking import entropy, masking, mastered, without_mastered, without_overlong
+from hira.trainers.metrics import measures
+from hira.trainers.rows import Attempt, Credited, Group, Key, Row, Weighted
 
 KEY = Key("q", "solver")
 SURE, UNSURE = log(0.995), log(0.5)

@@ -30,10 +30,9 @@ from hira.runtime.settings import Settings
 from hira.testing import team_of
 from hira.tools import Toolbox, tool
 from hira.trainers import records
+from hira.trainers.calls import Recording, seed_of
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.recording import Recording
 from hira.trainers.rollouts import Problem, Rollouts, chosen, status_of, teams_of
-from hira.trainers.seeding import seed_of
 
 Say = Callable[[Request], str | BaseException]
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import row
 
-from hira.trainers.group import Key, Weighted
-from hira.trainers.packing import Micro, adapter_of, packed, part
+from hira.trainers.batches import Micro, adapter_of, packed, part
+from hira.trainers.rows import Key, Weighted
 
 
 def weighted(role: str, tokens: int, prompt: int = 2, name: str = "r") -> Weighted:
@@ -97,7 +97,7 @@ def test_a_role_without_an_adapter_of_its_own_has_that_of_all_others() -> None:
 
 
 def test_everything_but_the_weights_works_without_torch() -> None:
-    parts = "rows group credit packing measures records recording rollouts seeding transcript update plan checkpoints"
+    parts = "rows credit metrics records calls rollouts plan lessons profile doctor"
     code = (
         f"import sys\nfor part in {parts.split()}: __import__(f'hira.trainers.{{part}}')\nprint('torch' in sys.modules)"
     )

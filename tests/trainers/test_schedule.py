@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from hira.core.errors import HiraError, UsageError
 from hira.testing.virtual import Stuck, VirtualEngine, virtually
-from hira.trainers.gate import Gate
-from hira.trainers.schedule import Limits, Released, Schedule
+from hira.trainers.schedule import Gate, Limits, Released, Schedule
 
 
 @dataclass(frozen=True)

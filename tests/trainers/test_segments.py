@@ -8,8 +8,8 @@ import pytest
 
 from hira.core.policy import Sampling
 from hira.policies.local.engine import Sampled, Seen
-from hira.trainers.gate import Gate
-from hira.trainers.segments import Segmented
+from hira.trainers.pipeline import Segmented
+from hira.trainers.schedule import Gate
 
 
 @dataclass

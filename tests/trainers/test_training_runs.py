@@ -19,11 +19,11 @@ from tiny import groups, model, trainer  # noqa: E402
 
 from hira.core.errors import HiraError, UsageError  # noqa: E402
 from hira.trainers import records  # noqa: E402
-from hira.trainers.checkpoints import last_checkpoint  # noqa: E402
 from hira.trainers.configuration import TrainConfig  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
-from hira.trainers.update import Collected  # noqa: E402
+from hira.trainers.records import last_checkpoint  # noqa: E402
+from hira.trainers.rows import Collected  # noqa: E402
 from hira.trainers.weights import check_effect, fingerprint  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.heavy]
@@ -234,7 +234,7 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from tiny import groups, model, trainer
 from hira.trainers.credit import matpo
-from hira.trainers.update import Collected
+from hira.trainers.rows import Collected
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 collect = lambda update: Collected(groups(100 + update)[rank::world])

@@ -16,8 +16,7 @@ from hira.tools.search.hit import Backend, Hit
 from hira.tools.search.service import Service
 from hira.tools.search.tool import search_tool
 from hira.tools.search.web import searxng
-from hira.trainers.recording import Recording
-from hira.trainers.watching import watched
+from hira.trainers.calls import Recording, watched
 
 
 def nobody() -> str:

@@ -10,13 +10,11 @@ from peft import LoraConfig, get_peft_model
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
+from hira.trainers.batches import adapter_of
 from hira.trainers.configuration import Configuration, ModelConfig, TrainConfig
 from hira.trainers.credit import Credit
-from hira.trainers.group import Attempt, Credited, Group
 from hira.trainers.grpo import RoleTrainer
-from hira.trainers.packing import adapter_of
-from hira.trainers.rows import Row
-from hira.trainers.update import Collected
+from hira.trainers.rows import Attempt, Collected, Credited, Group, Row
 
 VOCABULARY = 40
 torch.set_num_threads(1)

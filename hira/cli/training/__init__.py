@@ -1,8 +1,8 @@
-"""The `hira-train` command: the same manners as `hira`. What a command needs is loaded by that command."""
+"""The `hira-train` command, with the manners of `hira`. Each command loads what it needs."""
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import hira
@@ -15,11 +15,21 @@ from hira.core.errors import HiraError
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is where it runs, this process by default."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+
+    def command(shell: Shell) -> int:
+        args = parser(hira.__version__).parse_args(arguments)
+        module = import_module(f"hira.cli.training.{args.module}")
+        code: int = getattr(module, args.command)(args, shell)
+        return code
+
+    return run_command(command, shell, debug="--debug" in arguments)
+
+
+def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, debug: bool = False) -> int:
+    """Run a command and return its exit code; an error becomes a message of at most three lines."""
     shell = shell or of_this_process()
     try:
-        args = parser(hira.__version__).parse_args(arguments)
-        command = import_module(f"hira.cli.training.{args.command}")
-        code: int = getattr(command, args.command)(args, shell)
+        return command(shell)
     except SystemExit as done:  # --help and --version end this way
         return int(done.code or OK)
     except KeyboardInterrupt:
@@ -28,17 +38,15 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     except HiraError as error:
         explain(error, shell)
         trace, code = traceback.format_exc(), code_of(error)
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of hira's own, told in three lines
-        explain(_told(error), shell)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of hira itself, in three lines
+        explain(_describe(error), shell)
         trace, code = traceback.format_exc(), BUG
-    else:
-        return code
-    if "--debug" in arguments:
+    if debug:
         shell.tell(trace)
     return code
 
 
-def _told(error: Exception) -> HiraError:
+def _describe(error: Exception) -> HiraError:
     from hira.trainers.records import full, is_full
 
     if is_full(error):
@@ -47,7 +55,7 @@ def _told(error: Exception) -> HiraError:
 
 
 def explain(error: HiraError, shell: Shell) -> None:
-    """The error in at most three lines: what failed, where, what to do."""
+    """Print the error in at most three lines: what failed, where, what to do."""
     first, *rest = [line for line in (error.what, error.where, error.fix) if line]
-    told = [f"hira-train: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]
-    shell.tell("\n".join(told))
+    lines = [f"hira-train: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]
+    shell.tell("\n".join(lines))

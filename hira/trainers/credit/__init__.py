@@ -1,7 +1,7 @@
 """Credit: groups of attempts become rows with advantages and weights. Pure functions, one file a scheme.
 
 Each takes the groups of one update and returns `Credited`: weighted rows and their normaliser Z, in the one form of
-`hira.trainers.group.Weighted`. Whatever a paper normalises by is a choice of weights and of Z.
+`hira.trainers.rows.Weighted`. Whatever a paper normalises by is a choice of weights and of Z.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from hira.trainers.credit.grpo import grpo
 from hira.trainers.credit.mars import mars
 from hira.trainers.credit.marsrl import marsrl
 from hira.trainers.credit.matpo import matpo
-from hira.trainers.group import Credited, Group
+from hira.trainers.rows import Credited, Group
 
 Credit = Callable[[Sequence[Group]], Credited]
 CREDITS: dict[str, Callable[..., Credited]] = {"grpo": grpo, "matpo": matpo, "mars": mars, "marsrl": marsrl}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hira.trainers.group import Credited, Weighted
+from hira.trainers.rows import Credited, Weighted
 
 HEADS = ("group", "rollout", "conversation", "role", "reward", "advantage", "weight", "tokens")
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hira.trainers.credit.normal import FLOOR, Scale, advantages, divisor
-from hira.trainers.group import Credited, Group, Key, Weighted
-from hira.trainers.rows import Row
+from hira.trainers.rows import Credited, Group, Key, Row, Weighted
 
 Norm = Literal["grpo", "dapo", "dr_grpo"]
 

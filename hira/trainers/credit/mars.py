@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hira.trainers.credit.normal import FLOOR, advantages
-from hira.trainers.group import Attempt, Credited, Group, Key, Weighted
-from hira.trainers.rows import Row
+from hira.trainers.rows import Attempt, Credited, Group, Key, Row, Weighted
 
 Baseline = Literal["pooled", "trajectory"]
 

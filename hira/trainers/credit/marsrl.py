@@ -6,7 +6,7 @@ from dataclasses import replace
 from hira.core.errors import HiraError
 from hira.trainers.credit.grpo import Norm, grpo
 from hira.trainers.credit.normal import FLOOR, Scale
-from hira.trainers.group import Attempt, Credited, Group
+from hira.trainers.rows import Attempt, Credited, Group
 
 
 def marsrl(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hira.trainers.credit.normal import FLOOR, Scale, advantages, divisor
-from hira.trainers.group import Credited, Group, Key, Weighted
+from hira.trainers.rows import Credited, Group, Key, Weighted
 
 Norm = Literal["rollout_mean", "role_mean", "token_mean"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from hira.core.page_policy import digest
 from hira.evaluation import page as evaluation
 from hira.evaluation.page.plots import bars
-from hira.trainers.curation.challenge import Challenge
-from hira.trainers.curation.decision import Decision
+from hira.trainers.curation.decisions import Decision
+from hira.trainers.curation.filters import Challenge
 from hira.trainers.curation.pipeline import Curation, Passed
 
 TABLE, PAGE = "funnel.md", "funnel.html"

@@ -1,6 +1,6 @@
-"""The curation of a set of questions: stage by stage, each decision kept, gone on with after a crash (MARS, Figure 4).
+"""The curation of a set of questions: stage by stage, each decision kept, resumed after a crash (MARS, Figure 4).
 
-A folder holds all of it: `curation.json` says what is curated and how, `decisions.jsonl` a line for each decision,
+A folder holds all of it: `curation.json` says what is curated and how, `decisions.jsonl` has a line for each decision,
 `attempts/` the evaluation of the last stage, `curated.jsonl` the questions that were kept.
 """
 
@@ -18,10 +18,8 @@ from hira.core.errors import UsageError
 from hira.evaluation.item import Item
 from hira.evaluation.run import Scorer, digest
 from hira.runtime.settings import Settings
-from hira.trainers.curation.challenge import Attempts, Challenge, counted, decided, plan_of
-from hira.trainers.curation.decision import DECISIONS, STAGES, Decision, Decisions, Stage
-from hira.trainers.curation.duplicates import Alike, duplicates
-from hira.trainers.curation.judging import JUDGED
+from hira.trainers.curation.decisions import DECISIONS, STAGES, Decision, Decisions, Stage
+from hira.trainers.curation.filters import JUDGED, Alike, Attempts, Challenge, counted, decided, duplicates, plan_of
 
 PLAN, ATTEMPTS, CURATED = "curation.json", "attempts", "curated.jsonl"
 

@@ -24,10 +24,9 @@ from hira.evaluation.rewards.match import contains
 from hira.evaluation.rewards.reward import Reward, Score
 from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
-from hira.trainers.demo.matpo.world import HILLS, PEOPLE, RIVERS, TOWNS
-from hira.trainers.demo.playing import played
-from hira.trainers.demo.recipe import Asked, DemoRecipe, Shown, Sizes
-from hira.trainers.recipes.grpo import RECIPE
+from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
+from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
+from hira.trainers.recipes import GRPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.workflows.baselines.rag import Rag
 
@@ -66,7 +65,7 @@ class Fact:
 
 def world(seed: int) -> dict[str, list[Fact]]:
     """The facts of all towns."""
-    chance = random.Random(seed)  # noqa: S311 - a world that can be made again
+    chance = random.Random(seed)  # noqa: S311 - a world that can be repeated
     return {town: [Fact(town, kind, chance.choice(one[2])) for kind, one in FACTS.items()] for town in TOWNS}
 
 
@@ -74,7 +73,7 @@ def questions(seed: int, *, held_out: bool) -> dict[str, Fact]:
     """Questions with the facts that they ask for, of the towns of training or of those that are held out."""
     towns = TOWNS[TRAINED:] if held_out else TOWNS[:TRAINED]
     asked = [fact for town in towns for fact in world(seed)[town]]
-    random.Random(f"{seed} {held_out}").shuffle(asked)  # noqa: S311 - an order that can be made again
+    random.Random(f"{seed} {held_out}").shuffle(asked)  # noqa: S311 - an order that can be repeated
     return {fact.question: fact for fact in asked}
 
 
@@ -145,7 +144,7 @@ def settings_of(folder: Path) -> Settings:
     )
 
 
-def show(folder: Path, seed: int, times: int, faults: Faults = Faults()) -> Shown:
+def teach(folder: Path, seed: int, times: int, faults: Faults = Faults()) -> Lessons:
     """The documents of that seed's towns, and the teacher's answers: `times` to each of some dozen questions."""
     here, asked = world(seed), questions(seed, held_out=False)
     (folder / "documents").mkdir(parents=True, exist_ok=True)
@@ -157,18 +156,18 @@ def show(folder: Path, seed: int, times: int, faults: Faults = Faults()) -> Show
         fact = asked[problem.question]
         return Teacher(chance, fact, here[fact.town], faults)
 
-    rollouts = asyncio.run(played(settings_of(folder), Rag(), problems(seed)[:LESSONS], times, seed, teacher))
-    return Shown(rollouts, f"{len(rollouts)} answers of a careless teacher over {len(here)} pages")
+    rollouts = asyncio.run(play_lessons(settings_of(folder), Rag(), problems(seed)[:LESSONS], times, seed, teacher))
+    return Lessons(rollouts, f"{len(rollouts)} answers of a careless teacher over {len(here)} pages")
 
 
 def reward() -> Reward:
     return cited
 
 
-def ask(seed: int) -> list[Asked]:
+def commands(seed: int) -> list[Command]:
     """Questions about towns that nobody asked about in training."""
     return [
-        Asked(("ask", question), f"known: {fact.value}")
+        Command(("ask", question), f"known: {fact.value}")
         for question, fact in list(questions(seed, held_out=True).items())[:3]
     ]
 
@@ -179,11 +178,11 @@ CITED = DemoRecipe(
     recipe=RECIPE,
     workflow=Rag(),
     settings=settings_of,
-    show=show,
+    teach=teach,
     problems=problems,
     held_out=lambda seed: problems(seed, held_out=True),
     reward=reward,
-    asked=ask,
+    commands=commands,
     pretrained=True,
     sizes=Sizes(
         lessons=1,

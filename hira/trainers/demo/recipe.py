@@ -1,35 +1,40 @@
-"""What a demo is made of beside the stages that all of them have: one `DemoRecipe` for each of `hira-train demo
---recipe`."""
+"""A demo's recipe, the sizes of its run, and the rollouts of its teacher."""
 
+import asyncio
+import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hira.agents.run_context import together
 from hira.agents.trajectory import Rollout
+from hira.core.policy import Policy
 from hira.evaluation.rewards.reward import Reward
+from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
+from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
 from hira.trainers.credit import Credit
-from hira.trainers.demo.model import SHAPE, Shape
+from hira.trainers.demo.tiny import SHAPE, Shape
 from hira.trainers.recipes import Recipe
-from hira.trainers.rollouts import Problem
+from hira.trainers.rollouts import Problem, teams_of
 from hira.workflows import BuiltIn
-from hira.workflows.workflow import Workflow
+from hira.workflows.workflow import Workflow, rollout
 
 if TYPE_CHECKING:
     from hira.trainers.sft import Changed
 
+
 TINY = "tiny"
-"""The base that is made at random."""
+"""The base with random weights."""
 DAY = 1_767_225_600.0  # 2026-01-01: rollouts of every day have the same prompts
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is done. `lessons` are rollouts of the teacher a question, `learning` steps of supervised training on
-    rows, `updates` steps of reinforcement with `questions` x `attempts` rollouts each. An exam
-    takes every `thin`-th question that is held out, `exam` times."""
+    """How much is done: `lessons` of the teacher for each question, `learning` supervised steps, `updates` of
+    `questions` x `attempts` rollouts. An exam asks every `thin`-th held-out question `exam` times."""
 
     lessons: int = 3
     learning: int = 180
@@ -47,20 +52,20 @@ class Sizes:
 
 
 MINIATURE = Sizes(lessons=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
-"""Enough to go all the way through, too little to learn anything."""
+"""Runs every stage and teaches next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The cold start's lessons: the teacher's rollouts, and a line that tells of them."""
+class Lessons:
+    """The teacher's rollouts for the cold start, and a line about them."""
 
     rollouts: Sequence[Rollout]
-    told: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A command of `hira` that asks what was trained, without the flags for its profile, and what is told after it."""
+class Command:
+    """Arguments of `hira` that ask the trained model, without `--profile`, and a line to print after its answer."""
 
     command: tuple[str, ...]
     known: str = ""
@@ -68,17 +73,19 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class DemoRecipe:
-    """One demo. `recipe` is the one whose roles are trained by its credit, unless the demo names a `credit` of its own.
+    """One demo. Callables take the run's seed unless said otherwise.
 
-    `settings` are those of runs in a folder, in which `show` first writes what they need and plays the teacher's
-    lessons of a seed, so many a question. A `pretrained` model learns them as an adapter; a tiny one begins at random,
-    with the `tokenizer` that is learned from them; `varied` makes other lessons of one, and `dealt` says how often
-    those of a role come where others come once. `problems` are those of training, `held_out` those of exams, by seed.
-    `reward` pays. It also examines what the workflow answers, unless there is an `exam`, by seed, or, in the workflow's
-    place, `examining`; `examined` says what the accuracy is. `asked` are commands for the end, by seed. `workflow` runs
-    with `options` unlike its defaults, which the profile keeps. `curves` names metrics of updates that are drawn;
-    `figures` those of exams that are told before and after, `sampled/PART` and `greedy/PART` of its scores: the mean,
-    where they are several. `note` says under them what is not to be expected.
+    `settings(folder)` are those of the runs. `teach(folder, seed, times)` writes what the runs need and plays the
+    teacher's rollouts, `times` for each question. A `pretrained` model learns them as an adapter; a tiny one begins at
+    random, with the `tokenizer` that is learned from them. `varied` makes another lesson of one, and `dealt` is how
+    often the lessons of a role come where others come once.
+
+    `recipe` names the roles that are trained and their credit, which `credit` replaces. `problems` are for training,
+    `held_out` for exams. `reward` also scores exams, unless there is an `exam`; `examining` is asked in exams in place
+    of `workflow`, and `examined` says what its accuracy is. `workflow` runs with `options` unlike its defaults, which
+    the profile keeps. `commands` ask the trained model at the end. `curves` names metrics of updates to draw,
+    `figures` parts of exam scores to print, `sampled/PART` and `greedy/PART`; of several it prints the mean. `note`
+    follows them.
     """
 
     name: str
@@ -86,11 +93,11 @@ class DemoRecipe:
     recipe: Recipe
     workflow: BuiltIn
     settings: Callable[[Path], Settings]
-    show: Callable[[Path, int, int], Shown]
+    teach: Callable[[Path, int, int], Lessons]
     problems: Callable[[int], Sequence[Problem]]
     held_out: Callable[[int], Sequence[Problem]]
     reward: Callable[[], Reward]
-    asked: Callable[[int], Sequence[Asked]]
+    commands: Callable[[int], Sequence[Command]]
     tokenizer: Callable[[Sequence[Rollout]], Any] | None = None
     pretrained: bool = False
     dealt: Mapping[str, int] = field(default_factory=dict)
@@ -107,3 +114,32 @@ class DemoRecipe:
     curves: Mapping[str, str] = field(default_factory=lambda: {"right answers in training": "reward/accuracy"})
     figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     note: str = ""
+
+
+AT_ONCE = 16
+Teaches = Callable[[random.Random, Problem], Policy]
+"""Makes the teacher of one rollout, from the random numbers for its faults and from the problem."""
+
+
+async def play_lessons(
+    settings: Settings, workflow: Workflow, problems: Sequence[Problem], times: int, seed: int, teacher: Teaches
+) -> list[Rollout]:
+    """The teacher's rollouts: `times` of each problem."""
+    if not problems:
+        return []
+    stand_in = teacher(random.Random(seed), problems[0])  # noqa: S311
+    team = await open_session(settings, policies={"*": stand_in}, workflow=workflow)
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(problem: Problem, number: int) -> Rollout:
+        chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - lessons of that seed
+        policy = teacher(chance, problem)
+        async with gate, teams_of(team)(f"{problem.id}-{number}", problem, lambda _: None) as opened:
+            opened.rollout.began = DAY
+            opened.cast = {role: replace(part, policy=policy) for role, part in opened.cast.items()}
+            return await rollout(workflow, problem.question, opened)
+
+    try:
+        return await together([one(problem, number) for problem in problems for number in range(times)])
+    finally:
+        await team.aclose()

@@ -9,7 +9,6 @@ from hira.agents.trajectory import Rollout
 from hira.policies.local.template import Template
 from hira.runtime.settings import PROFILE
 from hira.trainers import records
-from hira.trainers.checkpoints import last_checkpoint
 from hira.trainers.configuration import (
     Configuration,
     ExamConfig,
@@ -18,10 +17,11 @@ from hira.trainers.configuration import (
     SftConfig,
     TrainConfig,
 )
-from hira.trainers.demo.model import model
 from hira.trainers.demo.recipe import DAY, TINY, DemoRecipe, Sizes
+from hira.trainers.demo.tiny import make_model
 from hira.trainers.lessons import lessons_of
 from hira.trainers.profile import ADAPTERS, save_adapter, write_profiles
+from hira.trainers.records import last_checkpoint
 from hira.trainers.rows import Row
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Demo:
             rows: Sequence[Row] = ()
         elif self.recipe.pretrained:
             self._write_base()
-            rows = self._show(self._tokenizer())
+            rows = self._render(self._tokenizer())
         else:
             self._train_tiny()
             rows = ()
@@ -96,7 +96,7 @@ class Demo:
         return f"{self.sizes.updates} updates of {self.sizes.questions} x {self.sizes.attempts} rollouts"
 
     def _write_base(self) -> None:
-        from hira.trainers.gguf import write_base
+        from hira.trainers.models import write_base
 
         if not (self.place / "config.json").is_file():
             parameters = write_base(self.base, self.place)
@@ -107,12 +107,12 @@ class Demo:
 
         return AutoTokenizer.from_pretrained(self.place)
 
-    def _show(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
+    def _render(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
         """The rows of the lessons, which are played now unless they are given."""
         if rollouts is None:
-            shown = self.recipe.show(self.folder, self.seed, self.sizes.lessons)
-            self.tell(shown.told)
-            rollouts = shown.rollouts
+            taught = self.recipe.teach(self.folder, self.seed, self.sizes.lessons)
+            self.tell(taught.summary)
+            rollouts = taught.rollouts
         template = Template(tokenizer)
         rows = [row for record in rollouts for row in lessons_of(record, template)]
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
@@ -120,11 +120,11 @@ class Demo:
     def _train_tiny(self) -> None:
         """A model from nothing, with a tokenizer of its own."""
         assert self.recipe.tokenizer is not None  # noqa: S101 - every recipe that is not pretrained has one
-        shown = self.recipe.show(self.folder, self.seed, self.sizes.lessons)
-        tokenizer = self.recipe.tokenizer(shown.rollouts)
-        rows = self._show(tokenizer, shown.rollouts)
-        self.tell(f"{shown.told}: {len(rows)} conversations, {len(tokenizer)} tokens")
-        base = model(tokenizer, self.seed, self.recipe.shape)
+        taught = self.recipe.teach(self.folder, self.seed, self.sizes.lessons)
+        tokenizer = self.recipe.tokenizer(taught.rollouts)
+        rows = self._render(tokenizer, taught.rollouts)
+        self.tell(f"{taught.summary}: {len(rows)} conversations, {len(tokenizer)} tokens")
+        base = make_model(tokenizer, self.seed, self.recipe.shape)
         self._teach(base, tokenizer, rows)
         base.save_pretrained(self.place)
         tokenizer.save_pretrained(self.place)
@@ -177,7 +177,7 @@ class Demo:
     def _open(self) -> tuple[Any, Any]:
         import torch
 
-        from hira.trainers.base import open_model
+        from hira.trainers.models import open_model
 
         torch.manual_seed(self.seed)  # new adapters begin at random
         tokenizer, adapted = open_model(self.configuration.model)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hira.trainers import records
-from hira.trainers.checkpoints import COMPLETE, step_of
 from hira.trainers.configuration import Configuration
+from hira.trainers.records import COMPLETE, step_of
 
 Verdict = Literal["ok", "warning", "fault", "unseen"]
 Metrics = Mapping[str, Any]

@@ -21,7 +21,7 @@ from hira.policies.local.template import Template
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import cast_of
 from hira.runtime.settings import RoleSettings, Settings
-from hira.trainers.live import LivePolicy
+from hira.trainers.engines import LivePolicy
 
 transformers = later("transformers")
 BatchingEngine = later("hira.policies.local.batching:BatchingEngine")

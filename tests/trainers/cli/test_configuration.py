@@ -7,12 +7,12 @@ from time import sleep
 
 import pytest
 
-from hira.cli.training.configured import Going
+from hira.cli.training.run import Going
 from hira.core.errors import HiraError, UsageError
-from hira.trainers.assembling import goes_on, keep, planned
+from hira.trainers.assembly import goes_on, keep, planned
 from hira.trainers.configuration import Configuration, load
-from hira.trainers.heartbeat import beating
 from hira.trainers.preflight import check_there, own_window, too_wide
+from hira.trainers.records import beating
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "training").glob("*.toml"))
 

@@ -18,13 +18,10 @@ from hira.cli.training import main
 from hira.cli.training.demo import ask_held_out
 from hira.policies.local.template import Template
 from hira.trainers import records
-from hira.trainers.demo.matpo import world
-from hira.trainers.demo.matpo.lessons import by_teacher, learn_tokenizer
-from hira.trainers.demo.matpo.names import renamed
-from hira.trainers.demo.matpo.recipe import MATPO
-from hira.trainers.demo.matpo.teacher import CARELESS, Faults
+from hira.trainers.demo import matpo
+from hira.trainers.demo.matpo import CARELESS, MATPO_DEMO, Faults, by_teacher, learn_tokenizer, renamed
 from hira.trainers.demo.run import Demo
-from hira.trainers.demo.tokens import DAYS, YEARS
+from hira.trainers.demo.tiny import DAYS, YEARS
 from hira.trainers.lessons import lessons_of, spoken
 
 torch = later("torch")
@@ -33,23 +30,23 @@ pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 
 
 def lessons(folder: Path, faults: Faults, most: int = 12) -> list:
-    here = world.made(0)
+    here = matpo.make_world(0)
     here.write(folder / "documents")
     return by_teacher(folder, here.problems(held_out=False)[:most], 1, 0, faults)
 
 
 def test_no_one_who_is_asked_about_in_training_is_asked_about_later() -> None:
-    here = world.made(3)
+    here = matpo.make_world(3)
     trained, held = here.problems(held_out=False), here.problems(held_out=True)
     assert (len(trained), len(held)) == (72, 24)
     assert not {one.id.split("-")[0] for one in trained} & {one.id.split("-")[0] for one in held}
-    assert world.made(3) == here
-    assert world.made(4) != here
+    assert matpo.make_world(3) == here
+    assert matpo.make_world(4) != here
 
 
 def test_a_teacher_without_faults_is_right_and_a_careless_one_is_seldom(tmp_path: Path) -> None:
     good = lessons(tmp_path / "a", Faults(0, 0, 0))
-    answers = {one.question: one.references[0] for one in world.made(0).problems(held_out=False)}
+    answers = {one.question: one.references[0] for one in matpo.make_world(0).problems(held_out=False)}
     assert all(record.answer.startswith(f"{answers[record.question]} [s") for record in good)
     assert all(record.status == "answered" for record in good), "its answers cite what it read"
     poor = lessons(tmp_path / "b", CARELESS, 40)
@@ -83,7 +80,7 @@ def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) 
     other = renamed(tokenizer)(row, random.Random(1))
     assert other != row
     assert replace(other, prompt=row.prompt, completion=row.completion) == row
-    names = {name for names in world.KINDS for name in names} | set(YEARS) | set(DAYS) | {f"s{at}" for at in range(13)}
+    names = {name for names in matpo.KINDS for name in names} | set(YEARS) | set(DAYS) | {f"s{at}" for at in range(13)}
     for one, another in zip(row.completion, other.completion, strict=True):
         if one != another:
             assert {template.decode([one]).strip("/"), template.decode([another]).strip("/")} <= names
@@ -115,7 +112,7 @@ def test_muon_learns_what_adam_does() -> None:
 def test_a_demo_whose_model_cannot_be_asked_ends_with_the_exit_code_of_the_command_that_failed(tmp_path: Path) -> None:
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)
-    assert ask_held_out(Demo(tmp_path / "nothing", MATPO, 0, MATPO.small), shell) == 2
+    assert ask_held_out(Demo(tmp_path / "nothing", MATPO_DEMO, 0, MATPO_DEMO.small), shell) == 2
     assert err.getvalue().count("known answer") == 3
 
 
@@ -150,15 +147,15 @@ def test_the_whole_demo_in_miniature_ends_with_a_model_that_can_be_asked(tmp_pat
 
 @pytest.mark.heavy
 def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    sizes = replace(MATPO.small, updates=6)
-    Demo(tmp_path / "whole", MATPO, 0, sizes).run()
+    sizes = replace(MATPO_DEMO.small, updates=6)
+    Demo(tmp_path / "whole", MATPO_DEMO, 0, sizes).run()
 
     def stopped(told: Mapping[str, Any]) -> None:
         if "loss" in told and told.get("stage") != "sft" and told["step"] == 6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Demo(tmp_path / "half", MATPO, 0, sizes, stepped=stopped).run()
+        Demo(tmp_path / "half", MATPO_DEMO, 0, sizes, stepped=stopped).run()
     assert not (tmp_path / "half" / "adapters").exists()
     err = io.StringIO()
     shell = Shell(io.StringIO(), io.StringIO(), err, {}, tmp_path, tmp_path)

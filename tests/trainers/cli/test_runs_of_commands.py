@@ -17,10 +17,13 @@ from safetensors.torch import load_file  # noqa: E402
 from hira.cli.shell import Shell  # noqa: E402
 from hira.cli.training import main  # noqa: E402
 from hira.trainers import records  # noqa: E402
-from hira.trainers.demo.matpo import world  # noqa: E402
-from hira.trainers.demo.matpo.lessons import by_teacher, learn_tokenizer  # noqa: E402
-from hira.trainers.demo.matpo.teacher import Faults  # noqa: E402
-from hira.trainers.demo.model import model  # noqa: E402
+from hira.trainers.demo import matpo  # noqa: E402
+from hira.trainers.demo.matpo import (  # noqa: E402
+    Faults,
+    by_teacher,
+    learn_tokenizer,
+)
+from hira.trainers.demo.tiny import make_model  # noqa: E402
 from hira.trainers.lessons import spoken  # noqa: E402
 
 if TYPE_CHECKING:
@@ -35,12 +38,12 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        here = world.made(0)
+        here = matpo.make_world(0)
         here.write(folder / "documents")
         problems = here.problems(held_out=False)[:4]
         rollouts = by_teacher(folder, problems, 1, 0, Faults(0, 0, 0))
         tokenizer = learn_tokenizer(rollouts)
-        model(tokenizer, 0).save_pretrained(folder / "model")
+        make_model(tokenizer, 0).save_pretrained(folder / "model")
         tokenizer.save_pretrained(folder / "model")
         self._write("questions.jsonl", [{"question": one.question, "answer": one.references[0]} for one in problems])
         self._write(

@@ -11,12 +11,11 @@ import pytest
 
 from hira.cli.shell import Shell
 from hira.cli.training import main
-from hira.cli.training.chart import chart, spark
-from hira.cli.training.grpo import Steps
+from hira.cli.training.run import Steps
+from hira.cli.training.show import chart, spark
 from hira.runtime.settings import Settings, load
 from hira.trainers import records
-from hira.trainers.profile import write_profiles
-from hira.trainers.serving import allowed
+from hira.trainers.profile import allowed, write_profiles
 
 CONFIG = {
     "hidden_size": 2560,

@@ -11,7 +11,7 @@ from later import later, needs
 from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.core.errors import UsageError
-from hira.trainers.installed import check_wanted
+from hira.trainers.preflight import check_wanted
 
 torch = later("torch")
 pytestmark = [needs("torch", "transformers", "peft", "trl"), pytest.mark.filterwarnings("default")]

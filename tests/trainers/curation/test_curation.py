@@ -22,9 +22,18 @@ from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.trainers.curation import funnel
-from hira.trainers.curation.challenge import Challenge, counted, decided, outcome
-from hira.trainers.curation.decision import DECISIONS, Decision, Decisions
-from hira.trainers.curation.duplicates import Alike, duplicates, jaccard, plain, shingles
+from hira.trainers.curation.decisions import DECISIONS, Decision, Decisions
+from hira.trainers.curation.filters import (
+    Alike,
+    Challenge,
+    counted,
+    decided,
+    duplicates,
+    jaccard,
+    outcome,
+    plain,
+    shingles,
+)
 from hira.trainers.curation.pipeline import CURATED, Curating, Curation
 
 pytestmark = needs("datasketch")

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from hira.core.errors import DialectError, UsageError
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
-from hira.trainers.curation.graph import Chain, Fact, Hops, facts_of, paths
-from hira.trainers.curation.rewriting import rewritten
-from hira.trainers.curation.synthesis import leaks, question_of
+from hira.trainers.curation.generation import Chain, Fact, Hops, facts_of, leaks, paths, question_of, rewritten
 
 FACTS = [
     Fact("Ida Berg", "designed", "Vale Bridge"),
@@ -160,7 +158,7 @@ async def test_a_query_is_rewritten_and_keeps_its_names() -> None:
 
 async def test_what_is_made_is_made_once_and_what_failed_is_tried_again(tmp_path: Path) -> None:
     from hira.evaluation.item import Item
-    from hira.trainers.curation.making import MADE, made
+    from hira.trainers.curation.generation import MADE, made
 
     asked: list[str] = []
 

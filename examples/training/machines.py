@@ -1,0 +1,492 @@
+"""A model learns to write the rubrics that tell which of two reports people prefer, from random weights on a CPU.
+
+    python examples/training/machines.py --seed 2
+
+The recipe is that of the rubrics paper (section 3.3): several rubrics for each query are compared with one another by
+R = R_pref + R_llm + R_fmt. Readers want to know certain things, and certain things matter of each kind of machine. Some
+combinations of reader and machine are held out: what they call for is known from other queries. The teacher guesses
+what a rubric should ask for, and a third of its rubrics is not valid. Both judges are programs: no language model that
+can judge runs on a CPU next to this one. Prompts, JSON, scores and GRPO are the real ones.
+
+Expected of held-out queries at temperature 1, stated after seeds 0 to 2 and before any other: valid rubrics ≥ 85 %; of
+all pairs at least 15 points more in the right order, an invalid rubric counting as wrong; valid rubrics, each tried on
+100 pairs, order at least 2 points more of them; the judge's mark up by 0.5 of 4 or more; a larger Cohen's d. The model
+learns above all validity and the judge's mark; the order of valid rubrics rises by a few points (seed 1: 61 to 70 %,
+seed 2: 62 to 67 %), because naming what the reader wants, which the judge rewards, orders reports too. The results are
+in benchmarks/results/training_demo_rubric.md.
+"""
+
+import asyncio
+import json
+import random
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hira.agents.rubrics.rubric import WEIGHTS, Kind, Rubric, Scores
+from hira.agents.run_context import RoleConfig
+from hira.agents.trajectory import Rollout
+from hira.cli.training.demo import run
+from hira.core.policy import Completion, Request, Watch
+from hira.evaluation.rewards.hybrid import BEST, preference, read_rubric
+from hira.evaluation.rewards.reward import Reward, Score
+from hira.policies.offline.request import Asked as Seen
+from hira.policies.offline.request import read_request
+from hira.runtime.settings import Settings
+from hira.trainers.configuration import RewardConfig
+from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
+from hira.trainers.demo.tiny import Shape, find_phrases, make_tokenizer
+from hira.trainers.lessons import spoken
+from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
+from hira.trainers.rollouts import Problem
+from hira.trainers.rows import Row
+from hira.workflows.rubric import RubricWriting
+
+if TYPE_CHECKING:
+    from hira.trainers.sft import Changed
+
+
+READERS: Mapping[str, Mapping[str, int]] = {
+    "buyer": {"price": 5, "warranty": 5, "lifespan": 4, "size": 3},
+    "engineer": {"mass": 5, "fuel": 5, "repair": 4, "noise": 3},
+    "inspector": {"safety": 5, "permit": 5, "maker": 4, "disposal": 3},
+    "teacher": {"history": 5, "origin": 5, "maker": 4, "safety": 3},
+    "farmer": {"repair": 5, "fuel": 5, "lifespan": 4, "storage": 3},
+    "insurer": {"safety": 5, "lifespan": 5, "price": 4, "storage": 3},
+}
+"""What readers care for, and how much: the same in all worlds, and known to the judge."""
+MACHINES = "pump kettle saw lamp drill fan mower heater".split()
+NAMES = (
+    "Adela Bertil Corin Dagny Eskil Fenja Gorm Hedvig Ivar Jorun Kettil Liv "
+    "Magnus Nanna Orm Petra Quirin Runa Sigurd Torun Ulf Vigdis Wenzel Ylva"
+).split()
+ASPECTS = (
+    "price noise mass lifespan origin maker safety permit repair cleaning fuel size warranty storage disposal history"
+).split()
+FLAWS = "advertising repetition hearsay".split()
+
+OF_MACHINE = (4, 3)
+"""How much two aspects matter, or matter more, of a kind of machine; which they are is drawn for each world."""
+OF_FLAW = 3
+LEVELS = ((0.0, 0.4), (0.5, 0.25), (1.0, 0.35))
+"""How far a report treats an aspect (not at all, in passing, by a figure), and how often. Both reports of a pair are of
+one length: what differs is which aspects they treat."""
+FLAWED = 0.25
+CLEAR = 5
+"""How far apart the reports of a pair are at least: by one thing that the reader wants most. Which of two reports is
+preferred by less says little of a rubric, however good."""
+DOUBT = 2.0
+"""How noisy preferences are: the scale of a logistic distribution, in the unit of the cares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far it treats each aspect, from 0 to 1, and which flaws it has."""
+
+    subject: str
+    treats: Mapping[str, float]
+    flaws: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """The report as it is read: a sentence for each aspect that it treats, and for each flaw."""
+        said = [FIGURE.format(one) if far == 1 else PASSING.format(one) for one, far in self.treats.items() if far]
+        return f"# {self.subject}\n\n{' '.join([*said, *(FLAW.format(one) for one in sorted(self.flaws))])}"
+
+
+FIGURE, PASSING, FLAW = "The {} is given by a figure [1].", "The {} is told in passing.", "This sentence is {}."
+
+
+@dataclass(frozen=True)
+class World:
+    """What matters of each kind of machine. What a reader cares for is added to it."""
+
+    seed: int
+    machines: Mapping[str, Mapping[str, int]]
+
+    def cares(self, reader: str, machine: str) -> dict[str, int]:
+        """What matters in a report on such a machine for such a reader, with how much; flaws less than nothing."""
+        found: dict[str, int] = {}
+        for part in (READERS[reader], self.machines[machine]):
+            for one, much in part.items():
+                found[one] = found.get(one, 0) + much
+        return found | dict.fromkeys(FLAWS, -OF_FLAW)
+
+    def worth(self, report: Report, reader: str, machine: str) -> float:
+        cares = self.cares(reader, machine)
+        flawed = sum(cares[one] for one in report.flaws)
+        return flawed + sum(cares.get(one, 0) * far for one, far in report.treats.items())
+
+    def combinations(self, *, held_out: bool) -> list[tuple[str, str]]:
+        """Readers with kinds of machines: three quarters to train on, a quarter held out, each of both in either."""
+        return [
+            (reader, machine)
+            for (at, reader), (other, machine) in product(enumerate(READERS), enumerate(MACHINES))
+            if ((at + other + self.seed) % 4 == 0) is held_out
+        ]
+
+    def problems(self, times: int, *, held_out: bool) -> list[Problem]:
+        """So many pairs for each combination. The references are the report that was preferred, then the other."""
+        edge = len(NAMES) * 3 // 4
+        names = NAMES[edge:] if held_out else NAMES[:edge]
+        chance = random.Random(f"{self.seed} {held_out}")  # noqa: S311 - pairs that can be repeated
+        return [
+            self._pair(f"{reader}-{machine}-{at}", chance.choice(names), reader, machine, chance)
+            for reader, machine in self.combinations(held_out=held_out)
+            for at in range(times)
+        ]
+
+    def _pair(self, id_: str, name: str, reader: str, machine: str, chance: random.Random) -> Problem:
+        apart = 0.0
+        while abs(apart) < CLEAR:
+            levels = chance.choices(*zip(*LEVELS, strict=True), k=len(ASPECTS))
+            one, other = (_report(f"The {machine} {name}", levels, chance) for _ in range(2))
+            apart = self.worth(one, reader, machine) - self.worth(other, reader, machine)
+        likely = 1 / (1 + exp(-apart / DOUBT))
+        accepted, rejected = (one, other) if chance.random() < likely else (other, one)
+        return Problem(id_, query_of(reader, machine, name), (accepted.text, rejected.text))
+
+
+def query_of(reader: str, machine: str, name: str) -> str:
+    """The query."""
+    return f"Write a report on the {machine} {name} for the {reader}."
+
+
+def make_world(seed: int) -> World:
+    """A world of that seed."""
+    chance = random.Random(seed)  # noqa: S311 - a world that can be repeated
+    machines = {one: dict(zip(chance.sample(ASPECTS, len(OF_MACHINE)), OF_MACHINE, strict=True)) for one in MACHINES}
+    return World(seed, machines)
+
+
+def _report(subject: str, levels: Sequence[float], chance: random.Random) -> Report:
+    """A report of that many figures and passing words, about whichever aspects, in any order."""
+    order = chance.sample(ASPECTS, len(ASPECTS))
+    flaws = frozenset(one for one in FLAWS if chance.random() < FLAWED)
+    return Report(subject, dict(zip(order, chance.sample(levels, len(levels)), strict=True)), flaws)
+
+
+FULL, HALF, NONE = 10, 5, 1
+"""Ratings of an item: given by a figure, told in passing, not there."""
+_SUBJECT = re.compile(rf"\b({'|'.join([*ASPECTS, *FLAWS])})\b")
+_READER = re.compile(rf"\b({'|'.join(READERS)})\b")
+_ITEM = re.compile(r"^- .* \(([+-]\d+)\): (.*)$", re.MULTILINE)
+
+
+class Judge:
+    """Rates items and judges rubrics, of any world."""
+
+    model = "judge of the demo"
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        del watch
+        seen = read_request(request)
+        told = {"rubric_rate": rated, "rubric_quality": judged}[seen.prompt](seen)
+        return Completion(json.dumps(told), model=self.model)
+
+    async def aclose(self) -> None:
+        """There is nothing to let go of."""
+
+
+def judged(seen: Seen) -> dict[str, object]:
+    """From 0 to 4: up to 3 for what the reader wants, half a point each for a fault and for a weight of 5."""
+    items = [(int(weight), subject(text)) for weight, text in _ITEM.findall(seen.value("rubric"))]
+    reader = _READER.search(seen.value("query"))
+    wants = READERS[reader[0]].keys() if reader else frozenset()
+    named = {about for weight, about in items if weight > 0}
+    weights = {weight for weight, _ in items}
+    covered = len(named & wants) / len(wants) if wants else 0.0
+    form = (min(weights, default=0) < 0) + (5 in weights)
+    return {"reason": "by what it names", "reward": 3 * covered + form / 2, "confidence": 100}
+
+
+def rated(seen: Seen) -> dict[str, object]:
+    """How far a report treats what an item names; 1 for an item that names nothing of this world."""
+    about = subject(seen.value("criterion"))
+    return {"reason": f"by what it says of {about or 'nothing'}", "rating": rating(about, seen.value("report"))}
+
+
+def rating(about: str, report: str) -> int:
+    """Of a report for an item about that aspect or flaw; "" is about nothing."""
+    if not about:
+        return NONE
+    full = FIGURE.format(about) in report or FLAW.format(about) in report
+    return FULL if full else HALF if PASSING.format(about) in report else NONE
+
+
+def subject(text: str) -> str:
+    """The aspect or flaw that an item speaks of, the first of several."""
+    found = _SUBJECT.search(text)
+    return found[0] if found else ""
+
+
+KINDS: tuple[Kind, ...] = ("key", "important", "optional")
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often the teacher does each thing wrong: asks for something that does not matter, gives an item a weight that
+    does not go with its kind, names something twice in a rubric, writes too few items."""
+
+    beside: float = 0.5
+    weighed: float = 0.02
+    twice: float = 0.08
+    few: float = 0.15
+
+
+CARELESS = Faults()
+
+
+class Teacher:
+    """Writes one rubric. `cares` is what matters to people, of which it asks for some; `chance` makes its faults."""
+
+    model = "teacher"
+
+    def __init__(self, chance: random.Random, cares: dict[str, int], faults: Faults) -> None:
+        self.chance = chance
+        self.cares = [one for one, much in cares.items() if much > 0]
+        self.faults = faults
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        del request, watch
+        return Completion(written(self.items()), model=self.model)
+
+    async def aclose(self) -> None:
+        """There is nothing to let go of."""
+
+    def items(self) -> list[dict[str, object]]:
+        """Six to nine aspects, always in the same order, and a flaw."""
+        chance = self.chance
+        many = 5 if self._fails(self.faults.few) else chance.randint(6, 9)
+        other = [one for one in ASPECTS if one not in self.cares]
+        subjects: list[str] = []
+        for _ in range(many):
+            known = [one for one in (other if self._fails(self.faults.beside) else self.cares) if one not in subjects]
+            subjects.append(chance.choice(known or [one for one in ASPECTS if one not in subjects]))
+        if self._fails(self.faults.twice):
+            subjects[-1] = subjects[0]
+        subjects.sort(key=ASPECTS.index)
+        return [self._item(one, chance.choice(KINDS)) for one in subjects] + [self._item(chance.choice(FLAWS), "error")]
+
+    def _item(self, subject: str, kind: Kind) -> dict[str, object]:
+        kinds = [one for one in WEIGHTS if one != kind] if self._fails(self.faults.weighed) else [kind]
+        return item(subject, kind, self.chance.choice(WEIGHTS[self.chance.choice(kinds)]))
+
+    def _fails(self, often: float) -> bool:
+        return self.chance.random() < often
+
+
+def item(subject: str, kind: Kind, weight: int) -> dict[str, object]:
+    said = f"The report has {subject}." if kind == "error" else f"The report gives the {subject} by a figure."
+    return {
+        "title": f"{'Without' if kind == 'error' else 'Tells of'} {subject}",
+        "description": f"{kind.title()} Criterion: {said}",
+        "weight": weight,
+    }
+
+
+def written(items: list[dict[str, object]]) -> str:
+    """The rubric as a reply, an item a line."""
+    return '{"items": [\n' + ",\n".join(map(json.dumps, items)) + "\n]}"
+
+
+WORKFLOW = RubricWriting()
+SHAPE = Shape(window=512)
+"""Room for a second try with the list of all that is wrong in the first, which is read letter by letter."""
+PAIRS, HELD_OUT = 8, 8
+"""Pairs for each reader and kind of machine, in training and held out."""
+
+
+def settings_of(folder: Path) -> Settings:
+    """Runs of the demo use nothing."""
+    del folder
+    return Settings(model="offline", workflow="direct", sandbox="off")
+
+
+def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Lessons:
+    """The pairs of that seed's world as files, and its teacher's rubrics: `times` a query of training."""
+    here = make_world(seed)
+    problems = here.problems(PAIRS, held_out=False)
+    write(folder / "pairs.jsonl", problems)
+    write(folder / "pairs_held_out.jsonl", here.problems(HELD_OUT, held_out=True))
+
+    def teacher(chance: random.Random, problem: Problem) -> Teacher:
+        reader, machine, _ = problem.id.split("-")
+        return Teacher(chance, here.cares(reader, machine), faults)
+
+    rollouts = asyncio.run(play_lessons(settings_of(folder), WORKFLOW, problems, times, seed, teacher))
+    valid = sum(read_rubric(record) is not None for record in rollouts) / len(rollouts)
+    told = f"{len(rollouts)} rubrics of a careless teacher for {len(problems)} queries"
+    return Lessons(rollouts, f"{told}, {100 * valid:.0f} % of them valid")
+
+
+def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
+    """The tokenizer of these rollouts: all that reports tell of is a token, and so are the phrases between."""
+    names = [*NAMES, *MACHINES, *READERS, *ASPECTS, *FLAWS]
+    conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
+    return make_tokenizer(
+        find_phrases(conversations, names, sorted({record.question for record in rollouts})), names, SHAPE.window
+    )
+
+
+def write(path: Path, problems: Sequence[Problem]) -> None:
+    """The pairs as `recipe = "rubric"` reads them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {"id": one.id, "query": one.question, "accepted": one.references[0], "rejected": one.references[1]}
+        for one in problems
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def renamed(tokenizer_: Any) -> "Changed":
+    """Makes other lessons of one: the same rubric for a machine of another name."""
+    ids = [tokenizer_(name, add_special_tokens=False)["input_ids"][0] for name in NAMES]
+
+    def changed(row: Row, chance: random.Random) -> Row:
+        other = dict(zip(ids, chance.sample(ids, len(ids)), strict=True))
+        return replace(row, prompt=tuple(other.get(one, one) for one in row.prompt))
+
+    return changed
+
+
+TRIALS = 100
+"""Pairs on which a rubric is tried, of the same reader and kind of machine."""
+Ratings = Mapping[str, int]
+"""The rating of a report for an item about each aspect or flaw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The demo's reward, whose `ordered` is of a valid rubric the share of its query's `pairs` in the right order: the
+    ratings of the report that was preferred, then of the other."""
+
+    inner: Reward
+    pairs: Mapping[str, Sequence[tuple[Ratings, Ratings]]]
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        score = await self.inner(rollout, references)
+        rubric = read_rubric(rollout)
+        if rubric is None:
+            return score
+        return replace(score, parts={**score.parts, "ordered": ordered(rubric, self.pairs[rollout.question])})
+
+
+def ordered(rubric: Rubric, pairs: Sequence[tuple[Ratings, Ratings]]) -> float:
+    """The share of pairs in which the rubric gives the preferred report the higher score."""
+    names = [subject(item.criterion) for item in rubric.items]
+
+    def scored(report: Ratings) -> float | None:
+        return Scores(rubric, tuple(report[name] for name in names)).normalised
+
+    verdicts = [preference(scored(accepted), scored(rejected)) for accepted, rejected in pairs]
+    return sum(one == 1.0 for one in verdicts) / len(verdicts)
+
+
+def tried_on(world: World, many: int = TRIALS) -> dict[str, list[tuple[Ratings, Ratings]]]:
+    """So many held-out pairs for each reader and kind of machine, under every query about them."""
+    by: dict[tuple[str, str], list[tuple[Ratings, Ratings]]] = defaultdict(list)
+    for one in world.problems(many, held_out=True):
+        reader, machine, _ = one.id.split("-")
+        accepted, rejected = (_ratings(report) for report in one.references)
+        by[reader, machine].append((accepted, rejected))
+    return {query_of(*kind, name): pairs for kind, pairs in by.items() for name in NAMES}
+
+
+def _ratings(report: str) -> Ratings:
+    return {about: rating(about, report) for about in (*ASPECTS, *FLAWS, "")}
+
+
+ASKED = 2
+
+
+def problems(seed: int) -> list[Problem]:
+    return make_world(seed).problems(PAIRS, held_out=False)
+
+
+def held_out(seed: int) -> list[Problem]:
+    return make_world(seed).problems(HELD_OUT, held_out=True)
+
+
+def reward() -> Reward:
+    """The recipe's own, with the paper's weights."""
+    return Shares(hybrid_reward(Judges(RewardConfig(), RoleConfig(Judge()))))
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A hybrid reward that also tells its parts as shares: `valid` is R_fmt + 1, `liked` is R_llm / 4, and `ordered`
+    whether R_pref is 1, of valid rubrics only; `accuracy` is that of all."""
+
+    inner: Reward
+
+    async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
+        score = await self.inner(rollout, references)
+        told = dict(score.parts)
+        if "format" in told:
+            told["valid"] = 1 + told["format"]
+        if "quality" in told:
+            told["liked"] = told["quality"] / BEST
+        if told.get("valid") and "accuracy" in told:
+            told["ordered"] = told["accuracy"]
+        return replace(score, parts=told)
+
+
+def exam(seed: int) -> Reward:
+    """The same, and how valid rubrics order many pairs."""
+    return Tried(reward(), tried_on(make_world(seed)))
+
+
+def commands(seed: int) -> list[Command]:
+    """Queries of readers about machines that nobody asked about in training."""
+    here, found = make_world(seed), []
+    for one in held_out(seed)[:: HELD_OUT * 5][:ASKED]:
+        reader, machine, _ = one.id.split("-")
+        cares = sorted(here.cares(reader, machine).items(), key=lambda care: -care[1])
+        known = ", ".join(f"{name} {much}" for name, much in cares if much > 0)
+        found.append(Command(("rubric", one.question), f"what people care for here: {known}"))
+    return found
+
+
+MACHINES_DEMO = DemoRecipe(
+    name="machines",
+    about="GRPO of a rubric generator",
+    recipe=RUBRIC,
+    workflow=WORKFLOW,
+    settings=settings_of,
+    teach=teach,
+    tokenizer=learn_tokenizer,
+    varied=renamed,
+    problems=problems,
+    held_out=held_out,
+    reward=reward,
+    exam=exam,
+    commands=commands,
+    shape=SHAPE,
+    sizes=Sizes(lessons=3, learning=150, updates=80, rate=3e-3),
+    small=Sizes(lessons=1, learning=55, batch=12, updates=2, questions=2, attempts=4, exam=1, thin=4),
+    examined="held-out pairs in the right order",
+    curves={
+        "pairs in the right order (R_pref is 1)": "reward/accuracy",
+        "the judge's mark (R_llm, of 4)": "reward/liked",
+        "valid rubrics (R_fmt is 0)": "reward/valid",
+    },
+    figures={
+        "valid rubrics, temperature 1": ("sampled/valid",),
+        "pairs that a valid rubric orders rightly, of 100, temperature 1": ("sampled/ordered",),
+        "pairs that a valid rubric orders rightly, of 100, greedy": ("greedy/ordered",),
+        "the judge's mark, of 4, temperature 1": ("sampled/liked",),
+        "paired Cohen's d, temperature 1": ("sampled/d",),
+        "paired Cohen's d, greedy": ("greedy/d",),
+    },
+    note="Learned above all: valid rubrics, and what the judge pays for. They order reports better by a few points.",
+)
+
+if __name__ == "__main__":
+    sys.exit(run(MACHINES_DEMO))

@@ -1,0 +1,87 @@
+"""`hira-train base`, `eval`, `merge`, `serve` and `export`: the models before and after a run."""
+
+import argparse
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import hira.cli
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.cli.training.run import configured
+from hira.core.errors import UsageError
+from hira.runtime.settings import PROFILE, load
+from hira.trainers import assembly
+from hira.trainers.export import write
+from hira.trainers.preflight import check_installed
+from hira.trainers.profile import command, spelled
+
+
+def base(args: argparse.Namespace, shell: Shell) -> int:
+    check_installed()
+    from hira.trainers.models import write_base
+
+    folder = shell.folder / args.folder
+    name = args.model.removeprefix("gguf:")
+    own = shell.folder / name
+    parameters = write_base(str(own) if own.exists() else name, folder)
+    shell.tell(f"hira-train: {parameters / 1e6:,.0f} million parameters in {folder}")
+    shell.say(f"model.name={args.folder}")
+    return OK
+
+
+def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
+    run = shell.folder / args.run
+    if not (run / PROFILE).is_file():
+        fix = "name the folder of a run that has ended; to resume one that has not: hira-train grpo --resume"
+        raise UsageError("there is no profile", where=str(run), fix=fix)
+    flags = [*args.flags, *(["--debug"] if args.debug else [])]
+    out = [] if _names(flags, "--output") else ["--output", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]
+    own = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
+    way = [] if _names(flags, "--workflow") else ["--workflow", own]
+    return hira.cli.main(["eval", args.data, "--profile", str(run), *way, *out, *flags], shell)
+
+
+def _names(flags: Sequence[str], name: str) -> bool:
+    return any(one == name or one.startswith(f"{name}=") for one in flags)
+
+
+def merge(args: argparse.Namespace, shell: Shell) -> int:
+    check_installed()
+    from hira.trainers.models import merge as merged
+
+    merged(shell.folder / args.run, shell.folder / args.folder, args.adapter)
+    shell.say(f"hf:{args.folder}")
+    return OK
+
+
+def serve(args: argparse.Namespace, shell: Shell) -> int:
+    words = command((shell.folder / args.run).resolve(), args.port)
+    if not args.start:
+        shell.say(spelled(words))
+        shell.tell(
+            f"hira-train: then ask with: hira ask … --profile {args.run} --base-url http://127.0.0.1:{args.port}/v1"
+        )
+        return OK
+    program = shutil.which(words[0], path=shell.environ.get("PATH", ""))
+    if program is None:
+        raise UsageError(
+            "vllm is not installed",
+            where="it serves each adapter as a separate model",
+            fix="pip install vllm on the machine with the GPU and run the printed command there; answers of the whole "
+            f"workflow are served from this process, without vLLM, by: hira serve --profile {args.run}",
+        )
+    shell.tell(f"hira-train: {spelled(words)}")
+    # vLLM takes this process's place, so that whoever ends it ends the server
+    os.execve(program, [program, *words[1:]], dict(shell.environ))  # noqa: S606 - the command that was printed
+    return OK
+
+
+def export(args: argparse.Namespace, shell: Shell) -> int:
+    configuration = configured(args, shell)
+    plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
+    for path in write(plan, shell.folder / args.output, args.name):
+        shell.say(str(path))
+    shell.tell(f"the next steps are in {Path(args.output) / 'README.md'}")
+    return OK

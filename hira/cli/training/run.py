@@ -1,0 +1,293 @@
+"""`hira-train plan`, `sft` and `grpo`: forecast a run, or make it."""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.core.errors import HiraError, UsageError
+from hira.runtime.settings import did_you_mean
+from hira.trainers import assembly, profile
+from hira.trainers.configuration import Configuration, load
+from hira.trainers.configurations import path_of
+from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Times, Work, at_once, sheet, times
+from hira.trainers.preflight import check_installed, check_there, check_wanted, gpus, located, own_window, too_wide
+from hira.trainers.records import last_checkpoint
+
+
+def configured(args: argparse.Namespace, shell: Shell) -> Configuration:
+    """Checked, but with nothing read that it names."""
+    if getattr(args, "resume", None):
+        place = shell.folder / args.resume
+        found = assembly.kept(place)
+        if found is None:
+            raise UsageError(f"there is no run in {args.resume!r}", fix="name the output folder of a run, its `out`")
+        if args.configuration:
+            raise UsageError("--resume takes the configuration from the run", fix="remove the file and the overrides")
+        return found.model_copy(update={"out": place})
+    files = [one for one in args.configuration if "=" not in one]
+    if len(files) > 1:
+        raise UsageError(
+            f"two files: {files[0]!r} and {files[1]!r}", fix="name one, then overrides such as train.lr=1e-5"
+        )
+    if not args.configuration:
+        raise UsageError(
+            "no configuration is named",
+            fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one",
+        )
+    file = shell.folder / files[0] if files else None
+    return load(file, [one for one in args.configuration if "=" in one])
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A plan, and whether it was begun before."""
+
+    plan: assembly.Plan
+    begun: bool
+
+    def told(self, saved: Path | None, every: int) -> str:
+        """Whether it begins or goes on, and where; `saved` is the checkpoint that there is, one comes `every` steps."""
+        if not self.begun:
+            return f"begun in {self.plan.folder}"
+        if saved is None:
+            why = f"there is no checkpoint yet; one is written every {every} steps (save_every)"
+            return f"starting over in {self.plan.folder}: {why}"
+        return f"resuming in {self.plan.folder} from {saved.name}"
+
+
+def going(args: argparse.Namespace, shell: Shell) -> Going:
+    """The run that the command line describes, ready to begin or to go on."""
+    configuration = configured(args, shell)
+    plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
+    return Going(plan, assembly.goes_on(plan))
+
+
+HALF = 16
+TURNS = 8
+"""Turns of a rollout that times are told for."""
+
+
+def plan(args: argparse.Namespace, shell: Shell) -> int:
+    if args.gpu and args.gpu not in DEVICES:
+        raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
+    configuration = configured(args, shell)
+    if configuration.model.name:
+        assembly.drafted(configuration, shell.folder, shell.environ, Path(shell.home))
+    shape = shape_of(configuration.model.name, shell.folder)
+    window = configuration.rollouts.window
+    if wrong := too_wide(window, own_window(configuration.model.name, shell.folder)):
+        shell.tell(f"hira-train: {wrong}; the figures are those of {window:,}")
+    if configuration.rollouts.vllm:
+        shell.tell(
+            "hira-train: a vLLM server samples and needs its own memory and time; these figures are those of the update"
+        )
+    work = work_of(configuration)
+    named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
+    rows = {name: at_once(shape, work, device) for name, device in named.items()}
+    known = configuration.model.bits <= HALF  # rates of devices are those of bf16
+    took = {name: times_of(shape, work, configuration, name) for name in named} if known else {}
+    found = sheet(shape, replace(work, at_once=rows[args.gpu] or work.at_once) if args.gpu else work)
+    if args.json:
+        told = {
+            "parameters": found.parameters,
+            "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
+            "peak": found.peak,
+            "rows": {"wanted": work.at_once, **rows},
+            "seconds": {name: {"rollout": one.rollout, "update": one.update} for name, one in took.items()},
+        }
+        shell.say(json.dumps(told, indent=2))
+        return OK
+    shell.say(str(found))
+    shell.say(f"\n{'a step, about':<14}{'memory':>10}{'rows':>6}{'rollouts':>12}{'update':>10}{'run':>10}")
+    for name, device in named.items():
+        fits = f"{device.memory / GIB:.0f} GiB" if rows[name] else "too small"
+        lasts = _format_times(took[name], configuration.train.steps) if took else ""
+        shell.say(f"{name:<14}{fits:>10}{rows[name]:>6}{lasts}".rstrip())
+    if any(rows[name] < work.at_once for name in named):
+        shell.tell(
+            f"rows: conversations of {work.longest:,} tokens that fit at once, of {work.at_once} configured; "
+            "the others wait, and shorter ones take less"
+        )
+    if not took:
+        shell.tell("the time is known only for 4 and 16 bits")
+    return OK
+
+
+def _format_times(one: Times, steps: int) -> str:
+    hours = (one.rollout + one.update) * steps / 3600
+    return f"{one.rollout:>10.0f} s{one.update:>8.0f} s{hours:>8.1f} h"
+
+
+def work_of(configuration: Configuration) -> Work:
+    model, rollouts = configuration.model, configuration.rollouts
+    targets = LINEAR if isinstance(model.targets, str) else tuple(model.targets)
+    return Work(
+        adapters=len(set(model.adapters.values())),
+        rank=model.rank,
+        targets=targets,
+        budget=configuration.train.budget,
+        longest=rollouts.window,
+        at_once=min(rollouts.concurrency, rollouts.questions * rollouts.attempts),
+        bits=model.bits,
+        checkpointing=configuration.train.checkpointing,
+    )
+
+
+def times_of(shape: Shape, work: Work, configuration: Configuration, device: str) -> Times:
+    """Rows of half the window, a fourth of them sampled, as many at once as have room; where none has, as many as are
+    asked for."""
+    rows = configuration.rollouts.questions * configuration.rollouts.attempts
+    length = configuration.rollouts.window // 2
+    half = replace(work, longest=length)
+    side_by_side = replace(work, at_once=at_once(shape, half, DEVICES[device]) or work.at_once)
+    return times(shape, side_by_side, DEVICES[device], rows=rows, length=length, sampled=length // 4, turns=TURNS)
+
+
+def shape_of(name: str, folder: Path) -> Shape:
+    """From the model's folder, or from what the Hub's cache holds of it already: nothing is loaded."""
+    if (place := located(name, folder)) is not None:
+        return Shape.read(place)
+    raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")
+
+
+def sft(args: argparse.Namespace, shell: Shell) -> int:
+    found = going(args, shell)
+    plan = found.plan
+    check_installed()
+    check_wanted(plan.configuration.model.bits, plan.configuration.train.report_to)
+    from hira.trainers.sft import last_saved, learned
+
+    check_there(plan, shell.folder, conversations=True)
+    places = [last_saved(place) for place in sorted(plan.folder.glob("sft/*"))]
+    saved = next((place for place in reversed(places) if place), None)
+
+    def begun() -> None:
+        assembly.keep(plan)
+        shell.tell(f"hira-train: {found.told(saved, plan.configuration.sft.save_every)}")
+
+    learned(plan, shell.folder, resume=found.begun, begun=begun, tell=lambda line: shell.tell(f"hira-train: {line}"),
+            stepped=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"))  # fmt: skip
+    profile.write(plan)
+    starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
+    shell.say(f"hira-train grpo … {starts}")
+    return OK
+
+
+SHOWN = ("reward", "dead_groups", "grad_norm", "rollout_seconds", "update_seconds")
+RECENT = 10
+"""Steps from which is told how long the next ones take."""
+
+
+def grpo(args: argparse.Namespace, shell: Shell) -> int:
+    found = going(args, shell)
+    plan = found.plan
+    if not plan.problems:
+        raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
+    check_installed()
+    own = plan.configuration
+    check_wanted(own.model.bits, own.train.report_to, args.across if args.processes else "")
+    first = shell.environ.get("RANK", "0") == "0"  # what is told and written, the first process tells and writes
+    if first:
+        check_there(plan, shell.folder)
+    if args.processes:
+        return _launched(args, shell, plan)
+    from hira.trainers.training import reinforced
+
+    if not first:
+        reinforced(plan, resume=found.begun)
+        return OK
+    saved = last_checkpoint(plan.folder)
+
+    def begun() -> None:
+        assembly.keep(plan)
+        shell.tell(f"hira-train: {found.told(saved, own.train.save_every)}")
+        if wrong := too_wide(own.rollouts.window, own_window(own.model.name, shell.folder)):
+            shell.tell(f"hira-train: {wrong}")
+        if plan.unasked:
+            shell.tell(f"hira-train: questions left out because their answer is unknown: {plan.unasked}")
+        if plan.shared:
+            shell.tell(f"hira-train: held-out questions that are also trained on: {plan.shared}")
+
+    reinforced(
+        plan,
+        resume=found.begun,
+        begun=begun,
+        tell=lambda line: shell.tell(f"hira-train: {line}"),
+        stepped=Steps(shell, own.train.steps),
+    )
+    profile.write(plan)
+    shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")
+    shell.say(f'hira ask "…" --profile {plan.folder}')
+    return OK
+
+
+class Steps:
+    """One line for each step, with how long those that are left will take."""
+
+    def __init__(self, shell: Shell, steps: int) -> None:
+        self.shell = shell
+        self.steps = steps
+        self.took: list[float] = []
+
+    def __call__(self, told: Mapping[str, Any]) -> None:
+
+        if told.get("exam"):
+            self.shell.tell(
+                f"  step {told['step']}: held-out {_percent(told['sampled'])} at T 1, {_percent(told['greedy'])} greedy"
+            )
+        elif "loss" in told:
+            figures = [f"{name} {told[name]:.3g}" for name in SHOWN if name in told]
+            self.took.append(sum(told.get(name, 0.0) for name in ("rollout_seconds", "update_seconds")))
+            left = (self.steps - told["step"]) * sum(self.took[-RECENT:]) / len(self.took[-RECENT:])
+            figures += [f"about {_lasting(left)} left"] if left else []
+            self.shell.tell(f"  step {told['step']} of {self.steps}: {', '.join(figures)}")
+
+
+def _lasting(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.0f} %"
+
+
+def _launched(args: argparse.Namespace, shell: Shell, plan: assembly.Plan) -> int:
+    """The same command in several processes: on GPUs through accelerate, else on this CPU."""
+    own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
+    environ = dict(shell.environ)
+    command = [sys.executable, "-m", *_launcher(args, environ), *own]
+    assembly.keep(plan)  # so that all of them tell the same day
+    shell.tell(f"hira-train: {' '.join(command[1:])}")
+    done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
+    if done.returncode:
+        raise HiraError(f"a process ended with {done.returncode}", fix="see its message above")
+    return OK
+
+
+def _launcher(args: argparse.Namespace, environ: dict[str, str]) -> list[str]:
+    """What starts so many processes here. Raises `UsageError` for what would hang or fail after a long start."""
+    if args.across == "fsdp":
+        raise UsageError(
+            "rollouts cannot be sampled from a base that is split across GPUs",
+            where="each process samples replies of different lengths and would wait for the others forever",
+            fix="use --across ddp or zero2, with model.bits=4 if the base does not fit on one GPU",
+        )
+    there = gpus()
+    if there >= args.processes:
+        return ["accelerate.commands.launch", "--config_file", str(path_of(args.across)),
+                "--num_processes", str(args.processes)]  # fmt: skip
+    if there or args.across != "ddp":
+        what = f"{args.processes} processes across {args.across} need as many GPUs, and there are {there}"
+        raise UsageError(what, fix="start fewer, or none: without --processes one is enough")
+    environ["ACCELERATE_USE_CPU"] = "true"
+    return ["torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]

@@ -1,0 +1,264 @@
+"""A configuration becomes a training run: questions, settings, workflow, rewards, credit, weights."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from hira.agents.run_context import RoleConfig
+from hira.core.errors import UsageError
+from hira.evaluation import data
+from hira.evaluation.data import Wanted
+from hira.evaluation.preferences.pairs import pairs_of
+from hira.evaluation.rewards.accuracy import ByJudge, ByWords
+from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.gated import limit_calls
+from hira.evaluation.rewards.match import contains, equal, exact, f1
+from hira.evaluation.rewards.matpo import WithFormat
+from hira.evaluation.rewards.reward import Reward
+from hira.runtime.registry import made_workflow
+from hira.runtime.settings import Settings, did_you_mean
+from hira.runtime.settings import load as load_settings
+from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
+from hira.trainers.credit import Credit
+from hira.trainers.credit.masking import leaving_out_overlong, masking
+from hira.trainers.recipes import RECIPES, Data, Judges, Recipe
+from hira.trainers.records import unwritable
+from hira.trainers.rollouts import Problem
+from hira.workflows import BuiltIn
+
+BEGUN = "configuration.json"
+MATCHES: Mapping[str, Callable[[str, str], float]] = {"contains": contains, "exact": exact, "f1": f1, "number": equal}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a configuration comes to, before any weights are loaded. `began` is the day that all prompts tell,
+    `unasked` how many questions of the training file are left out because nothing is known of their answer."""
+
+    configuration: Configuration
+    recipe: Recipe
+    settings: Settings
+    workflow: BuiltIn
+    problems: tuple[Problem, ...]
+    held_out: tuple[Problem, ...]
+    folder: Path
+    began: float
+    unasked: int = 0
+
+    @property
+    def shared(self) -> int:
+        """How many held-out questions are trained on, too."""
+        known = {_plain(one.question) for one in self.problems}
+        return sum(_plain(one.question) in known for one in self.held_out)
+
+    @property
+    def trained(self) -> dict[str, str]:
+        """The adapter of each role that is trained."""
+        adapters = self.configuration.model.adapters
+        roles = self.recipe.roles or self.workflow.roles
+        return {role: adapters.get(role, adapters.get("*", "")) for role in sorted(roles)}
+
+
+def planned(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> Plan:
+    """Check all of a configuration and read its questions. Raises `UsageError` for what cannot work.
+
+    Paths are those of `folder`, in which the command was given.
+    """
+    plan = drafted(configuration, folder, environ, home)
+    part, kind = plan.configuration.data, plan.recipe.data
+    (train, unasked), (held_out, _) = (_asked_of(part, folder, name, kind) for name in ("train", "held_out"))
+    return replace(plan, problems=train, held_out=held_out, unasked=unasked)
+
+
+def drafted(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> Plan:
+    """A configuration whose names are checked, those of recipe, settings, workflow, roles and credit; nothing is read
+    that it names, so there are no questions. Raises `UsageError` with the nearest name."""
+    recipe = RECIPES.get(configuration.recipe)
+    if recipe is None:
+        fix = did_you_mean(configuration.recipe, RECIPES)
+        raise UsageError(f"unknown recipe {configuration.recipe!r}", fix=fix)
+    _check_model(configuration)
+    configuration = configuration.model_copy(update={"model": placed(configuration.model, folder)})
+    settings = settings_of(configuration, recipe, folder, environ, home)
+    workflow = recipe.own() if recipe.own else made_workflow(settings)
+    if recipe.roles and not recipe.roles <= workflow.roles:
+        what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
+        raise UsageError(
+            f"{what}, which the workflow {workflow.name!r} has not", fix=f'use workflow = "{recipe.workflow}"'
+        )
+    _check_credit(configuration, recipe)
+    out = folder / configuration.out
+    plan = Plan(configuration, recipe, settings, workflow, (), (), out, began_at(out))
+    if strange := [role for role in configuration.model.adapters if role != "*" and role not in workflow.roles]:
+        fix = did_you_mean(strange[0], sorted(workflow.roles))
+        raise UsageError(f"model.adapters: workflow {workflow.name!r} has no role {strange[0]!r}", fix=fix)
+    if missing := [role for role, adapter in plan.trained.items() if not adapter]:
+        fix = 'name one for all others: adapters = {"*" = "default"}'
+        raise UsageError(f"model.adapters: the role {missing[0]!r} has no adapter", fix=fix)
+    return plan
+
+
+def _plain(question: str) -> str:
+    """A question whatever its letters' case and its spaces are."""
+    return " ".join(question.casefold().split())
+
+
+def _check_model(configuration: Configuration) -> None:
+    if not configuration.model.name:
+        fix = 'write name = "…" below [model], or model.name=FOLDER on the command line'
+        raise UsageError("no model is named", fix=fix)
+
+
+def placed(model: ModelConfig, folder: Path) -> ModelConfig:
+    """The model with its folders taken from this one. A name that is no folder's is one of the Hub."""
+    own = folder / Path(model.name).expanduser()
+    start = {name: folder / place.expanduser() for name, place in model.start.items()}
+    return model.model_copy(update={"name": str(own) if own.is_dir() else model.name, "start": start})
+
+
+def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
+    known = [name for name, one in signature(recipe.credit).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    kinds = get_type_hints(recipe.credit)
+    for name, value in configuration.credit.items():
+        if name not in known:
+            fix = did_you_mean(name, known)
+            raise UsageError(f"credit.{name}: {recipe.name} has no such option", fix=fix)
+        try:
+            TypeAdapter(kinds[name]).validate_python(value)
+        except ValidationError as error:
+            told = error.errors()[0]["msg"].lower()
+            raise UsageError(f"credit.{name}: {told}", fix=f"it was {value!r}") from None
+
+
+def settings_of(
+    configuration: Configuration, recipe: Recipe, folder: Path, environ: Mapping[str, str], home: Path
+) -> Settings:
+    """The settings of the runs that become rollouts: those of the configuration over those of the machine."""
+    own = dict(configuration.settings)
+    for name in own:
+        if name not in Settings.model_fields:
+            raise UsageError(f"settings.{name} is unknown", fix=did_you_mean(name, Settings.model_fields))
+    own.setdefault("workflow", recipe.workflow)
+    if configuration.workflow:
+        own["workflows"] = {own["workflow"]: dict(configuration.workflow)}
+    own.setdefault("journal", "off")
+    quiet = {
+        name: value for name, value in environ.items() if name not in ("HIRA_MODEL", "HIRA_BASE_URL", "HIRA_PROFILE")
+    }
+    names = {name: f"settings.{name}" for name in own}
+    return load_settings({"model": "offline", **own}, quiet, folder, home, names)
+
+
+def problems_of(part: DataConfig, folder: Path, which: str, kind: Data = "answers") -> tuple[Problem, ...]:
+    return _asked_of(part, folder, which, kind)[0]
+
+
+def _asked_of(part: DataConfig, folder: Path, which: str, kind: Data) -> tuple[tuple[Problem, ...], int]:
+    """The problems of a file, and how many of its questions are none because nothing is known of their answer."""
+    name = getattr(part, which)
+    if not name:
+        return (), 0
+    limit = part.limit if which == "train" else None
+    if kind == "pairs":
+        pairs = pairs_of(folder / Path(name).expanduser())[:limit]
+        return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs), 0
+    items = data.load(name, Wanted(limit=limit, columns=part.columns), folder).items
+    if kind == "queries":
+        return tuple(Problem(item.id, item.question, (), item.files) for item in items), 0
+    if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
+        fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
+        raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
+    found = tuple(
+        Problem(item.id, item.question, item.answers or (item.gold,), item.files) for item in items if item.answerable
+    )
+    if not found:
+        raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
+    return found, len(items) - len(found)
+
+
+def reward_of(plan: Plan) -> Reward:
+    part: RewardConfig = plan.configuration.reward
+    judge = _asked(plan, part.judge, part.judge_url, "judge")
+    if plan.recipe.judged is not None:
+        generator = _asked(plan, part.generator, part.generator_url, "generator")
+        return plan.recipe.judged(Judges(part, judge, generator))
+    by = JUDGES[part.criteria or plan.recipe.criteria]
+    accuracy: Reward = ByJudge(judge, by) if judge else ByWords(MATCHES[part.match])
+    return WithFormat(accuracy, part.format, part.variant) if plan.recipe.with_format else accuracy
+
+
+def _asked(plan: Plan, model: str, url: str, name: str) -> RoleConfig | None:
+    """A model that a reward asks, at temperature 0 and `at_once` calls at a time; None if none is named."""
+    if not model:
+        return None
+    from hira.runtime.factory import cast_of
+
+    values = {"model": model, "base_url": url, "temperature": 0.0}
+    cast, _ = cast_of(plan.settings.with_values(values, f"reward.{name}"), {})
+    return limit_calls(cast["*"], plan.configuration.reward.at_once)
+
+
+def credit_of(plan: Plan) -> Credit:
+    part, options = plan.configuration.marsrl, dict[str, Any](plan.configuration.credit)
+    if plan.recipe.staged and part.roles:
+        options["roles"] = frozenset(part.roles)
+    credit: Credit = partial(plan.recipe.credit, **options)
+    if plan.recipe.staged and part.masking:
+        credit = masking(credit, tau=part.mastered, target=part.entropy)
+    return leaving_out_overlong(credit) if plan.configuration.train.mask_overlong else credit
+
+
+def began_at(folder: Path) -> float:
+    """When the run in a folder began; now, if none has."""
+    try:
+        return float(json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))["began"])
+    except (OSError, ValueError, KeyError):
+        return time.time()
+
+
+def keep(plan: Plan) -> None:
+    """Write down what is done in the folder, so that nothing else goes on in it."""
+    record = {"began": plan.began, "configuration": plan.configuration.shown()}
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    fresh = plan.folder / f"{BEGUN}.part"
+    try:
+        plan.folder.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(f"{text}\n", encoding="utf-8")
+        fresh.replace(plan.folder / BEGUN)  # another process of this run may be reading it
+    except OSError as error:
+        raise unwritable(error, plan.folder / BEGUN) from error
+
+
+def kept(folder: Path) -> Configuration | None:
+    """The configuration of the run in a folder, None if there is none."""
+    try:
+        record = json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{BEGUN} cannot be read: {error}", where=str(folder), fix="name another folder") from None
+    return Configuration(**record["configuration"])
+
+
+def goes_on(plan: Plan) -> bool:
+    """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another, even one that has written
+    nothing yet: it may be in its first rollouts."""
+    before = kept(plan.folder)
+    if before is None:
+        return False
+    mine, theirs = plan.configuration.shown(), before.shown()
+    changed = [name for name in mine if mine[name] != theirs[name] and name != "out"]
+    if changed:
+        what = f"the folder holds a run with another {changed[0]!r}"
+        fix = "name another with out=FOLDER, or go on with --resume FOLDER"
+        if all(path.name == BEGUN for path in plan.folder.iterdir()):
+            fix += "; if that run came to nothing, delete the folder"
+        raise UsageError(what, where=str(plan.folder), fix=fix)
+    return True

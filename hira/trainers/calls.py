@@ -1,0 +1,253 @@
+"""The calls of a rollout: model calls are seeded and bounded in time, tool calls are watched and recorded."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from hira.core.errors import (
+    BadReply,
+    ContextOverflow,
+    EndpointError,
+    HiraError,
+    MediaRefused,
+    ToolDown,
+    ToolError,
+    ToolsRefused,
+    Withheld,
+)
+from hira.core.policy import Completion, Policy, Request, Sampling, Watch
+from hira.evidence import Source
+from hira.tools import Observation, Passage, Tool, Toolbox
+from hira.tools.toolbox import OpenPython
+from hira.trainers import records
+
+
+def seed_of(*parts: object) -> int:
+    """A seed that is the same for the same parts, in every process and version of Python."""
+    told = "\x1f".join(map(str, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(told, digest_size=6).digest(), "big")
+
+
+def trained(sampling: Sampling) -> Sampling:
+    """How a role samples while it is trained: from its own distribution, at temperature 1 and whole.
+
+    With anything else, what is sampled is not what the loss takes it for: a top-p of .9 alone biases the ratio by about
+    a tenth. The most tokens of a reply stay as they are.
+    """
+    return replace(sampling, temperature=1.0, top_p=1.0, top_k=None)
+
+
+def own_fault(error: EndpointError) -> bool:
+    """Whether the agent brought the failure upon itself: a prompt over the window, a refusal, nothing but thought."""
+    return isinstance(error, ContextOverflow | Withheld) or (isinstance(error, BadReply) and not error.status)
+
+
+@dataclass(slots=True)
+class Underway:
+    """The calls of models and tools that nobody has answered yet, in the order in which they began, each with its name
+    and when that was. `cut` is for each run the call in which it was ended."""
+
+    since: dict[object, tuple[str, float]] = field(default_factory=dict)
+    cut: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def call(self, run: str, what: str) -> Iterator[None]:
+        self.cut.pop(run, None)  # whatever was ended before, the run has gone on
+        call, began = object(), time.monotonic()
+        self.since[call] = f"{run} {what}", began
+        try:
+            yield
+        except asyncio.CancelledError:
+            self.cut.setdefault(run, f"{what} for {time.monotonic() - began:.0f} s")
+            raise
+        finally:
+            del self.since[call]
+
+    def told(self, most: int = 5) -> str:
+        """The calls that wait longest, one line."""
+        now = time.monotonic()
+        waiting = list(self.since.values())
+        listed = ", ".join(f"{name} for {now - since:.0f} s" for name, since in waiting[:most])
+        return listed + (f" and {len(waiting) - most} more" if len(waiting) > most else "")
+
+
+@dataclass(slots=True)
+class Seeded:
+    """Gives every call of one rollout a seed of its own, and no more than `seconds`.
+
+    The seed depends on the rollout, the conversation and the turn in it alone, so the same rollout is the same whatever
+    runs beside it. `broken` are failures that are not the agent's, which a workflow may have made something of; what a
+    model never takes is not among them: the workflow asks for it in another way.
+    """
+
+    policy: Policy
+    run: str
+    seed: int
+    seconds: float
+    underway: Underway
+    broken: list[EndpointError] = field(default_factory=list)
+    _turns: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def model(self) -> str:
+        return self.policy.model
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        name = request.conversation
+        self._turns[name] += 1
+        sampling = replace(request.sampling, seed=seed_of(self.seed, name, self._turns[name]))
+        try:
+            async with asyncio.timeout(self.seconds):
+                with self.underway.call(self.run, name):
+                    return await self.policy.complete(replace(request, sampling=sampling), watch)
+        except TimeoutError:
+            what = f"no reply to {name!r} within {self.seconds:g} seconds"
+            self.broken.append(late := EndpointError(what, where=f"model {self.model!r}", retryable=True))
+            raise late from None
+        except EndpointError as error:
+            if not (own_fault(error) or isinstance(error, ToolsRefused | MediaRefused)):
+                self.broken.append(error)
+            raise
+
+    async def aclose(self) -> None:
+        """The policy serves other rollouts, and is its owner's to close."""
+
+
+def each(tools: Toolbox, change: Callable[[Tool], Tool]) -> Toolbox:
+    """The tools with this change to each; sessions of Python are as they were."""
+    return replace(
+        tools,
+        search=change(tools.search) if tools.search else None,
+        scholar=change(tools.scholar) if tools.scholar else None,
+        browse=change(tools.browse) if tools.browse else None,
+        files=change(tools.files) if tools.files else None,
+        extra=tuple(map(change, tools.extra)),
+        scoped={role: tuple(map(change, own)) for role, own in tools.scoped.items()},
+    )
+
+
+Waiting = Callable[[str], AbstractContextManager[None]]
+
+
+def watched(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
+    """The same tools; whenever a service, a server or a sandbox below one is down, that is entered into `down`. Each
+    call is made within `waiting`, which is told the tool's name."""
+
+    def watch(tool: Tool) -> Tool:
+        async def run(arguments: dict[str, Any]) -> Observation:
+            try:
+                with waiting(tool.name):
+                    return await tool.run(arguments)
+            except ToolDown as error:
+                down.append(error)
+                raise
+
+        return replace(tool, run=run)
+
+    python = tools.python
+    return replace(each(tools, watch), python=_opening(python, watch) if python else None)
+
+
+def _opening(python: OpenPython, watch: Callable[[Tool], Tool]) -> OpenPython:
+    @asynccontextmanager
+    async def opened(subtask: str) -> AsyncIterator[Tool]:
+        async with python(subtask) as session:
+            yield watch(session)
+
+    return opened
+
+
+Mode = Literal["live", "record", "replay"]
+
+
+class Unrecorded(HiraError):
+    """A rollout came to a call that the recording does not hold: it is none of the run that is repeated."""
+
+
+@dataclass(slots=True)
+class Recording:
+    """The file of results. One object serves all rollouts of a run; calls that are the same are made once."""
+
+    path: Path
+    mode: Mode = "record"
+    _known: dict[str, Any] = field(default_factory=dict)
+    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for record in records.read(self.path):
+            self._known.setdefault(record["key"], record)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    async def call(self, tool: Tool, arguments: Mapping[str, Any], before: "Before") -> Observation:
+        """What the call brings. `before` are the calls of this rollout that the file answered in the tools' place."""
+        key = json.dumps([tool.name, dict(arguments)], sort_keys=True, ensure_ascii=False, default=str)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if (known := self._known.get(key)) is not None:
+                before.calls.append((tool, arguments))
+                return _read(known)
+            if self.mode == "replay":
+                before.missing.append(key)
+                raise ToolError("this call was not recorded")
+            await before.made()
+            known = {"key": key, **await _called(tool, arguments)}
+            records.append(self.path, [known])
+            self._known[key] = known
+        return _read(known)
+
+    def recorded(self, tools: Toolbox) -> tuple[Toolbox, "Before"]:
+        """The tools of one rollout behind the recording. Python's sandbox is deterministic, and runs."""
+        before = Before()
+        if self.mode == "live":
+            return tools, before
+
+        def behind(tool: Tool) -> Tool:
+            async def run(arguments: dict[str, Any]) -> Observation:
+                return await self.call(tool, arguments, before)
+
+            return replace(tool, run=run, check=dict)
+
+        return each(tools, behind), before
+
+
+@dataclass(slots=True)
+class Before:
+    """What the recording did for one rollout: calls that it answered, and those that it could not.
+
+    A tool may know only what was asked of it: a page can be opened once a search has shown it. So before a tool is
+    really called, it is asked what the recording answered in its place.
+    """
+
+    calls: list[tuple[Tool, Mapping[str, Any]]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    async def made(self) -> None:
+        earlier, self.calls = self.calls, []
+        for tool, arguments in earlier:
+            await _called(tool, arguments)
+
+
+async def _called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The result as JSON values; a failure that the model is told of is a result, unless it is that of the day."""
+    try:
+        seen = await tool.call(arguments)
+    except ToolDown:
+        raise
+    except ToolError as error:
+        return {"failed": str(error)}
+    return {"text": str(seen.text), "passages": [asdict(passage) for passage in seen.passages], "ok": seen.ok}
+
+
+def _read(record: Mapping[str, Any]) -> Observation:
+    if "failed" in record:
+        raise ToolError(record["failed"])
+    passages = (Passage(Source(**one["source"]), one["text"]) for one in record["passages"])
+    return Observation(record["text"], tuple(passages), record["ok"])

@@ -1,0 +1,91 @@
+"""Tokens and conversations that an update leaves out.
+
+Well-mastered tokens of right answers, against the collapse of entropy (UloRL, 2507.19766), and conversations whose last
+reply was cut off (DAPO, 2503.14476, section 3.4).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import log
+from typing import Literal
+
+from hira.trainers.credit import Credit
+from hira.trainers.rows import Credited, Group, Row, Weighted
+
+Scope = Literal["batch", "row"]
+MASTERED = 0.99
+ENTROPY = 0.2
+
+
+def mastered(row: Row, tau: float = MASTERED) -> tuple[int, ...]:
+    """1 for each sampled token of the row whose probability was τ or more, else 0. Shape (T,)."""
+    least = log(tau)
+    return tuple(own if own and logprob >= least else 0 for own, logprob in zip(row.mask, row.logprobs, strict=True))
+
+
+def entropy(rows: Sequence[Row]) -> float:
+    """The mean of -log π(o_t) over sampled tokens, in nats: what tokens of a policy's own distribution say of its
+    entropy, without bias. 0 for no tokens."""
+    tokens = sum(row.tokens for row in rows)
+    said = sum(logprob for row in rows for own, logprob in zip(row.mask, row.logprobs, strict=True) if own)
+    return -said / tokens if tokens else 0.0
+
+
+def without_mastered(
+    credited: Credited, *, tau: float = MASTERED, target: float = ENTROPY, scope: Scope = "batch"
+) -> Credited:
+    """The update without the tokens that a right answer need not teach: those with p(t) ≥ `tau` in rows of reward 1,
+    as long as the entropy is under `target` (UloRL, eq. 9 to 11, with the minus sign that eq. 10 lacks).
+
+    The normaliser Z stays that of all tokens: with that of the tokens left, the others would gain what these lose.
+    UloRL's text speaks of the model's entropy and its formula of a sample's: `scope` is over which rows it is taken.
+    """
+    rows = [one.row for one in credited.rows]
+    low = entropy(rows) < target
+    kept: list[Weighted] = []
+    masked = 0
+    for one in credited.rows:
+        below = low if scope == "batch" else entropy([one.row]) < target
+        if not below or one.reward < 1:
+            kept.append(one)
+            continue
+        known = mastered(one.row, tau)
+        masked += sum(known)
+        mask = tuple(own - gone for own, gone in zip(one.row.mask, known, strict=True))
+        if any(mask):
+            kept.append(replace(one, row=replace(one.row, mask=mask)))
+    tokens = sum(row.tokens for row in rows)
+    told = {"masked": masked / tokens if tokens else 0.0, "sampled_entropy": entropy(rows)}
+    return replace(credited, rows=tuple(kept), told={**credited.told, **told})
+
+
+def masking(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY, scope: Scope = "batch") -> Credit:
+    """The credit with the masking behind it, for the trainer."""
+
+    def masked(groups: Sequence[Group]) -> Credited:
+        return without_mastered(credit(groups), tau=tau, target=target, scope=scope)
+
+    return masked
+
+
+def without_overlong(credited: Credited) -> Credited:
+    """The update without overlong conversations. Their rewards stay in the baselines: that a reply was cut off says
+    little about its tokens, which is all that is left out.
+
+    Z shrinks by their share of the weight, so that a mean over tokens or members is one over those that are trained, as
+    TRL's `mask_truncated_completions` has it.
+    """
+    kept = tuple(one for one in credited.rows if not one.row.overlong)
+    left, whole = _weight(kept), _weight(credited.rows)
+    normaliser = credited.normaliser * left / whole if whole else credited.normaliser
+    told = {"overlong": 1 - left / whole if whole else 0.0}
+    return replace(credited, rows=kept, normaliser=normaliser, told={**credited.told, **told})
+
+
+def _weight(rows: Sequence[Weighted]) -> float:
+    return sum(one.weight * one.row.tokens for one in rows)
+
+
+def leaving_out_overlong(credit: Credit) -> Credit:
+    """The credit without overlong conversations, for the trainer."""
+    return lambda groups: without_overlong(credit(groups))

@@ -1,0 +1,236 @@
+"""Filters of questions: near-duplicates, judges, and best of N (MARS, appendix B)."""
+
+import re
+import unicodedata
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+from hira.agents.record import record
+from hira.agents.run_context import Conversation
+from hira.core.errors import DialectError, EndpointError, UsageError
+from hira.core.events import Notice
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.evaluation.cells import grid
+from hira.evaluation.item import Item
+from hira.evaluation.record import Record
+from hira.evaluation.run import Evaluation, Plan, Scorer, Task
+from hira.runtime.settings import Settings
+from hira.trainers.curation.decisions import Decision, Stage
+
+_WORDS = re.compile(r"[^\W_]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """From which similarity on two questions are one: the Jaccard index of their shingles, runs of `shingle` letters.
+
+    `permutations` is the size of a MinHash; it only finds the pairs, which are then compared exactly. Questions that
+    differ in a number are different ones, unless `numbers` is False.
+    """
+
+    threshold: float = 0.7
+    shingle: int = 4
+    permutations: int = 128
+    numbers: bool = True
+    seed: int = 1
+
+
+def plain(question: str) -> str:
+    """The words of a question alone: without case, punctuation, accents and marks."""
+    folded = unicodedata.normalize("NFKD", question).casefold()
+    return " ".join(_WORDS.findall("".join(sign for sign in folded if not unicodedata.combining(sign))))
+
+
+def shingles(question: str, size: int) -> frozenset[str]:
+    """All runs of `size` letters of the plain question; of half as many where a letter is a syllable or a word."""
+    text = plain(question)
+    size = max(1, size // 2) if _CJK.search(text) else size
+    return frozenset(text[at : at + size] for at in range(max(1, len(text) - size + 1)))
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """|A ∩ B| / |A ∪ B|; 1 for two empty sets."""
+    return len(one & other) / len(one | other) if one or other else 1.0
+
+
+def duplicates(items: Sequence[Item], alike: Alike = Alike()) -> list[Decision]:
+    """One decision for each item, in their order. Of those that are alike, the first is kept.
+
+    An item is compared with those that are kept, not with those that were removed, so that a chain of small changes
+    does not swallow what is different.
+    """
+    if find_spec("datasketch") is None:
+        raise UsageError("datasketch is not installed", fix="pip install 'hira[curate]'")
+    from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
+
+    # a lower threshold for candidates: an LSH misses pairs close to its own
+    index = MinHashLSH(threshold=max(0.1, 0.75 * alike.threshold), num_perm=alike.permutations)
+    kept: dict[str, frozenset[str]] = {}
+    numbers: dict[str, list[str]] = {}
+    found = []
+    for item in items:
+        own = shingles(item.question, alike.shingle)
+        figures = sorted(re.findall(r"\d+", item.question))
+        hashed = MinHash(num_perm=alike.permutations, seed=alike.seed)
+        hashed.update_batch([one.encode() for one in sorted(own)])
+        near = [
+            (jaccard(own, kept[other]), other)
+            for other in sorted(index.query(hashed))
+            if not alike.numbers or numbers[other] == figures
+        ]
+        close = max(near, default=(0.0, ""), key=lambda one: one[0])
+        if close[0] >= alike.threshold:
+            told = {"of": close[1], "similarity": round(close[0], 4)}
+            found.append(Decision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=told))
+            continue
+        index.insert(item.id, hashed)
+        kept[item.id], numbers[item.id] = own, figures
+        found.append(Decision("duplicates", item.id, kept=True))
+    return found
+
+
+LEVEL = Prompt(__file__, "curation_level")
+CLARITY = Prompt(__file__, "curation_clarity")
+EXPERT = Prompt(__file__, "curation_expert")
+ACADEMIC = frozenset({"undergraduate", "graduate"})
+T = TypeVar("T", bound=BaseModel)
+
+
+class Level(BaseModel):
+    reason: str = ""
+    discipline: str = Field(min_length=1)
+    level: Literal["school", "undergraduate", "graduate", "none"]
+
+
+class Clear(BaseModel):
+    reason: str = ""
+    clear: Literal["yes", "no"]
+
+
+class Expert(BaseModel):
+    reason: str = ""
+    expert: Literal["yes", "no"]
+
+
+Asked = Callable[[Conversation, Item], Awaitable[Decision | None]]
+
+
+async def level(conversation: Conversation, item: Item) -> Decision | None:
+    """Step 1: what may be of undergraduate or graduate level is kept, with its discipline."""
+    read = await _read(conversation, LEVEL, Level, item)
+    if read is None:
+        return None
+    told = {"discipline": read.discipline, "level": read.level}
+    return Decision("level", item.id, kept=read.level in ACADEMIC, why=read.reason, told=told)
+
+
+async def clarity(conversation: Conversation, item: Item) -> Decision | None:
+    """Step 3: what is stated clearly, without ambiguity, and has one answer is kept."""
+    read = await _read(conversation, CLARITY, Clear, item)
+    return None if read is None else Decision("clarity", item.id, kept=read.clear == "yes", why=read.reason)
+
+
+async def expert(conversation: Conversation, item: Item) -> Decision | None:
+    """Step 4: what takes knowledge of advanced or graduate studies is kept."""
+    read = await _read(conversation, EXPERT, Expert, item)
+    return None if read is None else Decision("expert", item.id, kept=read.expert == "yes", why=read.reason)
+
+
+JUDGED: dict[Stage, Asked] = {"level": level, "clarity": clarity, "expert": expert}
+
+
+async def _read(conversation: Conversation, prompt: Prompt, shape: type[T], item: Item) -> T | None:
+    filled = prompt.fill(question=sanitize(item.question), answer=sanitize(item.gold))
+    try:
+        return await record(conversation, user(filled), shape)
+    except (DialectError, EndpointError) as error:
+        conversation.team.events(Notice(f"{conversation.name}: {item.id} is not decided, because {error.what}"))
+        return None
+
+
+OWN = ("DialectError", "ContextOverflow", "Withheld", "BadReply", "OutOfBudget", "RoleBudgetExceeded")
+"""What an attempt brings upon itself. Any other failure is none of the question's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """`attempts` at each question, of which `fewest` to `most` have to be right."""
+
+    attempts: int = 16
+    fewest: int = 1
+    most: int = 12
+    workflow: str = "mars"
+    metric: str = "match"
+    concurrency: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fewest <= self.most <= self.attempts or not self.attempts:
+            what = f"{self.fewest} to {self.most} of {self.attempts} attempts cannot be right"
+            raise UsageError(what, fix="choose 0 ≤ fewest ≤ most ≤ attempts")
+
+    def kept(self, right: int, unknown: int) -> bool | None:
+        """Whether a question is kept of which so many attempts were right and so many are not known.
+
+        None where it hangs on those that are not known.
+
+        >>> Challenge().kept(3, 0), Challenge().kept(0, 0), Challenge().kept(13, 3), Challenge().kept(0, 1)
+        (True, False, False, None)
+        """
+        possible = {self.fewest <= right + more <= self.most for more in range(unknown + 1)}
+        return possible.pop() if len(possible) == 1 else None
+
+
+class Attempts(Evaluation):
+    """The attempts at those questions that came so far, in an evaluation of all of them: what a later stage makes of
+    further questions goes on in the same folder."""
+
+    def __init__(self, plan: Plan, folder: Path, score: Scorer, wanted: Collection[str]) -> None:
+        super().__init__(plan, folder, score)
+        self.wanted = frozenset(wanted)
+
+    @property
+    def left(self) -> list[Task]:
+        return [task for task in super().left if task.item.id in self.wanted]
+
+
+def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Settings) -> Plan:
+    """Every attempt is a cell with a seed of its own."""
+    cells = tuple(grid([challenge.workflow], [], challenge.attempts))
+    return Plan(data, tuple(items), cells, settings, challenge.metric, challenge.concurrency)
+
+
+def counted(records: Sequence[Record], wanted: Collection[str]) -> dict[str, list[bool]]:
+    """The attempts at each question whose outcome is known."""
+    found: dict[str, list[bool]] = {one: [] for one in wanted}
+    for one in records:
+        if one.id in found and (right := outcome(one)) is not None:
+            found[one.id].append(right)
+    return found
+
+
+def outcome(record: Record) -> bool | None:
+    """Whether the attempt was right; None if what it ran on broke it, or nobody could judge it."""
+    if record.error and not record.error.startswith(OWN):
+        return None
+    return record.score.correct
+
+
+def decided(challenge: Challenge, outcomes: Mapping[str, Sequence[bool]]) -> list[Decision]:
+    """The decisions on all questions of which enough is known."""
+    found = []
+    for question, known in outcomes.items():
+        right = sum(known)
+        kept = challenge.kept(right, challenge.attempts - len(known))
+        if kept is not None:
+            told = {"right": right, "known": len(known), "of": challenge.attempts}
+            why = "" if kept else "never answered" if right < challenge.fewest else "answered too often"
+            found.append(Decision("challenge", question, kept=kept, why=why, told=told))
+    return found

@@ -1,0 +1,271 @@
+"""New questions: chains of facts from a graph (rubrics paper, section 3.2), queries rewritten as requests."""
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from hira.agents.record import record
+from hira.agents.run_context import Conversation
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import DialectError, EndpointError, UsageError
+from hira.core.events import Notice
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.evaluation.files import rows_of
+from hira.evaluation.item import Item
+from hira.evaluation.rewards.match import contains
+from hira.evidence.references import language
+from hira.trainers import records
+from hira.trainers.curation.decisions import whole_lines
+from hira.trainers.curation.pipeline import begun, row_of
+
+RDF = {".ttl": "turtle", ".nt": "nt", ".n3": "n3", ".rdf": "xml", ".owl": "xml", ".jsonld": "json-ld"}
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fact:
+    """Subject, relation, object. `value` where the object is a value, such as a year, which nothing goes on from."""
+
+    subject: str
+    relation: str
+    object: str
+    value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Facts of which each begins where the one before ends; no entity comes twice."""
+
+    facts: tuple[Fact, ...]
+
+    @property
+    def start(self) -> str:
+        return self.facts[0].subject
+
+    @property
+    def end(self) -> str:
+        return self.facts[-1].object
+
+    @property
+    def between(self) -> tuple[str, ...]:
+        """The entities that have to be found on the way."""
+        return tuple(fact.object for fact in self.facts[:-1])
+
+
+def facts_of(path: Path) -> list[Fact]:
+    """The facts of a file, each once, in a fixed order. Raises `UsageError` for what cannot be read."""
+    found = _rdf(path, RDF[path.suffix]) if path.suffix in RDF else _lines(path)
+    if not found:
+        raise UsageError("there are no facts", where=f"in {path}", fix="give relations between entities")
+    return sorted(set(found))
+
+
+def _lines(path: Path) -> list[Fact]:
+    found = []
+    for at, row in enumerate(rows_of(path), 1):
+        parts = [str(row.get(name, "")).strip() for name in ("subject", "relation", "object")]
+        if not all(parts):
+            fix = 'each line is {"subject": "…", "relation": "…", "object": "…"}'
+            raise UsageError("a fact lacks a part", where=f"line {at} of {path}", fix=fix)
+        found.append(Fact(parts[0], parts[1], parts[2], value=bool(row.get("value", False))))
+    return found
+
+
+def _rdf(path: Path, form: str) -> list[Fact]:
+    if find_spec("rdflib") is None:
+        raise UsageError("rdflib is not installed", where=str(path), fix="pip install 'hira[curate]'")
+    from rdflib import OWL, RDFS, Graph, Literal, URIRef
+    from rdflib import RDF as TYPES
+
+    graph = Graph()
+    try:
+        graph.parse(data=path.read_bytes(), format=form, publicID=path.resolve().as_uri())
+    except OSError as error:
+        raise UsageError(f"the graph cannot be read: {error.strerror}", where=str(path)) from None
+    except Exception as error:  # noqa: BLE001 - each of rdflib's parsers has errors of its own
+        first = str(error).strip().partition("\n")[0][:200]
+        fix = f"the ending {path.suffix} stands for {form}"
+        raise UsageError(f"the graph cannot be read: {first}", where=str(path), fix=fix) from None
+
+    def name(node: Any) -> str:
+        labels = sorted(graph.objects(node, RDFS.label), key=lambda one: (getattr(one, "language", "") != "en", one))
+        return str(labels[0]).strip() if labels else _words(str(node))
+
+    own = (str(OWL), str(RDFS), str(TYPES))
+    found = []
+    for subject, relation, thing in graph.triples((None, None, None)):
+        if not isinstance(subject, URIRef) or str(relation).startswith(own):
+            continue
+        if isinstance(thing, Literal):
+            found.append(Fact(name(subject), name(relation), str(thing).strip(), value=True))
+        elif isinstance(thing, URIRef):
+            found.append(Fact(name(subject), name(relation), name(thing)))
+    return [one for one in found if one.subject and one.relation and one.object]
+
+
+def _words(iri: str) -> str:
+    """The end of an IRI as words: `…#discoveredBy` is "discovered by"."""
+    end = re.split(r"[#/]", iri.rstrip("#/"))[-1]
+    words = " ".join(part for part in _CAMEL.split(end) if part)
+    return words if words[:1].isupper() else words.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Hops:
+    """Paths of `least` to `most` facts. `unique` wants each step to be the only one of its relation from there, so that
+    the end is the one answer; `branching` is the most facts that an entity on the way may have: through a country or a
+    year everything is connected to everything."""
+
+    least: int = 2
+    most: int = 4
+    unique: bool = True
+    branching: int = 50
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.most:
+            raise UsageError(f"there are no paths of {self.least} to {self.most} facts", fix="1 ≤ least ≤ most")
+
+
+def paths(facts: Sequence[Fact], many: int, hops: Hops = Hops(), *, seed: int = 0, tries: int = 50) -> list[Chain]:
+    """So many different paths, or as many as `tries` walks for each find; the same seed walks the same ones.
+
+    A walk begins at any entity with equal chance and takes relations with equal chance, so that those with many objects
+    do not crowd out the others.
+    """
+    onward: dict[str, list[Fact]] = defaultdict(list)
+    only: dict[tuple[str, str], int] = defaultdict(int)
+    for fact in sorted(set(facts)):
+        onward[fact.subject].append(fact)
+        only[fact.subject, fact.relation] += 1
+    starts, chance = sorted(onward), random.Random(seed)  # noqa: S311 - walks that can be repeated
+    found: dict[tuple[str, str], Chain] = {}
+    for _ in range(many * tries if starts else 0):
+        walked = _walk(chance, starts, onward, only, hops)
+        if walked is not None:
+            found.setdefault((walked.start, walked.end), walked)
+        if len(found) == many:
+            break
+    return list(found.values())
+
+
+def _walk(
+    chance: random.Random,
+    starts: Sequence[str],
+    onward: Mapping[str, Sequence[Fact]],
+    only: Mapping[tuple[str, str], int],
+    hops: Hops,
+) -> Chain | None:
+    here, wanted = chance.choice(starts), chance.randint(hops.least, hops.most)
+    seen, walked = {here}, list[Fact]()
+    while len(walked) < wanted:
+        if walked and len(onward.get(here, ())) > hops.branching:
+            break
+        choices: dict[str, list[Fact]] = defaultdict(list)
+        for fact in onward.get(here, ()):
+            if fact.object not in seen and not (hops.unique and only[fact.subject, fact.relation] > 1):
+                choices[fact.relation].append(fact)
+        if not choices:
+            break
+        walked.append(chance.choice(choices[chance.choice(sorted(choices))]))
+        here = walked[-1].object
+        seen.add(here)
+        if walked[-1].value:
+            break
+    return Chain(tuple(walked)) if len(walked) >= hops.least else None
+
+
+SYNTHESIZE = Prompt(__file__, "curation_synthesize")
+
+
+class Asked(BaseModel):
+    question: str = Field(min_length=1)
+
+
+def leaks(question: str, chain: Chain) -> list[str]:
+    """What is wrong with a question for a chain: the first entity is not named, or another one is."""
+    hidden = [one for one in (*chain.between, chain.end) if contains(question, one) and not contains(chain.start, one)]
+    lost = [] if contains(question, chain.start) else [f"it does not name {chain.start}"]
+    return [*lost, *(f"it gives {one} away" for one in hidden)]
+
+
+async def question_of(conversation: Conversation, name: str, chain: Chain) -> Item | None:
+    """The question whose answer is the end of the chain; None, and it is told, if the writer names what it should hide
+    even when asked again."""
+    facts = "\n".join(f"{at}. {one.subject} – {one.relation} – {one.object}" for at, one in enumerate(chain.facts, 1))
+    hidden = "\n".join(f"- {one}" for one in (*chain.between, chain.end))
+    prompt = SYNTHESIZE.fill(
+        facts=sanitize(facts), start=sanitize(chain.start), answer=sanitize(chain.end), hidden=sanitize(hidden)
+    )
+
+    def wrong(one: Asked) -> str:
+        found = leaks(one.question, chain)
+        return f"The question is not usable: {'; '.join(found)}." if found else ""
+
+    try:
+        asked = await record(conversation, user(prompt), Asked, wrong=wrong)
+    except (DialectError, EndpointError) as error:
+        conversation.team.events(Notice(f"{conversation.name}: no question {name}, because {error.what}"))
+        return None
+    meta = {"path": [[one.subject, one.relation, one.object] for one in chain.facts]}
+    return Item(name, asked.question.strip(), (chain.end,), category=f"{len(chain.facts)} hops", meta=meta)
+
+
+REWRITE = Prompt(__file__, "curation_rewrite")
+
+
+class Rewritten(BaseModel):
+    kept: list[str] = []
+    query: str = Field(min_length=1)
+
+
+async def rewritten(conversation: Conversation, query: str) -> str:
+    """A short question as a request for a report, in the question's language.
+
+    The names and figures that the writer says it kept have to stand in both, else it is asked once more. Raises
+    `DialectError` if the second try fails, too.
+    """
+
+    def wrong(one: Rewritten) -> str:
+        text = one.query.strip()
+        if text.casefold() == query.strip().casefold():
+            return "This is the question as it was. Write it as a request for a report."
+        lost = [name for name in one.kept if name.strip() and not (contains(text, name) and contains(query, name))]
+        return f"These are not in both, question and request: {', '.join(lost)}." if lost else ""
+
+    prompt = REWRITE.fill(query=sanitize(query), language=language(query))
+    return (await record(conversation, user(prompt), Rewritten, wrong=wrong)).query.strip()
+
+
+MADE = "questions.jsonl"
+Make = Callable[[str], Awaitable[Item | None]]
+
+
+async def made(
+    folder: Path, plan: Mapping[str, Any], names: Sequence[str], make: Make, concurrency: int
+) -> AsyncGenerator[tuple[str, Item | None], None]:
+    """What is made under each of the names that are missing in the folder; None where it could not be made, which is
+    tried again another time. Raises `UsageError` for a folder in which something else was made."""
+    begun(folder, plan)
+    path = folder / MADE
+    whole_lines(path)
+    done = {str(one["id"]) for one in records.read(path)}
+
+    async def one(name: str) -> tuple[str, Item | None]:
+        return name, await make(name)
+
+    missing = [name for name in names if name not in done]
+    async with aclosing(map_concurrently(missing, concurrency, one)) as found:
+        async for name, item in found:
+            if item is not None:
+                records.append(path, [row_of(item)])
+            yield name, item

@@ -1,1 +1,0 @@
-"""MarsRL: half a million parameters learn to solve, to verify and to correct sums of weekdays."""

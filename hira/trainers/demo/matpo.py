@@ -1,0 +1,304 @@
+"""The tiny demo: half a million parameters learn two-hop questions over documents, as planner and as worker of MATPO.
+
+The teacher knows the protocol and how to look facts up, and is careless: it often answers after the first report,
+and now and then it misreads the question or the page. A model that imitates it learns the format and these faults;
+reinforcement finds out which of its ways lead to right answers.
+"""
+
+import asyncio
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from hira.agents.trajectory import Rollout
+from hira.core.policy import Completion, Request, Watch, cut_at_stop
+from hira.evaluation.rewards.accuracy import ByWords
+from hira.evaluation.rewards.match import exact
+from hira.evaluation.rewards.matpo import WithFormat
+from hira.evaluation.rewards.reward import Reward
+from hira.policies.offline.request import Act, read_request, write_act
+from hira.policies.offline.request import Asked as Seen
+from hira.runtime.settings import Settings
+from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, play_lessons
+from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer
+from hira.trainers.lessons import spoken
+from hira.trainers.recipes import MATPO as RECIPE
+from hira.trainers.rollouts import Problem
+from hira.trainers.rows import Row
+from hira.workflows.matpo import MATPO
+
+PEOPLE = (
+    "Adela Bertil Corin Dagny Eskil Fenja Gorm Hedvig Ivar Jorun Kettil Liv "
+    "Magnus Nanna Orm Petra Quirin Runa Sigurd Torun Ulf Vigdis Wenzel Ylva"
+).split()
+TOWNS = (
+    "Aldrum Brevik Calden Dorsten Elmshag Farlund Grindal Holmsey Isfeld Jarrow Kolmar Lunden "
+    "Melby Norvik Ostrand Pelham Querum Rossby Selje Tarnow Ulvik Vardal Wexham Zehden"
+).split()
+RIVERS = "Arle Brenta Cress Dovra Eider Fulda Glomma Havel Isna Jagst Kocher Lahn".split()
+HILLS = "Askfell Birka Croft Durrfell Ettinger Frauen Galten Horgen Ilmfell Jura Kalven Lochnar".split()
+KINDS: tuple[tuple[str, ...], ...] = (tuple(PEOPLE), tuple(TOWNS), tuple(RIVERS), tuple(HILLS))
+"""Names by kind: within one, any name may stand for any other."""
+
+LINKS = {"born": "was born", "works": "works"}
+THINGS = {"river": "flows through", "hill": "stands above"}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Who was born and works where, and what river and hill each town has. The last quarter of the people is held
+    out: nobody asks about them in training."""
+
+    town: dict[tuple[str, str], str]
+    thing: dict[tuple[str, str], str]
+
+    def documents(self) -> dict[str, str]:
+        """A page for each person and each town, by the file's name."""
+        people = {
+            one: f"{one} was born in {self.town[one, 'born']}. {one} works in {self.town[one, 'works']}."
+            for one in PEOPLE
+        }
+        towns = {
+            one: f"{one} lies on the river {self.thing[one, 'river']}. "
+            f"{one} lies below the hill {self.thing[one, 'hill']}."
+            for one in TOWNS
+        }
+        return {f"{name}.md": f"# {name}\n\n{text}\n" for name, text in (people | towns).items()}
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in self.documents().items():
+            folder.joinpath(name).write_text(text, encoding="utf-8")
+
+    def problems(self, *, held_out: bool) -> list[Problem]:
+        """The questions of training, or those about the people who are held out."""
+        edge = len(PEOPLE) * 3 // 4
+        people = PEOPLE[edge:] if held_out else PEOPLE[:edge]
+        return [
+            Problem(f"{person}-{link}-{thing}", question_of(person, link, thing), (self.answer(person, link, thing),))
+            for person, link, thing in product(people, LINKS, THINGS)
+        ]
+
+    def answer(self, person: str, link: str, thing: str) -> str:
+        return self.thing[self.town[person, link], thing]
+
+
+def question_of(person: str, link: str, thing: str) -> str:
+    """The question, of two hops: from the person to a town, from the town to what it has."""
+    return f"Which {thing} {THINGS[thing]} the town where {person} {LINKS[link]}?"
+
+
+def make_world(seed: int) -> World:
+    """A world of that seed. Nobody works where they were born."""
+    chance = random.Random(seed)  # noqa: S311 - a world that can be repeated
+    town: dict[tuple[str, str], str] = {}
+    for one in PEOPLE:
+        town[one, "born"], town[one, "works"] = chance.sample(TOWNS, 2)
+    things = {"river": RIVERS, "hill": HILLS}
+    thing = {(one, kind): chance.choice(names) for one in TOWNS for kind, names in things.items()}
+    return World(town, thing)
+
+
+_QUESTION = re.compile(r"Which (\w+) .+ the town where (\w+) (.+)\?")
+_SUBTASK = re.compile(r"Where (?P<person>\w+) (?P<link>.+)\?|Which (?P<thing>\w+) .+ (?P<town>\w+)\?")
+_REPORTED = re.compile(r"(\w+) \[(s\d+)\]")
+_PASSAGE = re.compile(r"\[(s\d+)\] (\w+) \(.*?\)\n(.*?)\n\[/s\d+\]", re.DOTALL)
+_SENTENCE = re.compile(r"[A-Z][^.\n]*\.")
+ENOUGH = "That is enough."
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often the teacher does each thing wrong, where it could: answers after the first report, mistakes what was
+    asked, reports another line than the one that it was asked for."""
+
+    hasty: float = 0.62
+    mistaken: float = 0.12
+    misread: float = 0.1
+
+
+CARELESS = Faults()
+
+
+class Teacher:
+    """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` makes its faults."""
+
+    model = "teacher"
+
+    def __init__(self, chance: random.Random, faults: Faults) -> None:
+        self.chance = chance
+        self.faults = faults
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        del watch
+        seen = read_request(request)
+        act = self.planner(seen) if seen.prompt == "matpo_question" else self.worker(seen)
+        text, calls = write_act(act, seen)
+        return cut_at_stop(Completion(text, calls=calls, model=self.model), request.stop)
+
+    async def aclose(self) -> None:
+        """There is nothing to let go of."""
+
+    def planner(self, seen: Seen) -> Act:
+        thing, person, link = _parts(_QUESTION, seen.value("question"))
+        reports = [_REPORTED.search(text) for _, text in seen.results]
+        known = reports[-1] if reports else None
+        if seen.closing:
+            return Act("## Conclusion\n\\boxed{" + (known[0] if known else "unknown") + "}")
+        if not reports:
+            return _subtask("First the town.", f"Where {person} {self._or_other(link, tuple(LINKS.values()))}?")
+        if known is None or len(reports) > 1 or self._fails(self.faults.hasty):
+            return Act(ENOUGH)
+        thing = self._or_other(thing, tuple(THINGS))
+        return _subtask(f"Now the {thing}.", f"Which {thing} {THINGS[thing]} {known[1]}?")
+
+    def worker(self, seen: Seen) -> Act:
+        wanted = _SUBTASK.match(seen.value("task"))
+        if not wanted:
+            return Act("## Conclusion\nunknown" if seen.closing else ENOUGH)
+        about = wanted["person"] or wanted["town"]
+        if not seen.results:
+            return Act("", (("search", {"query": about}),))
+        if not seen.closing:
+            return Act(ENOUGH)
+        sought = (wanted["link"] or wanted["thing"]).split()[-1]
+        return Act(f"## Conclusion\n{self._reported(about, sought, seen)}")
+
+    def _reported(self, about: str, sought: str, seen: Seen) -> str:
+        pages = {title: (id_, text) for id_, title, text in _PASSAGE.findall(seen.results[-1][1])}
+        if about not in pages:
+            return "unknown"
+        id_, text = pages[about]
+        sentences = _SENTENCE.findall(text)
+        right = next((one for one in sentences if sought in one), "unknown")
+        said = self._or_other(right, sentences, self.faults.misread)
+        return f"{said.rstrip('.')} [{id_}]"
+
+    def _or_other(self, right: str, known: Sequence[str], often: float | None = None) -> str:
+        if not self._fails(self.faults.mistaken if often is None else often):
+            return right
+        return self.chance.choice([one for one in known if one != right] or [right])
+
+    def _fails(self, often: float) -> bool:
+        return self.chance.random() < often
+
+
+def _subtask(text: str, subtask: str) -> Act:
+    return Act(text, (("search_and_browse", {"subtask": subtask}),))
+
+
+def _parts(pattern: "re.Pattern[str]", text: str) -> tuple[str, str, str]:
+    found = pattern.match(text)
+    return (found[1], found[2], found[3]) if found else ("", "", "")
+
+
+WORKFLOW = MATPO(max_subtasks=4, worker_calls=3)
+"""The paper's workflow with its recap and summaries, and room for the two subtasks that a question takes."""
+
+
+def settings_of(folder: Path) -> Settings:
+    """What runs of the demo can use: the search over its documents."""
+    return Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
+
+
+def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Lessons:
+    """The documents of that seed's world, and its teacher's lessons: `times` a question."""
+    here = make_world(seed)
+    here.write(folder / "documents")
+    problems = here.problems(held_out=False)
+    rollouts = by_teacher(folder, problems, times, seed, faults)
+    answers = {problem.question: problem.references[0] for problem in problems}
+    right = sum(record.answer.split(" [")[0] == answers[record.question] for record in rollouts) / len(rollouts)
+    told = f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents"
+    return Lessons(rollouts, f"{told}, {100 * right:.0f} % of them right")
+
+
+def by_teacher(folder: Path, problems: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
+    """The teacher's rollouts over the documents of the folder."""
+    return asyncio.run(
+        play_lessons(settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: Teacher(chance, faults))
+    )
+
+
+def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
+    """The tokenizer of these rollouts: names are tokens, and so are the phrases between them."""
+    names = [name for names in KINDS for name in names]
+    conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
+    inserted = {record.question for record in rollouts}
+    inserted |= {finding.subtask.text for record in rollouts for finding in record.findings}
+    return make_tokenizer(find_phrases(conversations, names, sorted(inserted)), [*names, *READ], SHAPE.window)
+
+
+def renamed(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
+    """Makes other lessons of one: the same said of other people and places, on another day, from other sources.
+
+    Names are one token each, so that to exchange them is to have lived in another world; the model has to learn to
+    read names and cannot learn them by heart.
+    """
+    kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, YEARS, DAYS)]
+    sources = [[_id(tokenizer, f"{slash}s{at}") for at in range(1, IDS + 1)] for slash in ("", "/")]
+
+    def changed(row: Row, chance: random.Random) -> Row:
+        other = dict[int, int]()
+        for ids in kinds:
+            other.update(zip(ids, chance.sample(ids, len(ids)), strict=True))
+        order = chance.sample(range(IDS), IDS)
+        for ids in sources:
+            other.update((one, ids[at]) for one, at in zip(ids, order, strict=True))
+
+        def exchanged(ids: Sequence[int]) -> tuple[int, ...]:
+            return tuple(other.get(one, one) for one in ids)
+
+        return replace(row, prompt=exchanged(row.prompt), completion=exchanged(row.completion))
+
+    return changed
+
+
+def _id(tokenizer: Any, text: str) -> int:
+    (one,) = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return int(one)
+
+
+ASKED = 3
+
+
+def problems(seed: int) -> list[Problem]:
+    return make_world(seed).problems(held_out=False)
+
+
+def held_out(seed: int) -> list[Problem]:
+    return make_world(seed).problems(held_out=True)
+
+
+def reward() -> Reward:
+    return WithFormat(ByWords(exact))
+
+
+def commands(seed: int) -> list[Command]:
+    """Questions of people whom nobody asked about in training."""
+    held = held_out(seed)
+    return [
+        Command(("ask", one.question), f"known answer: {one.references[0]}")
+        for one in held[:: max(1, len(held) // ASKED)][:ASKED]
+    ]
+
+
+MATPO_DEMO = DemoRecipe(
+    name="matpo",
+    about="MATPO GRPO",
+    recipe=RECIPE,
+    workflow=WORKFLOW,
+    options={"max_subtasks": WORKFLOW.max_subtasks, "worker_calls": WORKFLOW.worker_calls},
+    settings=settings_of,
+    teach=teach,
+    tokenizer=learn_tokenizer,
+    varied=renamed,
+    problems=problems,
+    held_out=held_out,
+    reward=reward,
+    commands=commands,
+)

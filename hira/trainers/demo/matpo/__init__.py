@@ -1,1 +1,0 @@
-"""MATPO: half a million parameters learn two-hop questions over documents, as planner and as worker."""

@@ -1,0 +1,131 @@
+"""What a step reports of its rollouts: figures for metrics.jsonl, and sample rollouts."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hira.agents.trajectory import Rollout, Trajectory
+from hira.evaluation.rewards.reward import Score
+from hira.trainers.rows import Attempt, Credited, Group, Row, histogram
+
+
+@dataclass(slots=True)
+class Means:
+    """Weighted means by name, gathered piece by piece."""
+
+    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    weights: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def add(self, name: str, value: float | None, weight: float = 1.0) -> None:
+        """Enter a value. One that is not finite, or of no weight, says nothing and is left out."""
+        if value is not None and weight > 0 and math.isfinite(value):
+            self.sums[name] += value * weight
+            self.weights[name] += weight
+
+    @property
+    def values(self) -> dict[str, float]:
+        return {name: self.sums[name] / weight for name, weight in self.weights.items()}
+
+
+def measures(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
+    """Rewards, advantages, lengths, turns and what was left out: over all, and by role as `ROLE/NAME`."""
+    means = Means()
+    attempts = [attempt for group in groups for attempt in group.attempts]
+    for attempt in attempts:
+        means.add("infra_failed", float(attempt.status == "infra_failed"))
+        means.add("agent_failed", float(attempt.status == "agent_failed"))
+        means.add("unscored", float(attempt.reward is None))
+        if attempt.counts:
+            means.add("reward", attempt.reward)
+        for row in attempt.rows:
+            _of_row(means, row)
+            if attempt.counts:
+                means.add(f"{row.role}/reward", attempt.paid(row.conversation))
+    for one in credited.rows:
+        means.add(f"{one.row.role}/advantage", one.advantage)
+        means.add(f"{one.row.role}/advantage_size", abs(one.advantage))
+    groups_ = len(credited.sizes)
+    told = {
+        **means.values,
+        "rows": len(credited.rows),
+        "tokens": sum(one.row.tokens for one in credited.rows),
+        "normaliser": credited.normaliser,
+        "dead_groups": credited.dead / groups_ if groups_ else 0.0,
+        "singletons": credited.singletons,
+        "excluded": credited.excluded,
+        **credited.told,
+    }
+    return told | {f"group_size/{size}": many for size, many in histogram(credited.sizes).items()} | _shares(credited)
+
+
+def _of_row(means: Means, row: Row) -> None:
+    means.add(f"{row.role}/length", row.tokens)
+    means.add(f"{row.role}/row_length", row.length)
+    means.add(f"{row.role}/turns", row.turns)
+    means.add(f"{row.role}/tokens_per_turn", row.tokens / row.turns)
+    means.add(f"{row.role}/broken", float(row.part > 0))
+    means.add(f"{row.role}/overlong", float(row.overlong))
+
+
+def _shares(credited: Credited) -> dict[str, float]:
+    """What share of the loss's absolute weight each role has: one that falls towards nothing is not trained."""
+    held: Counter[str] = Counter()
+    for one in credited.rows:
+        held[one.row.role] += abs(one.advantage) * one.weight * one.row.tokens  # type: ignore[assignment]
+    total = sum(held.values())
+    return {f"{role}/share": share / total for role, share in held.items()} if total else {}
+
+
+def by_tool(outcomes: Mapping[tuple[str, str], Sequence[bool]]) -> dict[str, float]:
+    """The share of tool calls that succeeded, by role and by role and tool. `outcomes` are by (role, tool)."""
+    means = Means()
+    for (role, tool), ended in outcomes.items():
+        for ok in ended:
+            means.add(f"{role}/tool_success", float(ok))
+            means.add(f"{role}/tool_success/{tool}", float(ok))
+    return means.values
+
+
+LONGEST = 20_000
+
+
+def transcript(
+    record: Rollout | None, attempt: Attempt, score: Score, references: Sequence[str], error: str = ""
+) -> dict[str, Any]:
+    """Question, answer, reward and all that was said. Long texts are cut in the middle."""
+    return {
+        "rollout": record.run if record else "",
+        "attempt": attempt.number,
+        "question": record.question if record else "",
+        "references": list(references),
+        "answer": record.answer if record else "",
+        "status": attempt.status,
+        "reward": attempt.reward,
+        "parts": dict(score.parts),
+        "why": score.why,
+        "error": error,
+        "conversations": [_told(trajectory) for trajectory in record.trajectories.values()] if record else [],
+    }
+
+
+def _told(trajectory: Trajectory) -> dict[str, Any]:
+    told: list[dict[str, str]] = []
+    if trajectory.turns:
+        last = trajectory.turns[-1]
+        told = [{"role": one.role, "text": _cut(str(one.text))} for one in last.request.messages]
+        told.append({"role": "assistant", "text": _cut(last.completion.text), "finish": last.completion.finish})
+    sampled = [len(turn.completion.tokens.sampled) for turn in trajectory.turns if turn.completion.tokens]
+    return {
+        "conversation": trajectory.conversation,
+        "role": trajectory.role,
+        "turns": len(trajectory.turns),
+        "tokens": sum(sampled),
+        "messages": told,
+    }
+
+
+def _cut(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}\n… {len(text) - LONGEST} characters …\n{text[-half:]}"

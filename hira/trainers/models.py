@@ -1,0 +1,155 @@
+"""Base models: opened for training, converted from GGUF, and merged with an adapter."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hira.core.errors import UsageError
+from hira.policies.llama.header import TEMPLATE
+from hira.policies.llama.policy import find_file, read_model
+from hira.policies.local.renamed import untold
+from hira.runtime.settings import did_you_mean
+from hira.trainers.configuration import ModelConfig
+from hira.trainers.preflight import check_bits, check_starts
+from hira.trainers.profile import adapters_of
+from hira.trainers.weights import all_trainable
+
+
+def open_model(config: ModelConfig) -> tuple[Any, Any]:
+    """The tokenizer of a model, and the model with its adapters; on a GPU if there is one.
+
+    `config.bits` is the precision of the frozen base: 16 is bf16, 4 is nf4 and needs a GPU with bitsandbytes. On a CPU,
+    where bf16 is slow, 16 is taken as 32. With 64 a reply is the same whichever others are decoded
+    beside it: their sums differ in the sixteenth digit. Raises `UsageError` for a model that cannot be loaded or has no
+    chat template.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    cuda = torch.cuda.is_available()
+    name, bits = config.name, config.bits
+    where = f"model {name!r}"
+    check_bits(bits, where)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+        quantised = _quantised() if bits == 4 else None
+        small = torch.bfloat16 if cuda else torch.float32
+        kind = {32: torch.float32, 64: torch.float64}.get(bits, small)
+        base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
+    except (OSError, ValueError) as error:
+        fix = "name a model's folder, or a model of the Hub that can be reached"
+        raise UsageError(f"it cannot be loaded: {str(error).partition(chr(10))[0]}", where=where, fix=fix) from error
+    if not tokenizer.chat_template:
+        fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
+        raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
+    if bits != 4:
+        base = base.to("cuda" if cuda else "cpu")  # type: ignore[arg-type]
+    made = add_adapters(base, config)
+    return tokenizer, made.double() if bits == 64 else made
+
+
+def add_adapters(base: Any, config: ModelConfig) -> Any:
+    """The base with its adapters, all trainable: one for each name in `config.adapters`, that of `config.start` where
+    it names a folder. One that begins anew has no effect at first.
+
+    Without dropout: a sampler and a trainer that drop different units speak for different policies.
+    """
+    from peft import LoraConfig, PeftModel, get_peft_model
+
+    untold()
+    check_starts(config.start)
+    targets = config.targets if isinstance(config.targets, str) else list(config.targets)
+    lora = LoraConfig(
+        r=config.rank, lora_alpha=config.alpha, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM"
+    )
+    model: Any = None
+    for name in dict.fromkeys(config.adapters.values()):
+        place = config.start.get(name)
+        if place is None:
+            model = model or get_peft_model(base, lora, adapter_name=name)
+            if name not in model.peft_config:
+                model.add_adapter(name, lora)
+        elif model is None:
+            model = PeftModel.from_pretrained(base, place, adapter_name=name, is_trainable=True)
+        else:
+            model.load_adapter(place, adapter_name=name, is_trainable=True)
+    all_trainable(model)
+    return model
+
+
+def _quantised() -> Any:
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_compute_dtype=torch.bfloat16,
+        bnb_4bit_use_double_quant=True,
+    )
+
+
+def write_base(name: str, folder: Path) -> int:
+    """Write the model of a GGUF file to a folder as bf16 safetensors with its tokenizer; return its parameters.
+
+    `name` is a path, or a model that an installed package holds, such as `smollm2`. What quantisation has taken away
+    stays away: train on the original weights if you can get them. Raises `UsageError` for a file without a chat
+    template, one whose architecture transformers does not read, and a folder that holds something already.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    if find_spec("gguf") is None:
+        raise UsageError("gguf is not installed", where="it reads GGUF files", fix="pip install gguf")
+    path = find_file(name)
+    if TEMPLATE not in read_model(path):
+        raise UsageError("the file has no chat template", where=str(path), fix="take the instruct version of the model")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{str(folder)!r} exists already", fix="name another folder, or remove it")
+    source = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(**source)
+        read = AutoModelForCausalLM.from_pretrained(
+            **source, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
+        )
+    except (ValueError, KeyError, NotImplementedError) as error:
+        told = str(error).partition("\n")[0]
+        fix = "download the original weights of the model, and name their folder"
+        raise UsageError(f"transformers cannot read it: {told}", where=str(path), fix=fix) from error
+    config = read.config
+    vars(config).pop("quantization_config", None)
+    # `save_pretrained` refuses a model that came from a quantised file, so a fresh one takes its weights
+    fresh: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)  # type: ignore[no-untyped-call]
+    fresh.load_state_dict(read.state_dict())
+    tokenizer.model_max_length = int(config.max_position_embeddings)
+    fresh.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return int(fresh.num_parameters())
+
+
+def merge(run: Path, folder: Path, adapter: str = "") -> None:
+    """Write the base with the adapter merged in, and its tokenizer, to a folder. Training goes on from the adapter, not
+    from this: in bf16 each merge rounds the weights.
+
+    Raises `UsageError` for a folder that holds something, and where a run of several adapters does not say which.
+    """
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    known = adapters_of(run)
+    name = adapter or next(iter(known))
+    if name not in known or (len(known) > 1 and not adapter):
+        what = f"the run has no adapter {name!r}" if adapter else f"the run has {len(known)} adapters"
+        raise UsageError(what, where=str(run), fix=did_you_mean(adapter, known) if adapter else "name one: --adapter")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{str(folder)!r} exists already", fix="name another folder, or remove it")
+    tokenizer = AutoTokenizer.from_pretrained(known[name])
+    told = json.loads((known[name] / "adapter_config.json").read_text(encoding="utf-8"))
+    base = str(told["base_model_name_or_path"])
+    model = AutoModelForCausalLM.from_pretrained(base, dtype="auto")
+    with torch.no_grad():
+        whole = PeftModel.from_pretrained(model, known[name]).merge_and_unload()
+    whole.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -1,0 +1,170 @@
+"""The agentic pipeline: complete groups are trained on while other replies are still sampled, in segments."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+
+from hira.core.policy import Sampling
+from hira.policies.local.engine import Engine, Sampled, Seen
+from hira.trainers import records
+from hira.trainers.agentic import Agentic, Made, Stage
+from hira.trainers.calls import seed_of
+from hira.trainers.parts import Output
+from hira.trainers.rollouts import Problem, chosen
+from hira.trainers.rows import Collected
+from hira.trainers.schedule import Gate, Limits, Released, Schedule
+
+SCHEDULE = "schedule.jsonl"
+
+
+class PipelinedCollector:
+    """Makes the rollouts of a trainer whose policy samples behind the `gate` (`hira.trainers.pipeline.Segmented`).
+
+    Pass `updated` to the trainer, and give it `Updates(old="sampler")`: what is trained on may be some updates old.
+    Which problems are under way is written to `folder`, so that a run which is resumed begins those again. Rows differ
+    from those of a run that was not stopped, because what was sampled and not yet trained on is gone.
+
+    >>> with asyncio.Runner() as runner:
+    ...     gate = Gate()
+    ...     live = LivePolicy(name, tokenizer, Segmented(engine, gate, 16_384), adapters)
+    ...     collect = PipelinedCollector(runner, agentic, Limits(), gate, folder, paused=engine.paused)
+    ...     RoleTrainer(model, tokenizer, updates, collect, marsrl, folder, updated=collect.updated).run()
+    ...     collect.close()
+    """
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        agentic: Agentic,
+        limits: Limits,
+        gate: Gate,
+        folder: Path,
+        *,
+        paused: Callable[[], AbstractContextManager[None]] = nullcontext,
+        updated: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.runner = runner
+        self.agentic = agentic
+        self.limits = limits
+        self.gate = gate
+        process, processes = agentic.rollouts.share
+        self.path = folder / (SCHEDULE if processes == 1 else f"{process}-{SCHEDULE}")
+        self.paused = paused
+        self.engine_updated = updated
+        self.schedule: Schedule[Output] | None = None
+
+    def __call__(self, update: int) -> Collected:
+        collected = self.runner.run(self._taken(update))
+        for _ in range(2):  # replies are delivered a moment before the engine's thread has ended
+            with self.paused():
+                pass
+        return collected
+
+    def updated(self, step: int) -> None:
+        """The weights have changed: sampling goes on."""
+        self.engine_updated(step)
+        self.gate.open()
+
+    def close(self) -> None:
+        """End what is under way."""
+        self.gate.open()
+        if self.schedule is not None:
+            self.runner.run(self.schedule.aclose())
+
+    async def _taken(self, update: int) -> Collected:
+        schedule = self.schedule = self.schedule or self._begun(update)
+        self.gate.open()
+        schedule.updated(update)
+        async with self.agentic.telling():
+            batch = await schedule.take()
+            await self.gate.close()
+        made = [Made(one.name, self.problem(one.problem), one.outputs) for one in batch]
+        collected = self.agentic.collected(made)
+        state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
+        records.append(self.path, [state])
+        return replace(collected, measures={**collected.measures, **_told(batch, update, schedule)})
+
+    def _begun(self, update: int) -> Schedule[Output]:
+        """The schedule, as it stood after the update before."""
+        records.cut(self.path, update)
+        known = records.read(self.path)
+        first, again = (known[-1]["next"], known[-1]["under_way"]) if known else (0, [])
+        return Schedule(self._begin, self.limits, first=first, again=again)
+
+    def problem(self, number: int) -> Problem:
+        """The problem with that number: one order of all of them after another."""
+        own = self.agentic.rollouts
+        process, processes = own.share
+        (found,) = chosen(own.problems, number * processes + process, 1, own.seed)
+        return found
+
+    async def _begin(self, number: int) -> Stage | None:
+        return await self.agentic.begin(self.problem(number), number)
+
+
+def _told(batch: list[Released[Output]], update: int, schedule: Schedule[Output]) -> dict[str, float]:
+    ages = [update - one.version for one in batch] or [0]
+    return {
+        "staleness": mean(ages),
+        "staleness/most": max(ages),
+        "groups": len(batch),
+        "groups_under_way": schedule.sampling,
+        "problems_under_way": len(schedule.problems),
+    }
+
+
+class Segmented:
+    """An engine that passes a gate before each segment of at most `segment` tokens; None samples whole replies.
+
+    With stop strings a reply is sampled whole, since one might stand across two segments.
+    """
+
+    def __init__(self, engine: Engine, gate: Gate, segment: int | None = None) -> None:
+        self.engine = engine
+        self.gate = gate
+        self.segment = segment
+
+    @property
+    def window(self) -> int:
+        return self.engine.window
+
+    async def sample(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        stops: Sequence[str] = (),
+        adapter: str | None = None,
+        *,
+        seen: Seen | None = None,
+    ) -> Sampled:
+        room = self.window - len(prompt)
+        most = max(1, min(room, sampling.max_tokens or room))
+        length = most if stops or self.segment is None else self.segment
+        whole: Sampled | None = None
+        while True:
+            held = whole.ids if whole else ()
+            seed = sampling.seed if sampling.seed is None or not held else seed_of(sampling.seed, len(held))
+            asked = replace(sampling, max_tokens=min(length, most - len(held)), seed=seed)
+            async with self.gate:
+                part = await self.engine.sample((*prompt, *held), asked, stops, adapter, seen=seen)
+            whole = _joined(whole, part)
+            if part.finish == "stop" or len(whole.ids) >= most or not part.ids:
+                return whole
+
+    async def aclose(self) -> None:
+        await self.engine.aclose()
+
+
+def _joined(whole: Sampled | None, part: Sampled) -> Sampled:
+    """What was sampled until now. Its version is the oldest."""
+    if whole is None:
+        return part
+    return replace(
+        part,
+        ids=(*whole.ids, *part.ids),
+        logprobs=(*whole.logprobs, *part.logprobs),
+        version=min(whole.version, part.version),
+    )

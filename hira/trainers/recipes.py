@@ -1,0 +1,121 @@
+"""Recipes: which workflow is trained, how its rollouts are rewarded, and how its roles share the reward."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hira.agents.rubrics.writer import WRITER
+from hira.agents.run_context import RoleConfig
+from hira.core.errors import UsageError
+from hira.evaluation.rewards.hybrid import Hybrid, Weights
+from hira.evaluation.rewards.report import ByRubric, Generated
+from hira.evaluation.rewards.reward import Reward
+from hira.trainers.configuration import RewardConfig
+from hira.trainers.credit import grpo, mars, marsrl, matpo
+from hira.trainers.credit.matpo import Norm
+from hira.trainers.credit.normal import FLOOR, Scale
+from hira.trainers.rows import Credited, Group
+from hira.workflows import BuiltIn
+from hira.workflows.rubric import RubricWriting
+
+Data = Literal["answers", "pairs", "queries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """The models that score answers, None where none is named, and the configuration of the reward."""
+
+    part: RewardConfig
+    judge: RoleConfig | None = None
+    generator: RoleConfig | None = None
+
+    def require(self, recipe: str) -> RoleConfig:
+        """The judge. Raises `UsageError` if none is named."""
+        if self.judge is None:
+            fix = 'write judge = "MODEL" in [reward], and judge_url for an endpoint'
+            raise UsageError(f"the recipe {recipe!r} needs a judge", fix=fix)
+        return self.judge
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """`workflow` runs unless another is named; `roles` are trained, None for all; `credit` divides a rollout's reward
+    among its rows, with options of its own.
+
+    The reward is that of right answers, with MATPO's share for calls that succeed if `with_format`; a judge applies the
+    paper's `criteria`. `judged` replaces it. `own` is a workflow that only the trainer runs. With `staged`, groups are made of the outputs of each step
+    (`hira.trainers.agentic`). `data` is what it trains on: questions with answers, preferences, or queries alone.
+    """
+
+    name: str
+    workflow: str
+    credit: Callable[..., Credited]
+    roles: frozenset[str] | None = None
+    with_format: bool = False
+    judged: Callable[[Judges], Reward] | None = None
+    own: Callable[[], BuiltIn] | None = None
+    data: Data = "answers"
+    criteria: str = "hira"
+    staged: bool = False
+
+
+GRPO = Recipe("grpo", "react", grpo)
+"""Every role is compared with itself, over conversations that began with the same words."""
+
+MATPO = Recipe("matpo", "matpo", matpo, with_format=True, criteria="simpleqa")
+"""MATPO (2510.04678): planner and workers are one policy, and all get the reward of the planner's answer."""
+
+MARS = Recipe("mars", "mars", mars, frozenset({"system1", "system2"}), criteria="hle")
+"""MARS (2510.04935): System 2 reasons, System 1 reads for it. Each is compared with itself; their objectives are added.
+Only right answers are rewarded."""
+
+MARSRL = Recipe("marsrl", "marsrl", marsrl, frozenset({"solver", "verifier", "corrector"}), staged=True)
+"""MarsRL (2511.11373): Solver, Verifier and Corrector are each rewarded for their own part, in groups that share their
+input; verdicts by whether they are true (`hira.evaluation.rewards.verdict`).
+
+Paper, section 4.1: 128 prompts, 8 outputs each, replies of 64k tokens in up to 4 segments, inputs of up to 32k. It
+samples at temperature 0.85; here roles are sampled from the distribution that is trained.
+"""
+
+
+def hybrid_reward(judges: Judges) -> Reward:
+    """R = R_pref + R_llm + R_fmt (rubrics paper, section 3.3)."""
+    part = judges.part
+    return Hybrid(judges.require("rubric"), Weights(part.preference, part.quality, part.judge_scale))
+
+
+RUBRIC = Recipe(
+    "rubric", "direct", grpo, frozenset({WRITER}), judged=hybrid_reward, own=RubricWriting, data="pairs"
+)  # fmt: skip
+"""Rubric generators (rubrics paper, section 3.3): several rubrics for each query are compared with one another, and
+rewarded for ordering two reports as people did, for their quality, and for being valid.
+
+GSPO is the same with `train.ratio="sequence"` (section 4.4). Paper, Table 3: 32 queries, 8 rubrics each, lr 1e-6 for
+all weights, no KL, clip 0.2, replies of 8,192 tokens.
+"""
+
+
+def broadcast(
+    groups: Sequence[Group], *, norm: Norm = "rollout_mean", scale: Scale = "group", floor: float = FLOOR
+) -> Credited:
+    """One advantage for every row of a rollout, normalised over the reports of a query. The paper gives the reward of
+    the report and not the weights of its rows: `norm` chooses, as with MATPO."""
+    return matpo(groups, planner="search", norm=norm, scale=scale, floor=floor)
+
+
+def rubric_reward(judges: Judges) -> Reward:
+    """The report's score by the rubric of its query."""
+    judge = judges.require("mams")
+    return ByRubric(judge, Generated(judges.generator or judge))
+
+
+MAMS = Recipe(
+    "mams", "mams", broadcast, frozenset({"search", "state", "report"}), judged=rubric_reward, data="queries"
+)  # fmt: skip
+"""MaMs (rubrics paper, section 3.4): Search, State and Report agents share the score of their report; that credit is
+MATPO's broadcast over all rows of a rollout.
+
+Paper, Table 4: 8 queries, 8 reports each, lr 1e-6 for all weights, no KL, clip 0.2; 10 turns of 5 calls.
+"""
+
+RECIPES: dict[str, Recipe] = {one.name: one for one in (GRPO, MATPO, MARS, MARSRL, RUBRIC, MAMS)}
