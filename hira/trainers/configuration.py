@@ -120,9 +120,9 @@ class StageConfig(_Checked):
 
 class RewardConfig(_Checked):
     """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
-    `criteria` of a paper; those of the recipe's paper by default. `format` is the share of MATPO's reward for calls that
-    succeed. `generator` writes the rubrics of reports (the judge, if none is named), `at_once` calls of either are made
-    at a time; `preference`, `quality` and `judge_scale` weigh the hybrid reward of rubrics (hira.evaluation.rewards.hybrid)."""
+    `criteria` of a paper; those of the recipe's paper by default. `format` is the share of MATPO's reward for calls
+    that succeed. `generator` writes the rubrics of reports (the judge, if none is named); either gets `at_once` calls
+    at a time. `preference`, `quality` and `judge_scale` weigh the hybrid reward of rubrics."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""

@@ -43,8 +43,9 @@ class Recipe:
     among its rows, with options of its own.
 
     The reward is that of right answers, with MATPO's share for calls that succeed if `with_format`; a judge applies the
-    paper's `criteria`. `judged` replaces it. `own` is a workflow that only the trainer runs. With `staged`, groups are made of the outputs of each step
-    (`hira.trainers.agentic`). `data` is what it trains on: questions with answers, preferences, or queries alone.
+    paper's `criteria`. `judged` replaces that reward. `own` is a workflow that only the trainer runs. With `staged`,
+    groups are made of the outputs of each step (`hira.trainers.agentic`). `data` is what it trains on: questions with
+    answers, preferences, or queries alone.
     """
 
     name: str
