@@ -279,7 +279,7 @@ class Loop:
         self._brought[key] = told
 
     def forget(self, call: Call) -> None:
-        """Let a call be made again, because it failed; it counts as a failure of the role (MATPO, "Reward Function")."""
+        """Let a call be made again, because it failed; it counts as one that failed (MATPO, "Reward Function")."""
         self.conversation.trajectory.failed += 1
         self._seen.discard(self._key(call))
 

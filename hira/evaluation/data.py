@@ -1,6 +1,5 @@
 """Where questions come from: the built-in set, a file, or a public set; which of them, and in what order."""
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +8,7 @@ from hira.core.errors import UsageError
 from hira.evaluation.files import items_of
 from hira.evaluation.item import Item
 from hira.evaluation.mini import DOCS, QUESTIONS
-from hira.evaluation.public import REPORTS, SETS, load_public
+from hira.evaluation.public import REPORTS, SETS, TABLE_1, draw, load_public, load_table_1
 from hira.runtime.settings import did_you_mean
 
 MINI = "mini"
@@ -49,6 +48,9 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
     if name == MINI:
         return Data(MINI, choose_items(items_of(QUESTIONS), wanted, MINI), (DOCS,))
     known, equals, file = name.partition("=")
+    if known == TABLE_1:
+        path = folder / Path(file).expanduser() if equals else None
+        return Data(known, choose_items(load_table_1(path, wanted.seed), wanted, known), metric="hira", file=path)
     if known in (*SETS, REPORTS):
         path = folder / Path(file).expanduser() if equals else None
         if path and not path.exists():
@@ -61,7 +63,7 @@ def load(name: str, wanted: Wanted, folder: Path) -> Data:
         return Data(path.name, choose_items(items_of(path, wanted.columns), wanted, name), file=path)
     if path.suffix in KINDS:
         raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
-    raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, REPORTS]))
+    raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, TABLE_1, REPORTS]))
 
 
 def choose_items(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item, ...]:
@@ -69,14 +71,11 @@ def choose_items(items: Sequence[Item], wanted: Wanted, name: str) -> tuple[Item
     for flag, number in (("--sample", wanted.sample), ("--limit", wanted.limit)):
         if number is not None and number < 1:
             raise UsageError(f"{flag} must be at least 1, got {number}", fix="give 1 or more")
-    known = {item.category for item in items}
+    known = {label for item in items for label in item.labels}
     if strange := [one for one in wanted.categories if one not in known]:
         raise UsageError(f"there is no category {strange[0]!r} in {name}", fix=did_you_mean(strange[0], sorted(known)))
-    left = [item for item in items if not wanted.categories or item.category in wanted.categories]
-    if wanted.sample is not None and wanted.sample < len(left):
-        drawn = set(random.Random(wanted.seed).sample(range(len(left)), wanted.sample))
-        left = [item for at, item in enumerate(left) if at in drawn]
-    left = left[: wanted.limit]
+    left = [item for item in items if not wanted.categories or set(item.labels) & set(wanted.categories)]
+    left = list(draw(left, wanted.sample, wanted.seed))[: wanted.limit]
     if not left:
         raise UsageError(f"no question of {name} is left", fix="select more questions")
     return tuple(left)

@@ -3,8 +3,11 @@
 They are fetched by `datasets` (extra `eval`), or read from a file of the same shape: `hira eval gaia=validation.jsonl`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import json
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,13 +19,15 @@ from hira.evaluation.item import Item
 Rows = list[Mapping[str, Any]]
 QA = "RUC-NLPIR/FlashRAG_datasets"
 REPORTS = "deepresearch-bench"
+TEXT, MEDIA, FILES = "reasoning & web browsing", "multi-modality", "file understanding"
+"""The capabilities of HiRA's Fig. 4."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicSet:
-    """`columns` name the parts of an item; `category` makes one of a row where no column holds it; `keep` leaves rows
-    out; `files` is the folder on the hub in which the attached files of a `{split}` lie; `gated` says how to get
-    access."""
+    """`columns` name the parts of an item; `category` makes its labels of a row where no column holds them; `keep`
+    leaves rows out; `files` is the folder on the hub in which the attached files of a `{split}` lie; `gated` says how
+    to get access; `ask` is the question where a row holds only its material."""
 
     hub: str
     split: str
@@ -33,7 +38,8 @@ class PublicSet:
     keep: Callable[[Mapping[str, Any]], bool] | None = None
     files: str = ""
     gated: str = ""
-    drop: tuple[str, ...] = field(default=())
+    drop: tuple[str, ...] = ()
+    ask: str = ""
 
 
 def _info(row: Mapping[str, Any], *names: str) -> str:
@@ -48,9 +54,29 @@ def _language(row: Mapping[str, Any]) -> str:
     return {"english": "en", "chinese": "zh"}.get(told, told)
 
 
-def _level(row: Mapping[str, Any]) -> str:
-    """Level and, as HiRA's Table 1 splits them, whether a file comes with it."""
-    return f"level {row.get('Level')}" + (", with file" if row.get("file_name") else "")
+_SEEN_OR_HEARD = re.compile(r"image|picture|photo|video|audio|speech|vision|visual|\bocr\b|colou?r rec", re.IGNORECASE)
+
+
+def _capability(row: Mapping[str, Any]) -> str:
+    """HiRA's Table 1 shows the levels of questions without files; Fig. 4 splits all of GAIA by capability: a file, else
+    by the tools that the annotator used, text alone (the 103 questions of GAIA-text) or other media."""
+    if row.get("file_name"):
+        return FILES
+    told = row.get("Annotator Metadata") or {}
+    told = json.loads(told) if isinstance(told, str) else told
+    media = _SEEN_OR_HEARD.search(str(told.get("Tools", "")))
+    return f"level {row.get('Level')} | without file | {MEDIA if media else TEXT}"
+
+
+_NATURAL = frozenset({"Math", "Physics", "Chemistry", "Biology/Medicine"})
+_COMPUTING = frozenset({"Computer Science/AI", "Engineering"})
+
+
+def _field(row: Mapping[str, Any]) -> str:
+    """The subject, as in MARS, Table 1, and the field, as in HiRA, Table 1: natural sciences (NS), computer science and
+    engineering (CE), and all others (SF). HiRA does not define them; its figures fit 323, 82 and 95 of 500."""
+    subject = str(row.get("category") or "Other")
+    return f"{subject} | {'NS' if subject in _NATURAL else 'CE' if subject in _COMPUTING else 'SF'}"
 
 
 def _gate(name: str) -> str:
@@ -67,7 +93,7 @@ SETS: Mapping[str, PublicSet] = {
         "validation",
         {"question": "Question", "answer": "Final answer", "id": "task_id", "files": "file_name"},
         "2023_all",
-        category=_level,
+        category=_capability,
         files="2023/{split}",
         gated=_gate("gaia-benchmark/GAIA"),
         drop=("Annotator Metadata",),
@@ -77,14 +103,15 @@ SETS: Mapping[str, PublicSet] = {
         "main",
         {"question": "question", "answer": "answer"},
         metric="webwalker",
-        category=lambda row: " ".join(filter(None, (_info(row, "difficulty_level"), _language(row)))),
+        category=lambda row: " | ".join(filter(None, (_info(row, "difficulty_level"), _language(row)))),
     ),
     "simpleqa": PublicSet("basicv8vc/SimpleQA", "test", {"question": "problem", "answer": "answer"}, metric="simpleqa"),
     "hle": PublicSet(
         "cais/hle",
         "test",
-        {"question": "question", "answer": "answer", "id": "id", "category": "category"},
+        {"question": "question", "answer": "answer", "id": "id"},
         metric="hle",
+        category=_field,
         keep=lambda row: not row.get("image"),
         gated=_gate("cais/hle"),
         drop=("image_preview", "rationale_image", "rationale", "canary"),
@@ -102,6 +129,18 @@ SETS: Mapping[str, PublicSet] = {
     "nq": _qa("nq", "test"),
     "triviaqa": _qa("triviaqa", "test"),
     "popqa": _qa("popqa", "test"),
+    "pubmedqa": PublicSet(
+        "qiaojin/PubMedQA",
+        "train",
+        {"question": "question", "answer": "final_decision", "id": "pubid"},
+        "pqa_labeled",
+    ),
+    "cupcase": PublicSet(
+        "ofir408/CupCase",
+        "test",
+        {"question": "clean_case_presentation", "answer": "correct_diagnosis"},
+        ask="What is the diagnosis in this case?",
+    ),
     "aime2025": PublicSet(
         "math-ai/aime25", "test", {"question": "problem", "answer": "answer", "id": "id"}, metric="numeric"
     ),
@@ -109,7 +148,37 @@ SETS: Mapping[str, PublicSet] = {
         "ByteDance-Seed/BeyondAIME", "test", {"question": "problem", "answer": "answer"}, metric="numeric"
     ),
 }
-"""GAIA: levels, and questions with a file. HLE: the text subset of 2,158 questions (2,154 in MARS's version)."""
+"""HLE: the text subset of 2,158 questions (2,154 in MARS's version)."""
+TABLE_1 = "hira-table1"
+SAMPLED: Mapping[str, int | None] = {"gaia": None, "webwalkerqa": 200, "hle": 500, "simpleqa": 200}
+"""The sets of HiRA's Table 1, with the numbers of questions that are drawn of each."""
+
+
+def load_table_1(folder: Path | None, seed: int) -> tuple[Item, ...]:
+    """The questions of HiRA's Table 1 with its columns as labels, from the hub or from files `SET.jsonl` in a folder.
+
+    WebWalkerQA has a judge of its own; all others have the judge of short answers (HiRA, "Evaluation Metrics").
+    """
+    found: list[Item] = []
+    for name, most in SAMPLED.items():
+        path = folder / f"{name}.jsonl" if folder else None
+        if path and not path.is_file():
+            fix = f"save the sets there as {', '.join(f'{one}.jsonl' for one in SAMPLED)}"
+            raise UsageError(f"there is no {path.name}", where=f"in {folder}", fix=fix)
+        items = draw(load_public(name, file=path), most, seed)
+        judge = SETS[name].metric if name == "webwalkerqa" else ""
+        for item in items:
+            labels = " | ".join([name, *(f"{name} {label}" for label in item.labels)])
+            found.append(replace(item, id=f"{name}/{item.id}", category=labels, judge=judge))
+    return tuple(found)
+
+
+def draw(items: Sequence[Item], most: int | None, seed: int) -> tuple[Item, ...]:
+    """A random sample in the order of the set. The same seed draws the same one."""
+    if most is None or most >= len(items):
+        return tuple(items)
+    drawn = set(random.Random(seed).sample(range(len(items)), most))
+    return tuple(item for at, item in enumerate(items) if at in drawn)
 
 
 def load_public(name: str, *, file: Path | None = None, split: str = "", config: str = "") -> tuple[Item, ...]:
@@ -151,7 +220,10 @@ def items_of_rows(
     kept = [row for row in found if spec.keep is None or spec.keep(row)]
     shaped = [{key: value for key, value in row.items() if key not in spec.drop} for row in kept]
     if spec.category:
-        shaped = [{**row, "category": spec.category(row)} for row in shaped]
+        shaped = [{**row, "category": spec.category(full)} for row, full in zip(shaped, kept, strict=True)]
+    if spec.ask:
+        column = spec.columns["question"]
+        shaped = [{**row, column: f"{spec.ask}\n\n{row[column]}"} if row.get(column) else row for row in shaped]
     columns = dict(spec.columns) | ({"category": "category"} if spec.category else {})
     present = {column for row in shaped for column in row}
     if missing := [

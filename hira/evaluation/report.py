@@ -53,6 +53,8 @@ def markdown(found: Sequence[Row], data: str, metric: str) -> str:
     if names := list(dict.fromkeys(name for row in found for name in row.categories)):
         shown = [[row.name, *(_right(row, name) for name in names)] for row in found]
         lines += ["", "## By category", "", *table(["", *names], shown)]
+        spent = [[row.name, *(_spent(row, name) for name in names)] for row in found]
+        lines += ["", "## Completion tokens and tool calls of a question", "", *table(["", *names], spent)]
     if several := [row for row in found if row.seeds > 1]:
         shown = [[row.name, str(row.seeds), percent(row.pass_k), percent(row.voted)] for row in several]
         lines += ["", "## Several seeds", "", *table(["", "k", "pass@k", "majority"], shown)]
@@ -91,7 +93,13 @@ def _cells(row: Row) -> list[str]:
 
 def _right(row: Row, category: str) -> str:
     one = row.categories.get(category)
-    return f"{one.right} of {one.scored}" if one else "–"
+    return f"{percent(one.accuracy)} ({one.right} of {one.scored})" if one else "–"
+
+
+def _spent(row: Row, category: str) -> str:
+    """Length of the reasoning and interactions with the environment (HiRA, Fig. 5)."""
+    one = row.categories.get(category)
+    return f"{one.written:,.0f} · {one.interactions:.1f}" if one else "–"
 
 
 def percent(share: float | None) -> str:

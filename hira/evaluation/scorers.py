@@ -114,7 +114,8 @@ def judged_by(name: str, team: RunContext) -> Scorer:
         if not answer.text:
             return Score(correct=False, value=0.0, metric=name, note="there is no answer")
         own = RunContext(team.cast, Rollout("", item.question, "judge"), budget=team.budget)
-        verdict = await JUDGES[name](own.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
+        judge = JUDGES[item.judge if name == "hira" and item.judge else name]
+        verdict = await judge(own.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
         if verdict is None:
             return Score(None, None, name, "the judge failed")
         note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.evaluation.cells import Cell
+from hira.evaluation.item import labels_of
 from hira.evaluation.record import Record
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.statistics import Interval, bootstrap, majority, mean, pass_at, wilson
@@ -59,10 +60,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A part of the questions: how many are scored, and how many of them were right (summed over seeds)."""
+    """A part of the questions: how many are scored, how many of them were right (summed over seeds), and the means of
+    completion tokens and tool calls over all that were asked (HiRA, Fig. 5)."""
 
     scored: int
     right: int
+    written: float
+    interactions: float
 
     @property
     def accuracy(self) -> float | None:
@@ -110,7 +114,7 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Ro
         failures=_counted(record.error.partition(":")[0] for record in asked if record.error),
         verdicts=_summed(record.verdicts for record in asked),
         tools=_tools(asked),
-        categories=_categories(scored),
+        categories=_categories(asked),
     )
 
 
@@ -148,11 +152,18 @@ def _voted(scored: Sequence[Record]) -> float | None:
     return mean(right) if right else None
 
 
-def _categories(scored: Sequence[Record]) -> dict[str, Category]:
-    found: dict[str, list[bool]] = defaultdict(list)
-    for record in scored:
-        found[record.category].append(bool(record.score.correct))
-    return {name: Category(len(right), sum(right)) for name, right in sorted(found.items()) if name}
+def _categories(asked: Sequence[Record]) -> dict[str, Category]:
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in asked:
+        for label in labels_of(record.category):
+            found[label].append(record)
+    return {name: _category(own) for name, own in sorted(found.items())}
+
+
+def _category(own: Sequence[Record]) -> Category:
+    right = [one.score.correct for one in own if one.score.correct is not None]
+    written, calls = mean([one.written for one in own]), mean([one.interactions for one in own])
+    return Category(len(right), sum(right), written, calls)
 
 
 def _counted(names: Iterable[str]) -> dict[str, int]:
@@ -204,7 +215,13 @@ def as_json(row: Row) -> dict[str, Any]:
         "search_success": row.success_rate(SEARCHES),
         "fetch_success": row.success_rate(FETCHES),
         "categories": {
-            name: {"scored": one.scored, "right": one.right, "accuracy": one.accuracy}
+            name: {
+                "scored": one.scored,
+                "right": one.right,
+                "accuracy": one.accuracy,
+                "completion_tokens": round(one.written, 1),
+                "tool_calls": round(one.interactions, 3),
+            }
             for name, one in row.categories.items()
         },
     }

@@ -204,6 +204,10 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(tmp_path: Path) -> No
     assert drawn == ids(Wanted(sample=10, seed=1)) != ids(Wanted(sample=10, seed=2))
     assert drawn == [one for one in every if one in drawn]
     assert len(ids(Wanted(categories=("table",)))) == 10
+    labelled = written(
+        tmp_path, "q.jsonl", '{"question": "a", "category": "x | y"}\n{"question": "b", "category": "x"}\n'
+    )
+    assert len(load(str(labelled), Wanted(categories=("y",)), tmp_path).items) == 1
     assert ids(Wanted(limit=3)) == every[:3]
     with pytest.raises(UsageError, match="no category 'tabel'") as failed:
         ids(Wanted(categories=("tabel",)))
@@ -224,6 +228,8 @@ ROWS = {
     "simpleqa": {"metadata": "{}", "problem": "q?", "answer": "17"},
     "hle": {"id": "t", "question": "q?", "image": "", "answer": "17", "category": "Math", "canary": "x"},
     "frames": {"Prompt": "q?", "Answer": "17", "reasoning_types": "Numerical reasoning"},
+    "pubmedqa": {"pubid": 1, "question": "q?", "context": {"contexts": ["c"]}, "final_decision": "17"},
+    "cupcase": {"id": 1, "clean_case_presentation": "A man of 40.", "correct_diagnosis": "17", "distractor1": "a"},
     "aime2025": {"problem": "q?", "answer": "17", "id": "0"},
     "beyondaime": {"problem": "q?", "answer": 17},
 }  # fmt: skip
@@ -234,7 +240,7 @@ QA = {"id": "test_0", "question": "q?", "golden_answers": ["17", "seventeen"]}
 def test_each_public_set_is_read_from_rows_of_its_shape(name: str, tmp_path: Path) -> None:
     row = ROWS.get(name, QA)
     (item,) = items_of_rows(SETS[name], [row], tmp_path, name)
-    assert item.question == "q?"
+    assert item.question == (f"{SETS[name].ask}\n\nA man of 40." if SETS[name].ask else "q?")
     assert item.answers[:1] == ("17",)
     path = written(tmp_path, "rows.jsonl", json.dumps(row) + "\n")
     data = load(f"{name}={path}", Wanted(), tmp_path)
@@ -248,11 +254,15 @@ def test_sets_are_broken_down_as_the_papers_do(tmp_path: Path) -> None:
         return item.category
 
     written(tmp_path, "a.png", "")
-    assert category("gaia") == "level 2"
-    assert category("gaia", file_name="a.png") == "level 2, with file"
-    assert category("webwalkerqa") == "hard zh"
-    assert category("webwalkerqa", info={"Difficulty_Level": "Medium", "Language": "English"}) == "medium en"
-    assert category("hle") == "Math"
+    assert category("gaia") == "level 2 | without file | reasoning & web browsing"
+    assert category("gaia", file_name="a.png") == "file understanding"
+    for tools in ("1. Image recognition tools", "1. YouTube video player", "1. Speech-to-text", "1. OCR"):
+        assert category("gaia", **{"Annotator Metadata": {"Tools": tools}}).endswith("multi-modality")
+        assert category("gaia", **{"Annotator Metadata": json.dumps({"Tools": tools})}).endswith("multi-modality")
+    assert category("webwalkerqa") == "hard | zh"
+    assert category("webwalkerqa", info={"Difficulty_Level": "Medium", "Language": "English"}) == "medium | en"
+    assert category("hle") == "Math | NS"
+    assert category("frames", reasoning_types="Numerical reasoning | Tabular reasoning").count("|") == 1
 
 
 def test_questions_with_pictures_are_not_in_the_text_subset(tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""HiRA's tables and figures, made by `hira eval` from files in the shape of its four sets."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira.cli import main
+from hira.cli.shell import Shell
+from hira.core.policy import Request
+from hira.testing import Endpoint, calling
+from hira.testing.script import Reply
+
+TOOLS = {"text": "1. Web browser\n2. Calculator", "image": "1. Image recognition tools", "video": "1. Video parsing"}
+
+
+def gaia(at: int, level: int, tools: str = "text", file: str = "") -> dict[str, Any]:
+    metadata = {"Steps": "…", "Tools": TOOLS[tools], "Number of tools": "1"}
+    known = {"task_id": f"g{at}", "Question": f"gaia {at}?", "Level": level, "Final answer": "17"}
+    return {**known, "file_name": file, "Annotator Metadata": metadata}
+
+
+def hle(at: int, category: str) -> dict[str, Any]:
+    return {"id": f"h{at}", "question": f"hle {at}?", "image": "", "answer": "17", "category": category}
+
+
+SETS = {
+    "gaia": [gaia(1, 1), gaia(2, 1), gaia(3, 2, "image"), gaia(4, 3, "video"), gaia(5, 2, file="table.csv")],
+    "webwalkerqa": [
+        {"question": "web 1?", "answer": "17", "info": {"difficulty_level": "easy", "lang": "en"}},
+        {"question": "web 2?", "answer": "17", "info": {"difficulty_level": "hard", "lang": "zh"}},
+    ],
+    "hle": [
+        *(hle(at, name) for at, name in enumerate(("Math", "Physics", "Biology/Medicine", "Chemistry"))),
+        *(hle(at, name) for at, name in enumerate(("Computer Science/AI", "Engineering"), 4)),
+        *(hle(at, name) for at, name in enumerate(("Humanities/Social Science", "Other"), 6)),
+        {**hle(9, "Math"), "image": "data:image/png;base64,x"},
+    ],
+    "simpleqa": [{"problem": f"simple {at}?", "answer": "17"} for at in range(3)],
+}
+WRONG = ("gaia 2?", "hle 5?", "web 2?", "simple 0?")
+SEARCHES_TWICE = "gaia"
+
+
+def said(request: Request) -> Reply:
+    """A model that searches once, twice for GAIA, and is wrong on some questions; and the judges of all sets."""
+    text = request.messages[-1].text
+    if "Known answer:" in text:
+        right = "17" in text.partition("Response:")[2]
+        return json.dumps({"reason": "by the number", "verdict": "correct" if right else "incorrect"})
+    results = sum(message.role == "tool" for message in request.messages)
+    asked = str(request.messages)
+    if results < (2 if SEARCHES_TWICE in asked else 1):
+        return calling("search", query=f"towers {results}")
+    return "\\boxed{18}" if any(one in asked for one in WRONG) else "\\boxed{17}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "sets" / "table.csv").write_text("a,b\n1,2\n")
+    for name in ("alta", "brava"):
+        (tmp_path / "docs" / f"{name}.txt").write_text(f"The towers of {name} are 0 or 1 m high.")
+    for name, rows in SETS.items():
+        (tmp_path / "sets" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint({"*": said}) as made:
+        yield made
+
+
+def evaluated(folder: Path, data: str, endpoint: Endpoint) -> dict[str, dict[str, str]]:
+    """What `hira eval` prints: each table below its heading, one row, by column."""
+    out, err = io.StringIO(), io.StringIO()
+    environ = {"XDG_CACHE_HOME": str(folder / "cache"), "HIRA_API_KEY": "k"}
+    words = ["eval", data, "--workflow", "react", "--model", "scripted", "--base-url", endpoint.base_url]
+    asked = [*words, "--docs", "docs", "--output", "out", "--judge", "scripted"]
+    assert main(asked, Shell(io.StringIO(), out, err, environ, folder, folder)) == 0, err.getvalue()
+    tables: dict[str, dict[str, str]] = {}
+    for part in out.getvalue().split("\n#")[0:]:
+        title, _, body = part.partition("\n")
+        head, _, row, *_ = [line for line in body.splitlines() if line.startswith("|")]
+        cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in (head, row)]
+        tables[title.strip("# ")] = dict(zip(*cells, strict=True))
+    return tables
+
+
+def test_one_command_prints_the_columns_of_table_1_and_of_fig_4_and_5(folder: Path, endpoint: Endpoint) -> None:
+    tables = evaluated(folder, "hira-table1=sets", endpoint)
+    told = tables["By category"]
+    columns = {
+        "gaia level 1": "50.0 (1 of 2)",
+        "gaia level 2": "100.0 (1 of 1)",  # the one with a file is in no level
+        "gaia level 3": "100.0 (1 of 1)",
+        "gaia without file": "75.0 (3 of 4)",
+        "webwalkerqa easy": "100.0 (1 of 1)",
+        "webwalkerqa hard": "0.0 (0 of 1)",
+        "webwalkerqa": "50.0 (1 of 2)",
+        "hle NS": "100.0 (4 of 4)",
+        "hle CE": "50.0 (1 of 2)",
+        "hle SF": "100.0 (2 of 2)",
+        "hle": "87.5 (7 of 8)",
+        "simpleqa": "66.7 (2 of 3)",
+        "gaia reasoning & web browsing": "50.0 (1 of 2)",
+        "gaia multi-modality": "100.0 (2 of 2)",
+        "gaia file understanding": "100.0 (1 of 1)",
+    }
+    assert {name: told[name] for name in columns} == columns
+    spent = tables["Completion tokens and tool calls of a question"]
+    assert {name: spent[name].partition(" · ")[2] for name in ("gaia", "hle", "simpleqa")} == {
+        "gaia": "2.0",
+        "hle": "1.0",
+        "simpleqa": "1.0",
+    }
+
+
+def test_webwalkerqa_has_its_own_judge_in_table_1_and_all_others_that_of_short_answers(
+    folder: Path, endpoint: Endpoint
+) -> None:
+    evaluated(folder, "hira-table1=sets", endpoint)
+    judged = [text for call in endpoint.calls if "Known answer:" in (text := str(call.body["messages"][-1]))]
+    assert len(judged) == 18
+    assert {one for one in ("web", "gaia", "hle", "simple") for text in judged if one in text.partition("Known")[0]}
+    for text in judged:
+        asked = text.partition("Known answer:")[0]
+        assert ("all key information" in text) == ("web 1?" in asked or "web 2?" in asked)
