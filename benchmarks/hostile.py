@@ -49,6 +49,7 @@ from hira.tools.seen import canonicalise_url, urls  # noqa: E402
 from tests.tools.made_documents import docx, rows, xlsx  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "hostile.md"
+ROUGH = ROOT / "tests" / "tools" / "mcp_rough.py"
 SECONDS, MEMORY = 60, 4 << 30
 SIZE, TIMES, MOST_GROWTH, TELLING = 100_000, 4, 5.0, 0.1
 PAGE = """# Hostile input
@@ -140,13 +141,40 @@ def charset(folder: Path) -> str:
     return outcome(lambda: read_file(folder / "a.py").text)
 
 
+def circle(folder: Path) -> str:
+    (folder / "docs").mkdir()
+    (folder / "docs" / "self").symlink_to("self")
+    index = Index([folder / "docs"])
+    asyncio.run(index.refresh())
+    return f"told: {index.warnings[0][-40:]}"
+
+
+def pipe(folder: Path) -> str:
+    os.mkfifo(folder / "hira.toml")
+    return outcome(lambda: load({}, {}, folder, folder).model)
+
+
+def references(_: Path) -> str:
+    return outcome(lambda: extract(f"<p>&#{'9' * 1_000_000}; A long and readable sentence about a harbour.</p>").text)
+
+
+def endless_message(_: Path) -> str:
+    async def attack() -> str:
+        from hira.tools.mcp import Server, mcp_tools
+
+        async with mcp_tools(Server("rough", sys.executable, (str(ROUGH), "long"))) as tools:
+            return (await tools[0].call({})).text
+
+    return outcome(lambda: asyncio.run(attack()))
+
+
 def outcome(work: Callable[[], str]) -> str:
     """Text, or one clear line of an error that is hira's own."""
     try:
         return f"read: {work()[:20]!r}"
     except HiraError as error:
-        check("\n" not in str(error), "an error of several lines")
-        return f"told: {str(error)[:90]}"
+        check("\n" not in error.what, "an error of several lines")
+        return f"told: {error.what[:90]}"
 
 
 def titles(_: Path) -> str:
@@ -308,8 +336,10 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("documents", "20,000 tables in tables"): tables,
     ("documents", "a name with escapes and tokens"): names,
     ("documents", "a charset that is none"): charset,
+    ("documents", "a link to itself"): circle,
     ("pages", "1 MB of title"): titles,
     ("pages", "a broken base"): bases,
+    ("pages", "a reference of 1,000,000 digits"): references,
     ("pages", "half a character in a URL"): halves,
     ("claims", "80,000 links in a source"): claims("[a](" * 80_000),
     ("claims", "80,000 words with colons"): claims("word:word" * 80_000),
@@ -318,10 +348,12 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("config", "a project's program"): started,
     ("config", "a project's journal elsewhere"): project('journal = "/etc/cron.d/hira"'),
     ("config", "a project's documents elsewhere"): project('docs = ["~/.ssh"]'),
+    ("config", "a pipe for a file"): pipe,
     ("config", "5 MB of brackets"): project("a = " + "[" * 5_000_000),
     ("templates", "loops in loops"): template("{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3),
     ("MCP", "1 MB of schema"): schemas,
     ("MCP", "10 MB of result"): results,
+    ("MCP", "a message of 20 MB"): endless_message,
     ("server", "50 unfinished headers"): headers,
     ("server", "a foreign name"): posted(403, b"{}", host="evil.example"),
     ("server", "a body of 33 MB"): posted(413, b" " * (33 << 20)),

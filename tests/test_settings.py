@@ -1,5 +1,6 @@
 """Where settings come from, which of them wins, and what is said when one is wrong."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -164,8 +165,18 @@ def test_a_file_that_is_no_toml_is_told_with_its_place(folder: Path, home: Path)
 
 
 def test_a_file_that_is_nested_too_deeply_is_told_in_one_line(folder: Path, home: Path) -> None:
-    project(folder, "a = " + "[" * 100_000)
+    project(folder, "a = " + "[" * 50_000)
     with pytest.raises(UsageError, match="is not valid TOML"):
+        load({}, {}, folder, home)
+
+
+def test_a_file_without_measure_and_a_pipe_are_refused_unread(folder: Path, home: Path) -> None:
+    path = project(folder, "a" + ".a" * 40_000 + " = 1")
+    with pytest.raises(UsageError, match="no file of at most 64 KB"):
+        load({}, {}, folder, home)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(UsageError, match="no file of at most 64 KB"):
         load({}, {}, folder, home)
 
 

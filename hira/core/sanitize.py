@@ -14,6 +14,7 @@ from collections.abc import Container
 from hira.core.messages import Filled
 
 LONGEST_TITLE = 200
+_NUMBER = re.compile(r"&#0*(\d{8})\d*")
 _ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?")
 # controls, zero-width characters, bidirectional overrides, byte-order marks, fillers, selectors of variants, tags; and
 # halves of characters, which cannot be sent
@@ -196,7 +197,18 @@ def _unloading(text: str) -> str:
     return broken if broken == text else _OPEN.sub("‹", broken)
 
 
+def shorten_references(text: str) -> str:
+    """The text with HTML's numeric references cut to eight digits, which name no character: Python converts no number
+    of thousands of digits, and raises."""
+    return _NUMBER.sub(r"&#\1", text)
+
+
+def unescape(text: str) -> str:
+    """`html.unescape` for any text."""
+    return html.unescape(shorten_references(text))
+
+
 def _leads_out(target: str) -> bool:
     """Whether a link's target is an address, as a browser reads it, rather than a place in the same text."""
-    plain = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
+    plain = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
     return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))

@@ -25,6 +25,8 @@ def replies(mode: str, method: str) -> dict:
     if method == "tools/list":
         more = {"nextCursor": "on"} if mode == "endless" else {}
         return {"result": {"tools": TOOLS, **more}}
+    if method == "tools/call" and mode == "long":
+        return {"result": {"content": [{"type": "text", "text": "a" * 20_000_000}]}}
     if method == "tools/call" and mode == "code":
         return {"error": {"code": -32000, "message": "the shelf is\nlocked"}}
     if method == "tools/call":

@@ -267,8 +267,8 @@ def test_what_may_not_be_read_is_a_warning():
         (folder / "locked").chmod(0o755)
     assert ran.stderr == ""
     assert ran.stdout.splitlines() == [
-        f"{folder / 'link.txt'} may not be read: permission denied",
-        f"{folder / 'locked'} may not be listed: permission denied",
+        f"{folder / 'link.txt'} cannot be read: Permission denied",
+        f"{folder / 'locked'} cannot be listed: Permission denied",
         "a.txt cannot be read: Permission denied",
         "['b.txt']",
     ]

@@ -14,8 +14,8 @@ import pytest
 
 from hira.core.errors import ToolError
 from hira.core.sanitize import LONGEST_TITLE
-from hira.tools.documents import Index, read_file
 from hira.core.worker import WorkerLimits
+from hira.tools.documents import Index, read_file
 from hira.tools.documents.reader import FileReader
 from tests.tools.made_documents import docx, epub, paragraph, pdf, pptx, rows, shape, word_table, xlsx, zipped
 
@@ -167,6 +167,25 @@ async def test_one_hostile_file_is_one_warning_and_the_others_are_found(tmp_path
     assert [hit.piece.text for hit in hits] == ["The lighthouse keeper is Ansa Veld."]
     assert len(index.warnings) == 1
     assert "far.xlsx" in index.warnings[0]
+
+
+async def test_links_in_circles_and_paths_that_are_too_long_are_told(tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("The lighthouse keeper is Ansa Veld.", encoding="utf-8")
+    (tmp_path / "self").symlink_to("self")
+    inner = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(25):  # past the longest path
+        os.mkdir("d" * 200, dir_fd=inner)
+        outer, inner = inner, os.open("d" * 200, os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
+    index = Index([tmp_path])
+    hits = await index.search("Who is the lighthouse keeper?")
+    index.close()
+    assert [hit.name for hit in hits] == ["good.md"]
+    assert sorted(line.rpartition(": ")[2] for line in index.warnings) == [
+        "File name too long",
+        "Too many levels of symbolic links",
+    ]
 
 
 async def test_a_warning_shows_no_escapes_and_tokens_of_a_name(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import mcp_types
 import pytest
 
 from hira.core.errors import ToolError
-from hira.core.sanitize import LONGEST_TITLE, clean
+from hira.core.sanitize import LONGEST_TITLE, clean, presentable
 from hira.core.tool import Observation, Passage, Tool
 from hira.evidence import Source
 from hira.tools.addresses import LONGEST, check_url
@@ -31,6 +31,19 @@ def test_a_page_with_an_endless_title_has_a_short_one() -> None:
     reading = read(fetched(f"<title>{MUCH}</title>{TEXT}"))
     assert len(reading.document.title) <= LONGEST_TITLE
     assert reading.document.title.startswith("a title a title")
+
+
+async def test_a_reference_of_thousands_of_digits_is_a_character_that_cannot_be_shown() -> None:
+    endless = f"&#{'9' * 5_000};"
+
+    async def ask(_query: str, _n: int) -> list[Found]:
+        return [Found(f"Alta{endless}", "https://a.example/", f"a{endless}b &#0065;")]
+
+    page = extract(f"<title>{endless}x</title><p title='{endless}'>{endless}{TEXT}", "https://example.org/")
+    assert "harbour of Alta" in page.text
+    (hit,) = await Service("scripted", ask).search("harbour", 10)
+    assert hit.snippet == "a\ufffdb A"
+    assert presentable(f"[Alta]({endless})", ()).startswith("[Alta](")
 
 
 async def test_search_results_with_endless_titles_and_addresses_are_cut_and_left_out() -> None:

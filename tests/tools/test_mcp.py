@@ -181,6 +181,14 @@ async def test_a_call_that_takes_too_long_is_given_up_on_both_sides():
     assert not alive(server)
 
 
+async def test_a_message_without_measure_ends_the_session_before_it_is_parsed():
+    async with mcp_tools(rough("long")) as tools:
+        echo = by_name(tools)["echo"]
+        for _ in range(2):
+            with pytest.raises(ToolError, match="'rough' sent a message of more than 5 MB; the next call connects"):
+                await echo.call({})
+
+
 @pytest.mark.heavy
 async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the_next():
     async with mcp_tools(shelf()) as tools:

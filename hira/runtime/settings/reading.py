@@ -26,6 +26,8 @@ from hira.runtime.settings.layer import Layer, split_list
 from hira.runtime.settings.trust import MCP_CONSENT, TRUST, check_harmless, check_litellm, places
 from hira.runtime.settings.wrong import did_you_mean, nearest
 
+LONGEST = 64 * 1024
+"""Bytes of a `hira.toml`: reading TOML may take time in the square of its length."""
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
 _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allow": ","}
 
@@ -82,18 +84,24 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
     return Layer("environment", resolve_paths(values, folder), origins)
 
 
-def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
-    """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
+def read_toml(path: Path) -> dict[str, Any]:
+    """The values of a TOML file, none where it is absent. Raises `UsageError` for one that cannot be read."""
+    if not path.exists():
+        return {}
+    if not path.is_file() or path.stat().st_size > LONGEST:
+        what = f"{FILE} is no file of at most {LONGEST // 1024} KB"
+        raise UsageError(what, where=f"at {path}", fix="correct or remove it")
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return Layer(kind, {}, {})
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
-    try:
-        values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
+
+
+def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
+    """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
+    values = read_toml(path)
     _known(values, Settings, path)
     for role in _table(values, "roles", path).values():
         _known(role if isinstance(role, Mapping) else {}, RoleSettings, path)

@@ -10,6 +10,9 @@ from hira.core.sanitize import is_text, printable
 from hira.tools.documents.parse import MEDIA
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 
+_SHOWN = 200
+"""Characters of a path in a warning, from its end."""
+
 
 @dataclass(slots=True)
 class Found:
@@ -96,8 +99,8 @@ def _below(
         folder = waiting.pop()
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except PermissionError:
-            warnings.append(f"{folder} may not be listed: permission denied")
+        except OSError as error:
+            warnings.append(f"{printable(str(folder))[-_SHOWN:]} cannot be listed: {error.strerror or error}")
             continue
         if folder != root and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
@@ -110,8 +113,8 @@ def _below(
         for entry in _without_keys(entries, keys):
             try:
                 path, is_folder, is_file = _followed(entry)
-            except PermissionError:
-                warnings.append(f"{printable(entry.path)} may not be read: permission denied")
+            except OSError as error:
+                warnings.append(f"{printable(entry.path)[-_SHOWN:]} cannot be read: {error.strerror or error}")
                 continue
             if why := _left_out(entry, path, roots):
                 warnings.append(f"{printable(entry.path)} {why}")
@@ -135,7 +138,7 @@ def _left_out(entry: os.DirEntry[str], path: Path, roots: Sequence[Path]) -> str
 def _without_keys(entries: Iterable[os.DirEntry[str]], keys: list[str]) -> Iterator[os.DirEntry[str]]:
     """The entries without hidden ones, dependencies, and files of keys, whose names are added to `keys`."""
     for entry in entries:
-        if holds_keys(entry.name) and entry.is_file():
+        if holds_keys(entry.name) and not entry.is_dir(follow_symlinks=False):
             keys.append(entry.name)
         elif not entry.name.startswith((".", "~$")) and entry.name not in FOLDERS:
             yield entry

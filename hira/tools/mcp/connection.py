@@ -47,9 +47,8 @@ class Connection:
             return await session.ask(session.client.call_tool(tool, dict(arguments)))
         except Ended:
             await session.end()
-            raise ToolDown(
-                f"the server {self.server.name!r} closed during the call; the next call connects again"
-            ) from None
+            why = session.why or "closed during the call"
+            raise ToolDown(f"the server {self.server.name!r} {why}; the next call connects again") from None
         except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model is told
             raise ToolError(f"the server {self.server.name!r} gave no result: {reason(error)}") from None
 

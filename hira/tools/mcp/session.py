@@ -1,12 +1,15 @@
 """A session with one MCP server: opened and closed in a task of its own, used from any."""
 
 import asyncio
+import codecs
 import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,6 +25,8 @@ INSTALL = "pip install 'hira[mcp]'"
 # The protocol gives a server two seconds to leave and two more after SIGTERM; then it is killed.
 CLOSING = 8.0
 CANCELLING = 1.0
+LONGEST_MESSAGE = 5_000_000
+"""Characters of a server's message. The package "mcp" takes time in the square of its length."""
 _LINE = 200
 _TAIL = 4_000
 
@@ -144,8 +149,10 @@ class Session:
         from mcp.client.stdio import stdio_client
 
         server = self.server
+        _register_codec()
+        _end_overlong.set(self._end_overlong)
         started = StdioServerParameters(
-            command=server.command, args=list(server.args), env=dict(server.env), encoding_error_handler="replace"
+            command=server.command, args=list(server.args), env=dict(server.env), encoding=_BOUNDED
         )
         async with stdio_client(started, errlog=said.file) as (read, write):
             said.close()
@@ -172,6 +179,10 @@ class Session:
         ):
             yield streams
 
+    def _end_overlong(self) -> None:
+        self.why = f"sent a message of more than {LONGEST_MESSAGE // 10**6} MB"
+        self._leaving.set()
+
     def _told(self, error: BaseException, last: str) -> str:
         """What happened, as the rest of a sentence that begins with the server's name."""
         cause = leaf(error)
@@ -193,6 +204,37 @@ def _client(transport: Any) -> "Client":
     for logger in ("mcp", "client"):
         logging.getLogger(logger).addHandler(logging.NullHandler())
     return Client(transport)
+
+
+_BOUNDED = "hira-mcp-lines"
+_end_overlong: ContextVar[Callable[[], None]] = ContextVar("_end_overlong")
+
+
+class _BoundedLines(codecs.IncrementalDecoder):
+    """UTF-8 in lines of at most `LONGEST_MESSAGE`; a longer one ends the session in whose context it is read."""
+
+    def __init__(self, errors: str = "strict") -> None:
+        super().__init__(errors)
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._length = 0
+        self._end = _end_overlong.get()
+
+    def decode(self, data: Any, final: bool = False) -> str:  # noqa: FBT001, FBT002 - the signature is that of codecs
+        text = self._utf8.decode(data, final)
+        _, newline, rest = text.rpartition("\n")
+        self._length = len(rest) if newline else self._length + len(text)
+        if self._length <= LONGEST_MESSAGE:
+            return text
+        self._end()
+        return ""
+
+
+@cache
+def _register_codec() -> None:
+    """Name the codec to Python, which is how the package "mcp" finds the decoder of a server's output."""
+    utf8 = codecs.lookup("utf-8")
+    bounded = codecs.CodecInfo(utf8.encode, utf8.decode, incrementaldecoder=_BoundedLines, name=_BOUNDED)
+    codecs.register(lambda name: bounded if name == _BOUNDED.replace("-", "_") else None)
 
 
 class _Stderr:

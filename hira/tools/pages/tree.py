@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+from hira.core.sanitize import shorten_references
+
 DEEPEST = 150
 ELEMENTS = 100_000
 
@@ -65,6 +67,7 @@ def without_unread(html: str) -> tuple[str, str]:
     An unclosed one takes the rest of the page with it, as in a browser. Left-over `<` at the end is dropped, because
     html.parser would look for its end again and again.
     """
+    html = shorten_references(html)
     kept, scripts, at = [], [], 0
     while opened := _UNREAD.search(html, at):
         kept.append(html[at : opened.start()])

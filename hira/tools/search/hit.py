@@ -1,6 +1,5 @@
 """What every search service brings, in one form, and when two results are the same place."""
 
-import html
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import idna
 
-from hira.core.sanitize import printable
+from hira.core.sanitize import printable, unescape
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _PLAIN = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
@@ -70,7 +69,7 @@ def _unquoted(escape: re.Match[str]) -> str:
 
 def plain(text: object) -> str:
     """A title or snippet without markup, in one line."""
-    return " ".join(html.unescape(_TAG.sub("", whole(text))).split())
+    return " ".join(unescape(_TAG.sub("", whole(text))).split())
 
 
 def whole(text: object) -> str:
