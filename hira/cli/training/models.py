@@ -9,7 +9,7 @@ from pathlib import Path
 import hira.cli
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training.run import configured
+from hira.cli.training.run import load_configuration
 from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, load
 from hira.trainers import assembly
@@ -79,7 +79,7 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def export(args: argparse.Namespace, shell: Shell) -> int:
-    configuration = configured(args, shell)
+    configuration = load_configuration(args, shell)
     plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
     for path in write(plan, shell.folder / args.output, args.name):
         shell.say(str(path))

@@ -21,7 +21,7 @@ from hira.trainers.preflight import check_installed, check_there, check_wanted, 
 from hira.trainers.records import last_checkpoint
 
 
-def configured(args: argparse.Namespace, shell: Shell) -> Configuration:
+def load_configuration(args: argparse.Namespace, shell: Shell) -> Configuration:
     """Checked, but with nothing read that it names."""
     if getattr(args, "resume", None):
         place = shell.folder / args.resume
@@ -64,7 +64,7 @@ class Going:
 
 def going(args: argparse.Namespace, shell: Shell) -> Going:
     """The run that the command line describes, ready to begin or to go on."""
-    configuration = configured(args, shell)
+    configuration = load_configuration(args, shell)
     plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
     return Going(plan, assembly.goes_on(plan))
 
@@ -77,7 +77,7 @@ TURNS = 8
 def plan(args: argparse.Namespace, shell: Shell) -> int:
     if args.gpu and args.gpu not in DEVICES:
         raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
-    configuration = configured(args, shell)
+    configuration = load_configuration(args, shell)
     if configuration.model.name:
         assembly.drafted(configuration, shell.folder, shell.environ, Path(shell.home))
     shape = shape_of(configuration.model.name, shell.folder)

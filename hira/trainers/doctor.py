@@ -1,0 +1,379 @@
+"""`hira-train doctor`: known problems of training agents, in a configuration and in the files of a run.
+
+All rules are rows of one table, `RULES`. A check is a function of what was `Seen`; it returns how bad that is (a
+figure, or `FINE`, `ODD`, `BROKEN`; None if there is nothing to check yet) and describes it. Nothing here loads torch.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from hira.policies.dialects import NATIVE
+from hira.trainers import records
+from hira.trainers.configuration import Configuration
+from hira.trainers.preflight import too_wide
+from hira.trainers.recipes import RECIPES
+from hira.workflows import WORKFLOWS
+
+Verdict = Literal["ok", "warning", "fault", "unseen"]
+FINE, ODD, BROKEN = 0.0, 1.0, 2.0
+EARLY = 10
+RECENT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The verdict of one rule, `unseen` if there is nothing to check yet."""
+
+    rule: str
+    verdict: Verdict
+    found: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A configuration and the files of its run so far. `steps` are lines of metrics.jsonl, one for each update.
+
+    `problems` counts the questions to train on, `shared` the held-out questions among them, `unasked` the questions
+    that were left out because their answer is unknown. `window` is the model's own, in tokens; `notices` are what its
+    chat template does to conversations; None if the model is not on this machine. `quiet` is how many seconds ago the
+    run wrote a line, None if it has ended or not begun.
+    """
+
+    configuration: Configuration
+    steps: Sequence[Mapping[str, Any]] = ()
+    exams: Sequence[Mapping[str, Any]] = ()
+    problems: int | None = None
+    shared: int = 0
+    unasked: int = 0
+    window: int | None = None
+    notices: tuple[str, ...] | None = None
+    quiet: float | None = None
+
+    @cached_property
+    def roles(self) -> list[str]:
+        return sorted({name.removesuffix("/length") for one in self.steps for name in one if name.endswith("/length")})
+
+    def values(self, name: str) -> list[float]:
+        """The metric over the steps that have it."""
+        return [float(one[name]) for one in self.steps if isinstance(one.get(name), int | float)]
+
+    def latest(self, name: str) -> float | None:
+        """The mean of the metric over the last steps."""
+        return _mean(self.values(name)[-RECENT:])
+
+    def change(self, name: str) -> tuple[float, float]:
+        """The metric's mean over the first steps and over the last."""
+        values = self.values(name)
+        return _mean(values[:EARLY]) or 0.0, _mean(values[-EARLY:]) or 0.0
+
+
+def read_run(folder: Path, configuration: Configuration, now: float | None = None) -> Seen:
+    """The files of the run in a folder."""
+    path = folder / records.METRICS
+    lines = [one for one in records.read(path) if "train_runtime" not in one]
+    done = bool(lines) and int(lines[-1].get("step", 0)) >= configuration.train.steps
+    quiet = None if done or not path.is_file() else (time.time() if now is None else now) - path.stat().st_mtime
+    return Seen(configuration, lines, records.read(folder / records.EXAMS), quiet=quiet)
+
+
+def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:
+    """What the model's chat template does to conversations; None if the model is not on this machine."""
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        return None
+    from hira.policies.local.template import Template
+
+    place = folder / Path(model).expanduser()
+    name = str(place) if place.is_dir() else model
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
+    except (OSError, ValueError):
+        return None
+    return Template(tokenizer, where=f"model {name!r}").notices
+
+
+class Look(NamedTuple):
+    """How bad it is, what was found, and a fix that replaces the rule's."""
+
+    value: float | None
+    found: str = "nothing to check yet"
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`check` is a warning over `warning` and a fault over `fault`; `fix` says what to do."""
+
+    name: str
+    check: Callable[[Seen], Look]
+    fix: str = ""
+    warning: float = FINE
+    fault: float = ODD
+
+    def examine(self, seen: Seen) -> Finding:
+        value, found, fix = self.check(seen)
+        if value is None:
+            return Finding(self.name, "unseen", found)
+        if value <= self.warning:
+            return Finding(self.name, "ok", found)
+        return Finding(self.name, "fault" if value > self.fault else "warning", found, fix or self.fix)
+
+
+# --- before a run: its configuration, data and chat template
+
+
+def check_rate(seen: Seen) -> Look:
+    """An adapter that seems not to learn usually has the rate of full training."""
+    lr = seen.configuration.train.lr
+    return Look(FINE if 1e-6 <= lr <= 5e-4 else ODD, f"train.lr is {lr:g}")
+
+
+def check_deadlines(seen: Seen) -> Look:
+    """The shortest deadline finds a hang, so each has to be longer than those within it."""
+    part = seen.configuration.rollouts
+    found = f"call {part.call_seconds:g} s, rollout {part.rollout_seconds:g} s, group {part.group_seconds:g} s"
+    return Look(FINE if part.call_seconds <= part.rollout_seconds <= part.group_seconds else BROKEN, found)
+
+
+def check_sampling(seen: Seen) -> Look:
+    """Top-p 0.9 alone biases the ratio by a tenth; roles in training sample the whole distribution at temperature 1."""
+    settings = seen.configuration.settings
+    own = {name: settings[name] for name in ("temperature", "top_p", "top_k") if name in settings}
+    found = ", ".join(f"settings.{name} is {value}" for name, value in own.items())
+    return Look(float(any(value != 1.0 for value in own.values())), found or "temperature 1, whole distribution")
+
+
+def check_budget(seen: Seen) -> Look:
+    """A row longer than the budget is a micro-batch alone, and the first to run out of memory."""
+    window, budget = seen.configuration.rollouts.window, seen.configuration.train.budget
+    return Look(ODD if window > budget else FINE, f"rows of up to {window:,} tokens, micro-batches of {budget:,}")
+
+
+def check_template(seen: Seen) -> Look:
+    """A chat template that removes earlier thoughts breaks every row at every turn; one without tools has no native
+    calls."""
+    if seen.notices is None:
+        return Look(None, "the model is not on this machine")
+    if lost := [one for one in seen.notices if "thought" in one]:
+        return Look(ODD, lost[0], "use a model whose template keeps earlier messages, or expect a row for each turn")
+    mute = [one for one in seen.notices if "tools" in one]
+    dialect = seen.configuration.settings.get("dialect")
+    recipe = RECIPES[seen.configuration.recipe]
+    workflow = recipe.own or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
+    fix = 'set settings.dialect="tags", or use a model whose template has tools'
+    if mute and dialect == NATIVE.name:
+        return Look(BROKEN, f"settings.dialect is {dialect}, and {mute[0]}", fix)
+    if mute and not dialect and getattr(workflow, "dialect", NATIVE.name) == NATIVE.name:
+        return Look(ODD, mute[0], fix)
+    return Look(FINE, "; ".join(seen.notices) or "each prompt continues the one before")
+
+
+def check_questions(seen: Seen) -> Look:
+    """With fewer questions than an update asks, one update asks a question twice."""
+    asked = seen.configuration.rollouts.questions
+    if seen.problems is None:
+        return Look(None, "the questions were not read")
+    found = f"{seen.problems} questions, {asked} for each update"
+    if seen.unasked:
+        found += f"; left out because their answer is unknown: {seen.unasked}"
+    if seen.problems < asked:
+        return Look(BROKEN, found, "add questions, or ask fewer for each update: rollouts.questions")
+    laps = seen.configuration.train.steps * asked / seen.problems
+    return Look(ODD, f"{found}: each is seen {laps:.0f} times") if laps > 20 else Look(FINE, found)
+
+
+def check_held_out(seen: Seen) -> Look:
+    """Only an exam says how a model does on questions that it was not trained on."""
+    part = seen.configuration.data
+    if not part.held_out:
+        return Look(ODD, "none", "name some: data.held_out; without them nobody notices reward hacking")
+    if part.held_out == part.train:
+        return Look(BROKEN, "the same file as the training questions", "divide it into two files")
+    found = f"questions of {part.held_out} that are also trained on: {seen.shared}"
+    return Look(float(bool(seen.shared)), found, f"remove them from {part.train} or {part.held_out}")
+
+
+def check_window(seen: Seen) -> Look:
+    """A conversation ends at the model's own window, whatever the run allows: its rollouts fail."""
+    window = seen.configuration.rollouts.window
+    if seen.window is None:
+        return Look(None, "the model is not on this machine")
+    wrong = too_wide(window, seen.window)
+    found = wrong or f"{window:,} tokens; the model itself takes {seen.window:,}"
+    return Look(
+        BROKEN if wrong else FINE, found, f"set rollouts.window={seen.window}, or use a model with a longer one"
+    )
+
+
+# --- during and after a run: metrics and exams
+
+
+def of_run(name: str, found: str) -> Callable[[Seen], Look]:
+    """Checks the latest value of a metric; `found` formats it as `value`, or as a share as `percent`."""
+
+    def check(seen: Seen) -> Look:
+        value = seen.latest(name)
+        return Look(None) if value is None else Look(value, found.format(value=value, percent=f"{100 * value:.0f} %"))
+
+    return check
+
+
+def of_roles(name: str, found: str) -> Callable[[Seen], Look]:
+    """Checks the latest value of the role with the largest one."""
+
+    def check(seen: Seen) -> Look:
+        known = {role: value for role in seen.roles if (value := seen.latest(f"{role}/{name}")) is not None}
+        if not known:
+            return Look(None)
+        role = max(known, key=known.__getitem__)
+        return Look(known[role], found.format(role=role, value=known[role], percent=f"{100 * known[role]:.0f} %"))
+
+    return check
+
+
+def check_singletons(seen: Seen) -> Look:
+    """A group of one compares with nothing: where most are, GRPO has become REINFORCE."""
+    recent = seen.steps[-RECENT:]
+    many = sum(one[name] for one in recent for name in one if name.startswith("group_size/"))
+    alone = sum(one.get("group_size/1", 0) for one in recent)
+    return Look(alone / many, f"{100 * alone / many:.0f} % of groups have one member") if many else Look(None)
+
+
+def check_failures(seen: Seen) -> Look:
+    """Rollouts that failed for outside reasons, or that no judge scored, are left out of the update."""
+    parts = {name: seen.latest(name) for name in ("infra_failed", "unscored")}
+    found = ", ".join(f"{name} {100 * (value or 0):.0f} %" for name, value in parts.items())
+    return Look(max((value for value in parts.values() if value is not None), default=None), found)
+
+
+def check_gradient(seen: Seen) -> Look:
+    """Where a group has a signal, the adapters have a gradient."""
+    known = [one for one in seen.steps if one.get("dead_groups", 1) < 1 and one.get("tokens") and "grad_norm" in one]
+    idle = sum(not one["grad_norm"] for one in known)
+    found = f"{idle} of {len(known)} updates with a signal have no gradient"
+    return Look((BROKEN if idle == len(known) else ODD) if idle else FINE, found) if known else Look(None)
+
+
+def check_turns(seen: Seen) -> Look:
+    """A mean over a rollout's tokens can make a role write less in a turn and take more turns, for nothing."""
+    if len(seen.values("reward")) < 2 * EARLY:
+        return Look(None, f"needs {2 * EARLY} steps")
+    before, after = seen.change("reward")
+    for role in seen.roles:
+        (words, fewer), (few, many) = seen.change(f"{role}/tokens_per_turn"), seen.change(f"{role}/turns")
+        if fewer < words / 2 and many > 1.3 * few and after - before < 0.02:
+            return Look(
+                ODD, f"{role}: {words:.0f} → {fewer:.0f} tokens a turn, {few:.1f} → {many:.1f} turns, no reward"
+            )
+    return Look(FINE, "no role takes more turns to say less")
+
+
+def check_entropy(seen: Seen) -> Look:
+    """A policy without entropy samples the same rollout many times, and soon no group has a signal."""
+    if len(seen.values("entropy")) < 2 * EARLY:
+        return Look(None, f"needs {2 * EARLY} steps")
+    before, after = seen.change("entropy")
+    odd = after < 0.1 * before or (after > 3 * before and after > 1)
+    return Look(float(odd), f"{before:.3f} → {after:.3f} nats a token")
+
+
+def check_memory(seen: Seen) -> Look:
+    """The longest row comes first in an update, so a growing peak is a leak, or longer replies."""
+    found = [max(pair) for pair in zip(seen.values("update_peak_gib"), seen.values("rollout_peak_gib"), strict=False)]
+    if len(found) < 2 * EARLY:
+        return Look(None, "no figures of a GPU")
+    before, after = max(found[:EARLY]), max(found[-EARLY:])
+    return Look(after / before, f"peak {before:.1f} → {after:.1f} GiB")
+
+
+def check_hacking(seen: Seen) -> Look:
+    """The reward rises while held-out answers get worse, or only its format part rises."""
+    if len(seen.values("reward")) < 2 * EARLY:
+        return Look(None, f"needs {2 * EARLY} steps")
+    exams = [one["greedy"] for one in seen.exams if one.get("greedy") is not None]
+    before, after = seen.change("reward")
+    found = f"reward {after - before:+.2f}" + (f", held-out {exams[-1] - exams[0]:+.2f}" if len(exams) > 1 else "")
+    if after - before > 0.05 and len(exams) > 1 and exams[-1] < exams[0] - 0.05:
+        return Look(BROKEN, found, "read rollouts.jsonl, and let another judge score held-out answers")
+    parts = [name for one in seen.steps[-1:] for name in one if name.startswith("reward/")]
+    gain = {name: seen.change(name)[1] - seen.change(name)[0] for name in parts}
+    form = max((value for name, value in gain.items() if "format" in name), default=0.0)
+    if form > 0.1 and gain.get("reward/accuracy", 0.0) < -0.02:
+        found = f"format {form:+.2f}, accuracy {gain['reward/accuracy']:+.2f}"
+        return Look(ODD, found, "the format alone earns the reward: lower reward.format")
+    return Look(FINE, found)
+
+
+def check_heartbeat(seen: Seen) -> Look:
+    """A run that has not ended and writes nothing hangs: every call, rollout and group has a deadline."""
+    if seen.quiet is None:
+        return Look(None, "the run has ended, or not begun")
+    bound = seen.configuration.rollouts.group_seconds
+    usual = max(
+        (one.get("rollout_seconds", 0) + one.get("update_seconds", 0) for one in seen.steps[-5:]), default=bound
+    )
+    value = (seen.quiet > max(60.0, 5 * usual)) + (seen.quiet > bound + usual + 60)
+    return Look(float(value), f"last line {seen.quiet:.0f} s ago; a step takes {usual:.0f} s")
+
+
+def check_warmup(seen: Seen) -> Look:
+    train = seen.configuration.train
+    return Look(train.warmup / train.steps, f"{train.warmup} of {train.steps} steps warm up")
+
+
+def check_iterations(seen: Seen) -> Look:
+    many = seen.configuration.train.iterations
+    return Look(many, f"{many} steps on each set of rollouts")
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("learning rate", check_rate, "adapters need 1e-5 to 5e-5; full training less, tiny models far more"),
+    Rule("warm-up", check_warmup, "a tenth of train.steps is usual for train.warmup", 0.5, 0.99),
+    Rule("deadlines", check_deadlines, "make call ≤ rollout ≤ group"),
+    Rule("sampling", check_sampling, "remove it: roles in training sample the whole distribution at temperature 1"),
+    Rule("budget", check_budget, "make train.budget at least rollouts.window; hira-train plan shows the memory"),
+    Rule("iterations", check_iterations, "more than four train a policy that is far from the sampler's", 4, math.inf),
+    Rule("chat template", check_template),
+    Rule("questions", check_questions, "the model will memorise them: add questions, or make fewer steps"),
+    Rule("held-out questions", check_held_out),
+    Rule("window", check_window),
+    Rule("prefixes", of_roles("broken", "{percent} of the rows of {role} begin in the middle of a conversation"),
+         "check the chat template: it rewrites earlier messages", 0.05, 0.5),
+    Rule("tokens", of_run("rows_dropped", "{value:.2f} rows of a rollout have no matching log-probabilities"),
+         "the sampler leaves ids or log-probabilities out; use another version of it", 0.0, 0.2),
+    Rule("singletons", check_singletons, "each member of a group needs the same question, role and input", 0.1, 0.5),
+    Rule("dead groups", of_run("dead_groups", "{percent} of groups have no signal"),
+         "choose questions that are answered sometimes (hira-train curate), or raise rollouts.attempts or "
+         "rollouts.refill", 0.5, 0.95),
+    Rule("failed rollouts", check_failures,
+         "rollouts.jsonl has the reasons; if a judge is late, raise rollouts.reward_seconds or lower reward.at_once",
+         0.1, 0.4),
+    Rule("cut replies", of_roles("overlong", "{percent} of the conversations of {role} end in a cut reply"),
+         "allow longer replies or a wider rollouts.window; train.mask_overlong=true leaves them out", 0.2, 0.95),
+    Rule("gradient", check_gradient, "no adapter is trained: check model.targets, model.adapters and train.lr"),
+    Rule("drift", of_roles("sampler_drift", "log-probabilities of {role} differ by {value:.3g} a token"),
+         "the sampler has other weights or another precision: check that it loads each new adapter", 0.02, 0.2),
+    Rule("tokens a turn", check_turns, 'weigh rows differently: credit.norm="role_mean" or "token_mean"'),
+    Rule("entropy", check_entropy, "lower train.lr; against collapse, raise train.clip_high or mask mastered tokens"),
+    Rule("memory", check_memory, "lower train.budget before it runs out", 1.2, math.inf),
+    Rule("reward hacking", check_hacking),
+    Rule("heartbeat", check_heartbeat, "stderr names the calls that it waits for; stop it and resume with --resume"),
+)  # fmt: skip
+"""The last two figures are the limits of a warning and of a fault; a rule without them returns FINE, ODD or BROKEN."""
+
+
+def examine(seen: Seen) -> list[Finding]:
+    """The findings of all rules, in the order of the table."""
+    return [rule.examine(seen) for rule in RULES]
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return sum(known) / len(known) if known else None
