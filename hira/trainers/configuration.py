@@ -148,7 +148,8 @@ class TrainConfig(_Checked):
     and old policy is 1 and nothing is clipped. `old` says whose log-probabilities are the old policy's: the trainer's
     own, computed before the step, or those that the sampler gave, which is right where rollouts are older than the
     weights. `mask_overlong` keeps conversations whose last reply was cut off out of the loss. `report_to` are TRL's
-    reporters (tensorboard, wandb, trackio).
+    reporters (tensorboard, wandb, trackio). `hub` is a repository of the Hub that gets the adapters at the end, as
+    OWNER/NAME; a new one is private.
     """
 
     steps: int = Field(default=100, ge=1)
@@ -169,6 +170,7 @@ class TrainConfig(_Checked):
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)
     report_to: tuple[str, ...] = ()
+    hub: str = ""
 
     @model_validator(mode="after")
     def _check_saving(self) -> "TrainConfig":

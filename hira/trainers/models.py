@@ -1,11 +1,16 @@
 """Base models: opened for training, converted from GGUF, and merged with an adapter."""
 
 import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.policies.llama.header import TEMPLATE
 from hira.policies.llama.policy import find_file, read_model
 from hira.policies.local.renamed import untold
@@ -105,8 +110,7 @@ def write_base(name: str, folder: Path) -> int:
     path = find_file(name)
     if TEMPLATE not in read_model(path):
         raise UsageError("the file has no chat template", where=str(path), fix="take the instruct version of the model")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{str(folder)!r} exists already", fix="name another folder, or remove it")
+    check_empty(folder)
     source = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
         tokenizer = AutoTokenizer.from_pretrained(**source)
@@ -114,9 +118,9 @@ def write_base(name: str, folder: Path) -> int:
             **source, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
         )
     except (ValueError, KeyError, NotImplementedError) as error:
-        told = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0]
         fix = "download the original weights of the model, and name their folder"
-        raise UsageError(f"transformers cannot read it: {told}", where=str(path), fix=fix) from error
+        raise UsageError(f"transformers cannot read it: {reason}", where=str(path), fix=fix) from error
     config = read.config
     vars(config).pop("quantization_config", None)
     # `save_pretrained` refuses a model that came from a quantised file, so a fresh one takes its weights
@@ -128,11 +132,37 @@ def write_base(name: str, folder: Path) -> int:
     return int(fresh.num_parameters())
 
 
-def merge(run: Path, folder: Path, adapter: str = "") -> None:
-    """Write the base with the adapter merged in, and its tokenizer, to a folder. Training goes on from the adapter, not
-    from this: in bf16 each merge rounds the weights.
+CONVERTER = "convert_hf_to_gguf.py"
 
-    Raises `UsageError` for a folder that holds something, and where a run of several adapters does not say which.
+
+def find_converter(path: str) -> str:
+    """llama.cpp's converter on a `PATH`. Raises `UsageError` where there is none."""
+    found = shutil.which(CONVERTER, path=path) or next(
+        (str(place) for one in path.split(os.pathsep) if (place := Path(one or ".") / CONVERTER).is_file()), None
+    )
+    if found is None:
+        fix = "clone github.com/ggml-org/llama.cpp, pip install gguf, and add its folder to the PATH"
+        raise UsageError(f"{CONVERTER} is not on the PATH", where="--gguf runs it", fix=fix)
+    return found
+
+
+def convert(folder: Path, converter: str) -> Path:
+    """Write `folder/model.gguf` in bf16 with llama.cpp's converter. Raises `HiraError` with its last line if it
+    fails."""
+    out = folder / "model.gguf"
+    command = [sys.executable, converter, str(folder), "--outfile", str(out), "--outtype", "bf16"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's converter
+    if done.returncode or not out.is_file():
+        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise HiraError(f"{CONVERTER} failed: {said}", where=shlex.join(command), fix="run that command to see more")
+    return out
+
+
+def merge(run: Path, folder: Path, adapter: str = "") -> None:
+    """Write the base with the adapter merged in, and its tokenizer, to a folder. Continue training from the adapter
+    instead: in bf16 each merge rounds the weights.
+
+    Raises `UsageError` for a folder that is not empty, and if a run has several adapters and `adapter` names none.
     """
     import torch
     from peft import PeftModel
@@ -143,13 +173,16 @@ def merge(run: Path, folder: Path, adapter: str = "") -> None:
     if name not in known or (len(known) > 1 and not adapter):
         what = f"the run has no adapter {name!r}" if adapter else f"the run has {len(known)} adapters"
         raise UsageError(what, where=str(run), fix=did_you_mean(adapter, known) if adapter else "name one: --adapter")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{str(folder)!r} exists already", fix="name another folder, or remove it")
+    check_empty(folder)
     tokenizer = AutoTokenizer.from_pretrained(known[name])
-    told = json.loads((known[name] / "adapter_config.json").read_text(encoding="utf-8"))
-    base = str(told["base_model_name_or_path"])
-    model = AutoModelForCausalLM.from_pretrained(base, dtype="auto")
+    values = json.loads((known[name] / "adapter_config.json").read_text(encoding="utf-8"))
+    model = AutoModelForCausalLM.from_pretrained(str(values["base_model_name_or_path"]), dtype="auto")
     with torch.no_grad():
         whole = PeftModel.from_pretrained(model, known[name]).merge_and_unload()
     whole.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+
+
+def check_empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{str(folder)!r} exists already", fix="name another folder, or remove it")

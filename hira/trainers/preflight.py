@@ -122,11 +122,18 @@ def check_installed() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def check_wanted(bits: int, report_to: Collection[str] = (), across: str = "") -> None:
-    """Raise `UsageError` for an option that cannot be had on this machine: before anything is loaded or written."""
+def check_wanted(bits: int, report_to: Collection[str] = (), across: str = "", hub: str = "") -> None:
+    """Raise `UsageError` for an option that does not work on this machine, before anything is loaded or written."""
     if across == "zero2" and find_spec("deepspeed") is None:
-        raise UsageError("--across zero2 wants DeepSpeed", fix="pip install deepspeed, or take --across ddp")
+        raise UsageError("--across zero2 needs DeepSpeed", fix="pip install deepspeed, or use --across ddp")
     check_bits(bits)
+    if hub:
+        from huggingface_hub import get_token
+
+        if hub.count("/") != 1 or not all(hub.split("/")):
+            raise UsageError(f"train.hub {hub!r} is not a repository", fix="write train.hub=OWNER/NAME")
+        if not get_token():
+            raise UsageError("nobody is logged in to the Hub", where="train.hub needs it", fix="run: hf auth login")
     if not report_to:
         return
     from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
@@ -137,8 +144,8 @@ def check_wanted(bits: int, report_to: Collection[str] = (), across: str = "") -
             raise UsageError(f"unknown reporter {name!r}", where="in train.report_to", fix=fix)
         packages = REPORTERS.get(name, (name,))
         if not any(find_spec(one) for one in packages):
-            fix = f"pip install {packages[0]}, or leave it out: metrics.jsonl and hira-train show need none"
-            raise UsageError(f"{packages[0]} is not installed", where="train.report_to wants it", fix=fix)
+            fix = f"pip install {packages[0]}, or remove it: metrics.jsonl and hira-train show need no tracker"
+            raise UsageError(f"{packages[0]} is not installed", where="train.report_to needs it", fix=fix)
 
 
 def check_bits(bits: int, where: str = "in model.bits") -> None:

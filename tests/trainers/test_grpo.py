@@ -1,7 +1,5 @@
 """One update is what the papers' loss says, however its rows are packed."""
 
-import random
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from later import later, needs
 
 from hira.core.errors import HiraError
 from hira.trainers.credit import Credit, grpo, mars, matpo
-from hira.trainers.rows import Credited, Group
+from hira.trainers.rows import Credited
 
 torch = later("torch")
 groups, hand_written, logprobs = later("tiny:groups"), later("tiny:hand_written"), later("tiny:logprobs")
@@ -129,33 +127,6 @@ def test_results_do_not_hang_on_how_rows_are_packed(budget: int, tmp_path: Path)
     found, _ = trained(tmp_path / "a", model(("one", "two")), given, matpo, adapters=OWN, budget=budget, beta=0.1)
     other, _ = trained(tmp_path / "b", model(("one", "two")), given, matpo, adapters=OWN, budget=150, beta=0.1)
     assert apart(found, other) < 1e-5
-
-
-@SLOW
-def test_checkpointing_of_activations_changes_nothing(tmp_path: Path) -> None:
-    given = groups(8)
-    found, _ = trained(tmp_path / "a", model(("one", "two")), given, matpo, adapters=OWN, checkpointing=True)
-    other, _ = trained(tmp_path / "b", model(("one", "two")), given, matpo, adapters=OWN)
-    assert apart(found, other) < 1e-5
-
-
-def changed(given: tuple[Group, ...], where: Callable[[int, int], bool]) -> tuple[Group, ...]:
-    """The same groups with other ids at the places of the completions that are chosen by mask and position."""
-    from dataclasses import replace
-
-    chance = random.Random(1)
-
-    def other(row: Any) -> Any:
-        ids = [
-            chance.randrange(2, 40) if where(own, at) else one
-            for at, (one, own) in enumerate(zip(row.completion, row.mask, strict=True))
-        ]
-        return replace(row, completion=tuple(ids))
-
-    return tuple(
-        Group(group.problem, tuple(replace(one, rows=tuple(map(other, one.rows))) for one in group.attempts))
-        for group in given
-    )
 
 
 def test_the_gradient_of_every_masked_token_is_exactly_zero(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The weights in training behind the policy seam: workflows as they are, prompts as at run time, rows from turns."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -9,26 +8,22 @@ from typing import Any
 
 import pytest
 from later import Later, later, needs
-from tiny_hf import FORGETFUL, byte_pairs, tiny_model, tiny_tokenizer, with_adapters
+from tiny_hf import FORGETFUL, tiny_model, tiny_tokenizer, with_adapters
 from told_engine import Speaking, ToldEngine
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout, Trajectory, Turn
 from hira.core.messages import user
 from hira.core.policy import Request, Sampling
-from hira.evaluation.rewards.accuracy import ByWords
 from hira.policies.dialects import DIALECTS
 from hira.policies.local.template import Template
-from hira.runtime.factory import open_session
 from hira.runtime.registry import made_workflow
 from hira.runtime.settings import Settings
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.files import files_tool
 from hira.tools.python import open_python
-from hira.trainers.calls import Recording
 from hira.trainers.engines import LivePolicy
-from hira.trainers.rollouts import Problem, Rollouts, teams_of
 from hira.trainers.rows import rows_of
 from hira.workflows import WORKFLOWS, HiRA, rollout
 
@@ -41,7 +36,6 @@ pytestmark = [
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the capital of Myanmar?"
 TOKENIZER: Any = Later(lambda: tiny_tokenizer(window=1_000_000))
-BYTE_PAIRS: Any = Later(lambda: byte_pairs([path.read_text(encoding="utf-8") for path in ASEAN.glob("*.md")]))
 
 
 @pytest.fixture
@@ -109,33 +103,6 @@ async def test_a_rollout_sees_the_token_ids_of_the_run_time_prompt(
     assert [seen(turn) for turn in turns(record)] == [at_run_time(turn, live.template) for turn in turns(record)]
     assert live.counts["broken"] == sum(map(leaves_out_the_end, record.trajectories.values()))
     assert live.counts["rows"] == len(rows_of(record).rows)
-
-
-@pytest.mark.parametrize("name", WORKFLOWS)
-async def test_a_rollout_in_training_gives_every_conversation_the_prompts_of_a_users_run(
-    name: str, tmp_path: Path
-) -> None:
-    """With words as tokens, seeds, deadlines, the recording and whatever else training puts around a team."""
-    docs = tmp_path / "docs"
-    shutil.copytree(ASEAN, docs)
-    settings = Settings(model="offline", docs=(docs,), workflow=name, journal=Path("off"))
-    live = LivePolicy("tiny", BYTE_PAIRS, ToldEngine(BYTE_PAIRS))
-    whole = await open_session(settings, policies={"*": Speaking(live)}, workflow=made_workflow(settings))
-    problem = Problem("1", QUESTION, ("Naypyidaw",), (docs / "myanmar.md",))
-    try:
-        async with whole.team("u", QUESTION, problem.files, ()) as team:
-            users = await rollout(whole.workflow, QUESTION, team)
-        made = Rollouts(teams_of(whole), whole.workflow, [problem], ByWords(), day=users.began)
-        made.recording = Recording(tmp_path / "tools.jsonl")
-        played = await made.play(problem, 0, 0)
-    finally:
-        await whole.aclose()
-    assert played.record
-    assert played.attempt.status == "ok"
-    assert prompts(played.record) == prompts(users)
-    assert sum(map(len, prompts(users).values())) > 0
-    for turn in turns(played.record):
-        assert live.template.decode(seen(turn)) == live.template.prompt(turn.request)
 
 
 async def test_each_conversation_of_a_run_is_one_row_that_holds_all_its_turns(tools: Toolbox) -> None:

@@ -19,7 +19,6 @@ from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 from hira.agents.run_context import RoleConfig, RunContext  # noqa: E402
 from hira.agents.trajectory import Rollout  # noqa: E402
-from hira.core.errors import HiraError  # noqa: E402
 from hira.core.events import Events, Reader  # noqa: E402
 from hira.core.policy import Sampling  # noqa: E402
 from hira.evaluation.rewards.accuracy import ByWords  # noqa: E402
@@ -162,12 +161,6 @@ def test_all_roles_learn_in_groups_of_one_input(tmp_path: Path) -> None:
     }
 
 
-def test_the_solver_learns_in_the_pipeline_too(tmp_path: Path) -> None:
-    told = learned(tmp_path, model(), steps=20, pipeline=Pipeline())
-    assert sum(one["staleness"] for one in told) > 0
-    assert rise(told, "solver/reward", 2) > 0.3
-
-
 @pytest.mark.parametrize("segment", [None, 1])
 def test_the_pipeline_trains_complete_groups_once_and_no_token_that_is_too_old(
     segment: int | None, tmp_path: Path
@@ -180,15 +173,6 @@ def test_the_pipeline_trains_complete_groups_once_and_no_token_that_is_too_old(
     assert all(at - 2 <= int(row.model.rpartition("@")[2]) <= at for at, row in rows)
     assert len({(row.rollout, row.conversation) for _, row in rows}) == len(rows)
     assert all(len(one.groups) >= 12 for one in kept)
-
-
-def test_a_run_that_was_stopped_goes_on_as_it_would_have(tmp_path: Path) -> None:
-    whole = learned(tmp_path / "whole", model(), steps=4)
-    with pytest.raises(KeyboardInterrupt):
-        learned(tmp_path / "parts", model(), steps=4, stop=3)
-    parts = learned(tmp_path / "parts", model(), steps=4, resume=True)
-    for name in ("reward", "tokens", "solver/reward", "verifier1/reward", "verifier/advantage_size"):
-        assert [one.get(name) for one in parts] == pytest.approx([one.get(name) for one in whole], abs=1e-4), name
 
 
 def test_a_pipeline_that_was_stopped_begins_again_what_was_under_way(tmp_path: Path) -> None:
@@ -218,18 +202,3 @@ def test_only_the_roles_that_are_trained_change(roles: set[str], moved: str, fro
     learned(tmp_path, made, steps=6, roles=frozenset(roles), credit=partial(marsrl, roles=roles))
     assert all(torch.equal(one, before[name]) for name, one in weights(made, frozen).items())
     assert any(not torch.equal(one, before[name]) for name, one in weights(made, moved).items())
-
-
-def test_a_pipeline_whose_policy_is_down_says_so(tmp_path: Path) -> None:
-    async def failing(*_: Any) -> None:
-        raise HiraError("the search is down")
-
-    class Down(Agentic):
-        begin = failing  # type: ignore[assignment]
-
-    with asyncio.Runner() as runner:
-        own = Rollouts(None, None, PROBLEMS, ByWords(exact))  # type: ignore[arg-type]
-        collector = PipelinedCollector(runner, Down(own), Limits(), Gate(), tmp_path)
-        with pytest.raises(HiraError, match="the search is down"):
-            collector(0)
-        collector.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hira.trainers.credit import grpo
-from hira.trainers.credit.masking import entropy, masking, mastered, without_mastered, without_overlong
+from hira.trainers.credit.masking import entropy, masking, without_mastered, without_overlong
 from hira.trainers.metrics import measures
 from hira.trainers.rows import Attempt, Credited, Group, Key, Row, Weighted
 
@@ -24,17 +24,6 @@ def row(*logprobs: float, mask: tuple[int, ...] = (), rollout: str = "r") -> Row
 def credited(*pairs: tuple[Row, float]) -> Credited:
     rows = tuple(Weighted(one, KEY, reward, 2 * reward - 1, 1.0) for one, reward in pairs)
     return Credited(rows, float(sum(one.row.tokens for one in rows)))
-
-
-def test_a_token_is_mastered_from_tau_on_and_only_if_the_role_sampled_it() -> None:
-    assert mastered(row(log(0.99), log(0.9899), SURE)) == (1, 0, 1)
-    assert mastered(row(SURE, 0.0, SURE, mask=(1, 0, 1))) == (1, 0, 1)
-    assert mastered(row(SURE, UNSURE), tau=0.4) == (1, 1)
-
-
-def test_entropy_is_the_mean_surprise_of_sampled_tokens() -> None:
-    assert entropy([row(UNSURE, -5.0, mask=(1, 0)), row(SURE)]) == pytest.approx(-(UNSURE + SURE) / 2)
-    assert entropy([]) == 0.0
 
 
 def test_under_the_target_mastered_tokens_of_right_answers_leave_the_numerator_and_not_the_denominator() -> None:
@@ -57,27 +46,11 @@ def test_at_the_target_and_over_it_nothing_is_masked() -> None:
     assert without_mastered(before, target=at + 1e-9).rows != before.rows
 
 
-def test_a_reward_short_of_one_is_no_positive() -> None:
-    before = credited((row(SURE, SURE), 0.5), (row(SURE), 1.0))
-    assert [one.row.mask for one in without_mastered(before).rows] == [(1, 1)]
-
-
 def test_the_entropy_may_be_that_of_each_row() -> None:
     sure, unsure = row(SURE, SURE, log(0.9), rollout="a"), row(SURE, log(1e-3), rollout="b")
     before = credited((sure, 1.0), (unsure, 1.0))
     assert without_mastered(before).rows == before.rows  # together they are over the target
     assert [one.row.mask for one in without_mastered(before, scope="row").rows] == [(0, 0, 1), (1, 1)]
-
-
-def test_it_stands_behind_any_credit() -> None:
-    def attempt(number: int, reward: float) -> Attempt:
-        return Attempt(number, (row(SURE, log(0.95), rollout=str(number)),), reward)
-
-    groups = [Group("q", (attempt(0, 1.0), attempt(1, 0.0)))]
-    plain, masked = grpo(groups, norm="dapo"), masking(lambda given: grpo(given, norm="dapo"))(groups)
-    assert [one.row.mask for one in plain.rows] == [(1, 1), (1, 1)]
-    assert [one.row.mask for one in masked.rows] == [(0, 1), (1, 1)]
-    assert plain.normaliser == masked.normaliser == 4
 
 
 @pytest.mark.heavy
@@ -135,8 +108,3 @@ def test_overlong_members_are_compared_with_and_not_trained(norm: Any, before: f
     assert made.rows == whole.rows[1:]
     assert made.rows[0].advantage == pytest.approx((1 - 2 / 3) / (2 / 9) ** 0.5), "of all three rewards"
     assert measures([Group("q", attempts)], made)["solver/overlong"] == pytest.approx(1 / 3)
-
-
-def test_where_all_is_overlong_nothing_is_trained() -> None:
-    one = replace(row(UNSURE), overlong=True)
-    assert without_overlong(credited((one, 1.0))).rows == ()

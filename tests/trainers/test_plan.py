@@ -2,14 +2,12 @@
 
 import json
 import weakref
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hira.core.errors import UsageError
-from hira.trainers.plan import DEVICES, GIB, USABLE, Shape, Work, at_once, layer_bytes, saved_bytes, sheet, times
+from hira.trainers.plan import GIB, Shape, Work, layer_bytes, saved_bytes, sheet
 
 QWEN_7B = {
     "model_type": "qwen2",
@@ -81,19 +79,6 @@ def test_models_that_are_no_plain_decoders_are_refused() -> None:
         Shape.of({**SMALL, "layer_types": ["linear_attention", "full_attention"]})
 
 
-def test_a_base_of_32_or_64_bits_takes_as_many_bytes_as_its_numbers_have() -> None:
-    shape = Shape.of(QWEN_05B)
-    half, single, double = (sheet(shape, Work(bits=bits)) for bits in (16, 32, 64))
-    assert half.update["base weights"] == 2 * shape.parameters
-    assert single.update["base weights"] == 4 * shape.parameters
-    assert double.update["base weights"] == 8 * shape.parameters
-    for name in ("keys and values", "keys and values, moved"):
-        assert (single.rollout[name], double.rollout[name]) == (2 * half.rollout[name], 4 * half.rollout[name])
-    assert single.update["adapters"] == half.update["adapters"] == 4 * shape.lora(16)
-    assert double.update["adapters"] == 8 * shape.lora(16)
-    assert half.peak < single.peak < double.peak
-
-
 def test_the_sheet_of_seven_billion_parameters_is_the_one_worked_out_by_hand() -> None:
     planned = sheet(Shape.of(QWEN_7B), Work(budget=8192, longest=8192, at_once=32))
     assert planned.update["base weights"] / GIB == pytest.approx(14.2, abs=0.05)
@@ -106,53 +91,6 @@ def test_the_sheet_of_seven_billion_parameters_is_the_one_worked_out_by_hand() -
     linear, others = 6_525_288_448, 1_090_328_064
     nf4 = linear / 2 + linear / 64 + linear / 64 / 256 * 4 + 2 * others
     assert sheet(Shape.of(QWEN_7B), Work(bits=4)).update["base weights"] == pytest.approx(nf4, abs=1)
-
-
-def test_adapters_cost_by_their_number_and_the_base_once() -> None:
-    one, two = (sheet(Shape.of(QWEN_05B), Work(adapters=many)) for many in (1, 2))
-    assert two.update["adapters"] == 2 * one.update["adapters"]
-    assert two.update["optimiser"] == 2 * one.update["optimiser"]
-    assert two.update["base weights"] == one.update["base weights"]
-
-
-def test_the_sheet_can_be_read(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(QWEN_05B))
-    told = str(sheet(Shape.read(tmp_path), Work()))
-    assert "base: 494,032,768 parameters" in told
-    assert "activations kept" in told
-
-
-def test_a_config_that_is_not_a_decoders_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no config"):
-        Shape.read(tmp_path)
-    with pytest.raises(UsageError, match="has no num_attention_heads"):
-        Shape.of({"vocab_size": 3})
-    with pytest.raises(UsageError, match="a base of 8 bits"):
-        sheet(Shape.of(QWEN_05B), Work(bits=8))
-
-
-def test_as_many_rows_have_room_at_once_as_the_sheet_of_so_many_allows() -> None:
-    shape, device = Shape.of(QWEN_7B), DEVICES["a100-80"]
-    wanted = Work(budget=8192, longest=8192, at_once=128)
-    rows = at_once(shape, wanted, device)
-    assert 1 < rows < 128
-    assert sheet(shape, replace(wanted, at_once=rows)).peak <= USABLE * device.memory
-    assert sheet(shape, replace(wanted, at_once=rows + 1)).peak > USABLE * device.memory
-    assert at_once(shape, replace(wanted, at_once=2), device) == 2
-    assert at_once(shape, replace(wanted, longest=4096, budget=4096), device) > rows
-    assert at_once(shape, replace(wanted, longest=400_000), device) == 0, "not one row"
-    assert at_once(shape, replace(wanted, budget=2_000_000), device) == 0, "no room for the update"
-
-
-def test_more_rows_and_longer_ones_take_longer() -> None:
-    shape, device = Shape.of(QWEN_05B), DEVICES["h200"]
-    few = times(shape, Work(), device, rows=32, length=2000, sampled=500, turns=5)
-    more = times(shape, Work(), device, rows=128, length=2000, sampled=500, turns=5)
-    longer = times(shape, Work(), device, rows=32, length=8000, sampled=2000, turns=5)
-    assert few.update < more.update < 5 * few.update
-    assert few.rollout < more.rollout
-    assert few.update < longer.update
-    assert few.rollout < longer.rollout
 
 
 def lying(torch: Any, config: dict[str, int], kind: str, *, checkpointing: bool) -> tuple[int, int]:

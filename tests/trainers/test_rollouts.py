@@ -1,38 +1,33 @@
 """Rollouts for training: real workflows, with statuses, deadlines, seeds and a recording."""
 
 import asyncio
-import errno
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hira.agents.loop import Loop
-from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, OutOfBudget, UsageError
+from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
 from hira.core.events import Events, Reader
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Tokens, Watch
-from hira.evaluation.rewards.accuracy import ByJudge, ByWords
-from hira.evaluation.rewards.matpo import WithFormat
 from hira.evaluation.rewards.reward import Score
-from hira.policies.offline import OfflinePolicy
 from hira.policies.refused import tools_refused
-from hira.policies.retrying import retrying
 from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.testing import team_of
 from hira.tools import Toolbox, tool
 from hira.trainers import records
-from hira.trainers.calls import Recording, seed_of
+from hira.trainers.calls import Recording
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.rollouts import Problem, Rollouts, chosen, status_of, teams_of
+from hira.trainers.rollouts import Problem, Rollouts, chosen, teams_of
 
 Say = Callable[[Request], str | BaseException]
 
@@ -150,26 +145,6 @@ async def test_every_call_has_a_seed_of_its_own_that_comes_back_when_the_update_
     assert len(set(seeds[0])) == len(seeds[0]) == 12
 
 
-async def test_each_turn_of_a_conversation_has_a_seed_of_its_own() -> None:
-    @tool(pure=True)
-    def search(query: str) -> str:
-        """Search."""
-        return f"found {query}"
-
-    def say(request: Request) -> str:
-        last = request.messages[-1].text
-        return "yes" if "found" in last or "now" in last else "<|begin_search_query|> it <|end_search_query|>"
-
-    policy = Letters(say)
-    await rollouts(policy, {"tools": Toolbox(search=search)}, questions=1).collect(0)
-    assert sorted({one.conversation for one in policy.requests}) == ["1/worker", "planner"]
-    assert len({one.sampling.seed for one in policy.requests}) == len(policy.requests) == 9
-
-
-def test_a_seed_does_not_hang_on_the_process() -> None:
-    assert seed_of("a", 1, "b") == 165_211_665_240_465
-
-
 @pytest.mark.parametrize(
     ("failure", "status"),
     [
@@ -192,24 +167,6 @@ async def test_a_failure_has_the_status_of_whose_fault_it_was(failure: HiraError
     assert len(group.counting) == (3 if status == "agent_failed" else 2)
 
 
-async def test_a_failure_that_the_workflow_made_something_of_is_still_the_infrastructures() -> None:
-    class Forgiving(Asking):
-        async def run(self, question: str, team: RunContext) -> str:
-            try:
-                return await super().run(question, team)
-            except EndpointError:
-                return "no"
-
-    def say(request: Request) -> str | BaseException:
-        return EndpointError("down") if request.conversation == "1/worker" else "yes"
-
-    made = rollouts(Letters(say), trust=1.0)
-    made.workflow = Forgiving()
-    collected = await made.collect(0)
-    assert {one.status for one in collected.groups[0].attempts} == {"infra_failed"}
-    assert collected.samples[0]["error"] == "down"
-
-
 async def test_a_model_that_takes_no_tool_calls_is_asked_in_tags_and_its_rollouts_count(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nyes")
     settings = Settings(docs=(tmp_path,), workflow="react")
@@ -224,32 +181,6 @@ async def test_a_model_that_takes_no_tool_calls_is_asked_in_tags_and_its_rollout
     await opened.aclose()
     assert {bool(request.tools) for request in policy.requests} == {True, False}
     assert [(one.status, one.reward) for one in made.groups[0].attempts] == [("ok", 1.0), ("ok", 1.0)]
-
-
-async def test_a_team_that_cannot_be_opened_is_the_infrastructures_fault() -> None:
-    def gone(*_: Any) -> Any:
-        raise HiraError("the server of the tools is gone")
-
-    made = rollouts(Letters(lambda _: "yes"), trust=1.0)
-    made.team = gone
-    collected = await made.collect(0)
-    attempts = [one for group in collected.groups for one in group.attempts]
-    assert {(one.status, one.reward) for one in attempts} == {("infra_failed", None)}
-    assert collected.samples[0]["error"] == "the server of the tools is gone"
-
-
-async def test_a_fault_of_the_workflow_in_one_rollout_is_data() -> None:
-    class Faulty(Asking):
-        async def run(self, question: str, team: RunContext) -> str:
-            raise KeyError("oops")
-
-    made = rollouts(Letters(lambda _: "yes"), trust=1.0)
-    made.workflow = Faulty()
-    assert (await made.collect(0)).samples[0]["error"] == "a fault in the workflow: KeyError: 'oops'"
-
-
-def test_a_budget_that_is_used_up_leaves_an_answer_to_be_judged() -> None:
-    assert status_of(replace(Rollout("", "", ""), failure=OutOfBudget("spent"))) == "ok"
 
 
 async def test_a_call_that_hangs_is_ended_and_is_the_infrastructures_fault() -> None:
@@ -273,22 +204,6 @@ async def test_a_tool_that_hangs_is_told_to_the_agent_and_the_rollout_goes_on() 
     made = await rollouts(Letters(say), {"tools": Toolbox(search=search)}).collect(0)
     assert {one.reward for group in made.groups for one in group.attempts} == {1.0}
     assert made.measures["planner/tool_success"] == 0.0
-
-
-async def test_a_tool_that_hangs_past_the_rollouts_deadline_is_named() -> None:
-    @tool(seconds=60)
-    async def search(query: str) -> str:
-        """Search."""
-        await asyncio.Event().wait()
-        return query
-
-    def say(_: Request) -> str:
-        return "<|begin_search_query|> it <|end_search_query|>"
-
-    late = rollouts(Letters(say), {"tools": Toolbox(search=search)}, rollout_seconds=0.3, trust=1.0)
-    made = await late.collect(0)
-    assert {one.status for group in made.groups for one in group.attempts} == {"infra_failed"}
-    assert made.samples[0]["error"] == "not done within 0.3 seconds; it waited for search for 0 s"
 
 
 async def test_a_group_ends_at_its_deadline_with_those_that_are_done() -> None:
@@ -339,34 +254,6 @@ async def test_a_judge_that_is_down_or_late_leaves_the_rollout_unscored() -> Non
         assert not made.groups[0].counting
 
 
-async def test_a_judge_that_is_down_is_told_with_what_is_wrong_with_it() -> None:
-    def refused(_: Request) -> BaseException:
-        return EndpointError("nothing listens there: the connection was refused", retryable=True, retry_after=2)
-
-    async def soon(_seconds: float) -> None:
-        await asyncio.sleep(0)
-
-    async def never(_seconds: float) -> None:
-        await asyncio.Event().wait()
-
-    for sleep, why in ((soon, "the judge failed, so the answer has no score"), (never, "no reward within 0.2 seconds")):
-        judge = ByJudge(RoleConfig(retrying(Letters(refused), sleep=sleep)))
-        with pytest.raises(HiraError, match="6 of 6 rollouts were left without a reward") as caught:
-            await rollouts(Letters(lambda _: "yes"), reward=judge, reward_seconds=0.2).collect(0)
-        assert why in caught.value.where
-        assert "nothing listens there: the connection was refused" in caught.value.where
-
-
-async def test_a_judge_that_judges_next_to_nothing_ends_the_run() -> None:
-    async def down(_rollout: Rollout, _references: tuple[str, ...]) -> Score:
-        raise EndpointError("the judge is down")
-
-    with pytest.raises(HiraError, match="6 of 6 rollouts were left without a reward") as caught:
-        await rollouts(Letters(lambda _: "yes"), reward=down).collect(0)
-    assert "the judge is down" in caught.value.where
-    assert "reward.judge" in caught.value.fix
-
-
 async def test_prompts_that_are_all_over_the_window_end_the_run() -> None:
     def too_long(_: object) -> str:
         raise ContextOverflow("the prompt has 1,789 tokens, and the model's window takes 256")
@@ -393,15 +280,6 @@ def test_each_lap_asks_every_question_once_in_an_order_of_its_own() -> None:
     assert all(sorted(lap) == ["0", "1", "2", "3", "4"] for lap in laps)
     assert len({tuple(lap) for lap in laps}) > 1
     assert chosen(PROBLEMS, 7, 2, seed=7) == chosen(PROBLEMS, 7, 2, seed=7)
-
-
-async def test_processes_share_the_questions_of_an_update() -> None:
-    policy = Letters(lambda _: "yes")
-    whole = await rollouts(policy, questions=4).collect(0)
-    parts = [await rollouts(policy, questions=4, share=(at, 2)).collect(0) for at in range(2)]
-    assert sorted(group.problem for part in parts for group in part.groups) == sorted(
-        group.problem for group in whole.groups
-    )
 
 
 def searching(calls: list[str]) -> Toolbox:
@@ -467,15 +345,6 @@ async def test_a_tool_is_first_told_what_the_recording_answered_in_its_place(tmp
     assert made == ["search it", "search it", "browse page"]
 
 
-async def test_a_heartbeat_tells_what_is_waited_for() -> None:
-    told: list[str] = []
-    hanging = rollouts(
-        Letters(lambda _: "yes", hang=True), call_seconds=0.3, heartbeat_seconds=0.05, trust=1.0, tell=told.append
-    )
-    await hanging.collect(0)
-    assert told[0].startswith("0 of 6 rollouts done; waiting: 0-")
-
-
 async def test_questions_without_a_signal_are_asked_again_as_others() -> None:
     known = rollouts(Letters(lambda _: "yes"))
     dead = {group.problem for group in (await known.collect(0)).groups}
@@ -498,23 +367,6 @@ async def test_questions_without_a_signal_are_asked_again_as_others() -> None:
     assert [group.problem for group in again.groups][:4] == [group.problem for group in refilled.groups][:4]
 
 
-async def test_runs_are_those_of_a_user_with_documents_and_tools(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "volga.txt").write_text("The Volga is 3530 kilometres long.\n", encoding="utf-8")
-    settings = Settings(docs=(tmp_path / "docs",), workflow="matpo", dialect="xml")
-    opened = await open_session(settings, policies={"*": OfflinePolicy()})
-    asked = [Problem("volga", "How long is the Volga?", ("3530",))]
-    made = Rollouts(
-        teams_of(opened), opened.workflow, asked, WithFormat(ByWords()), config=RolloutConfig(questions=1, attempts=2)
-    )
-    collected = await made.collect(0)
-    await opened.aclose()
-    assert [one.status for one in collected.groups[0].attempts] == ["ok", "ok"]
-    assert collected.groups[0].attempts[0].reward == pytest.approx(1.0)
-    assert collected.measures["reward/format/workers"] == 1.0
-    assert collected.measures["worker/tool_success/search"] == 1.0
-
-
 def test_records_are_cut_back_to_the_step_that_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     records.append(path, [{"step": 1}, {"step": 2}, {"step": 3}])
@@ -522,12 +374,6 @@ def test_records_are_cut_back_to_the_step_that_is_resumed(tmp_path: Path) -> Non
         file.write('{"step": 2, "cut')
     records.cut(path, 2)
     assert records.read(path) == [{"step": 1}, {"step": 2}]
-
-
-def test_a_full_disk_is_told_with_what_to_do() -> None:
-    error = records.unwritable(OSError(errno.ENOSPC, "No space left on device"), Path("runs/metrics.jsonl"))
-    assert error.what == "the disk is full"
-    assert "--resume" in error.fix
 
 
 def test_a_file_on_a_full_device_is_a_clear_error() -> None:

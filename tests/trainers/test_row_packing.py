@@ -3,13 +3,12 @@
 import random
 import subprocess
 import sys
-from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import row
 
-from hira.trainers.batches import Micro, adapter_of, packed, part
+from hira.trainers.batches import adapter_of, packed, part
 from hira.trainers.rows import Key, Weighted
 
 
@@ -41,13 +40,6 @@ def test_the_order_of_the_rows_does_not_matter(rows: list[Weighted], budget: int
     assert packed(rows, budget, {}) == packed(other, budget, {})
 
 
-def test_an_adapter_is_switched_as_rarely_as_can_be() -> None:
-    rows = [weighted(role, 10, name=f"{role}{at}") for role in ("a", "b", "c") for at in range(4)]
-    made = packed(rows, 12, {"a": "one", "b": "two", "c": "one"})
-    switches = sum(one.adapter != two.adapter for one, two in pairwise(made))
-    assert (len(made), switches) == (12, 1)
-
-
 @given(ROWS, st.integers(1, 4), st.integers(1, 100))
 def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Weighted], many: int, budget: int) -> None:
     whole = packed(rows, budget, {}, processes=many)
@@ -61,22 +53,6 @@ def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Wei
     assert sorted(names) == sorted(one.row.rollout for one in rows)
 
 
-@given(ROWS, st.integers(1, 200), st.integers(0, 50))
-def test_no_other_place_of_one_cut_makes_the_division_cheaper(rows: list[Weighted], budget: int, start: int) -> None:
-    def cost(micros: list[list[int]]) -> int:
-        return sum(len(one) * one[0] + start for one in micros)
-
-    own = [one for one in rows if one.row.role == "worker"]
-    made = sorted(
-        ([one.row.length for one in micro.rows] for micro in packed(own, budget, {}, start=start)), reverse=True
-    )
-    for at, (first, second) in enumerate(pairwise(made)):
-        both, others = first + second, made[:at] + made[at + 2 :]
-        moved = [[both[:cut], both[cut:]] for cut in range(1, len(both))] + [[both]]
-        allowed = [one for one in moved if all(len(micro) == 1 or len(micro) * micro[0] <= budget for micro in one)]
-        assert all(cost(others + one) >= cost(made) for one in allowed)
-
-
 def test_rows_of_very_different_lengths_are_hardly_padded() -> None:
     chance = random.Random(0)
     rows = [weighted("worker", round(chance.lognormvariate(5, 0.8)), name=str(at)) for at in range(64)]
@@ -85,10 +61,6 @@ def test_rows_of_very_different_lengths_are_hardly_padded() -> None:
     assert 1 - real / max(one.row.length for one in rows) / 64 > 0.5, "in one micro-batch, most would be padding"
     assert 1 - real / sum(micro.padded for micro in made) < 0.1
     assert len(made) < len(rows) / 2
-
-
-def test_an_empty_micro_batch_has_a_shape() -> None:
-    assert (Micro("", "", ()).prompt, Micro("", "", ()).width) == (1, 2)
 
 
 def test_a_role_without_an_adapter_of_its_own_has_that_of_all_others() -> None:

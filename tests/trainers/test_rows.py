@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import rollout, turn
 
-from hira.trainers.rows import histogram, rows_of
+from hira.trainers.rows import rows_of
 
 
 def test_turns_that_go_on_from_one_another_are_one_row() -> None:
@@ -19,18 +19,6 @@ def test_turns_that_go_on_from_one_another_are_one_row() -> None:
     assert row.mask == (1, 1, 0, 0, 1)
     assert row.logprobs == (-0.1, -0.2, 0.0, 0.0, -0.3)
     assert (row.turns, row.tokens, row.length, row.part) == (2, 3, 7, 0)
-
-
-def test_rows_are_keyed_by_conversation_however_their_turns_interleave() -> None:
-    record = rollout(planner=[turn([1], [2])], **{"1_worker": [turn([7], [8])]})
-    record.trajectories["planner"].turns.append(turn([1, 2, 6], [3]))
-    record.trajectories["1/worker"].turns.append(turn([7, 8, 6], [9]))
-    cut = rows_of(record)
-    assert [(row.conversation, row.role, row.turns) for row in cut.rows] == [
-        ("planner", "planner", 2),
-        ("1/worker", "worker", 2),
-    ]
-    assert cut.breaks == 0
 
 
 def test_a_prompt_that_breaks_the_prefix_begins_a_new_row_and_is_counted() -> None:
@@ -50,21 +38,12 @@ def test_one_id_that_is_another_breaks_the_prefix_however_long_the_prompt_is(cha
     assert [(row.prompt, row.completion) for row in cut.rows] == [((1, 2), (3, 4)), ((*prompt, 6, 7), (5,))]
 
 
-def test_a_prompt_that_is_shorter_than_what_was_said_breaks_the_prefix() -> None:
-    assert rows_of(rollout(planner=[turn([1, 2], [3, 4]), turn([1, 2, 3], [5])])).breaks == 1
-
-
 @pytest.mark.parametrize("logprobs", [[-0.1], [-0.1, -0.2, -0.3], [-0.1, math.nan], [-0.1, -math.inf], [-0.1, 0.5]])
 def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted(logprobs: list[float]) -> None:
     record = rollout(planner=[turn([1], [2, 3], logprobs)], worker=[turn([5], [6])])
     cut = rows_of(record)
     assert [row.role for row in cut.rows] == ["worker"]
     assert cut.dropped == 1
-
-
-def test_a_turn_that_does_not_fit_drops_the_whole_row_it_stands_in() -> None:
-    cut = rows_of(rollout(planner=[turn([1], [2]), turn([1, 2, 3], [4], [])]))
-    assert (cut.rows, cut.dropped) == ((), 1)
 
 
 def test_turns_of_other_weights_are_another_row() -> None:
@@ -103,10 +82,6 @@ def test_a_row_holds_every_sampled_token_once_and_in_order(turns: list[tuple[lis
         one for _, sampled in turns for one in sampled
     ]
     assert len(row.completion) == len(row.mask) == len(row.logprobs)
-
-
-def test_a_histogram_counts_sizes_in_their_order() -> None:
-    assert histogram([3, 1, 3]) == {1: 1, 3: 2}
 
 
 def test_a_conversation_is_overlong_where_its_last_reply_was_cut_off_and_not_an_earlier_one() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import HiraError
 from hira.testing.virtual import Stuck, VirtualEngine, virtually
 from hira.trainers.schedule import Gate, Limits, Released, Schedule
 
@@ -177,17 +177,6 @@ def test_groups_are_complete_and_trained_once_within_the_bound_of_staleness_unti
     assert done.pending == 0
 
 
-@settings(max_examples=25, deadline=None)
-@given(shape=shapes, engine=engines, limits=limits, updates=st.integers(0, 6))
-def test_it_may_be_ended_at_any_update_and_leaves_no_call_pending(
-    shape: dict[str, Any], engine: VirtualEngine, limits: Limits, updates: int
-) -> None:
-    engine = replace(engine)
-    done = virtually(trained(World(engine, **shape), limits, None, updates=updates))
-    assert len(done.batches) == updates
-    assert done.pending == 0
-
-
 def test_a_group_is_trained_on_while_the_next_role_decodes() -> None:
     async def run() -> None:
         world = World(VirtualEngine(), seed=3, steps=3)
@@ -214,27 +203,6 @@ def test_without_staleness_nothing_is_begun_before_an_update_that_is_due() -> No
     assert all(len(one) == 1 for one in steps), "a later step waits for the update on the one before"
 
 
-def test_no_problem_is_begun_while_more_groups_wait_than_may() -> None:
-    async def run() -> list[int]:
-        world = World(VirtualEngine(), seed=5, steps=1)
-        schedule = world.schedule = Schedule(world.begin, Limits(problems=1, least=1, staleness=50, most=3))
-        await schedule.take()
-        await asyncio.sleep(10_000)  # nobody takes what is complete
-        taken = [len(await schedule.take()) for _ in range(2)]
-        await schedule.aclose()
-        return taken
-
-    assert virtually(run()) == [4, 1], "then it goes on"
-
-
-def test_segments_of_one_reply_may_be_sampled_by_several_weights() -> None:
-    world = World(VirtualEngine(), seed=5, steps=3, segment=8)
-    done = virtually(trained(world, Limits(problems=6, least=2, staleness=3), 30))
-    several = [row for _, group in done.groups for row in group.outputs if len(set(row.versions)) > 1]
-    assert several
-    assert all(list(row.versions) == sorted(row.versions) for row in several)
-
-
 def test_a_fault_in_sampling_is_raised_where_groups_are_taken() -> None:
     class Broken(World):
         async def begin(self, number: int) -> Step | None:
@@ -246,33 +214,12 @@ def test_a_fault_in_sampling_is_raised_where_groups_are_taken() -> None:
         virtually(trained(Broken(VirtualEngine(), seed=1), Limits(problems=2, least=1), 10))
 
 
-def test_problems_are_begun_in_order_those_of_before_first() -> None:
-    begun: list[int] = []
-
-    async def begin(number: int) -> None:
-        begun.append(number)
-
-    async def run() -> None:
-        schedule: Schedule[Row] = Schedule(begin, Limits(problems=2), total=9, first=6, again=(2, 4))
-        assert await schedule.take() == []
-
-    virtually(run())
-    assert begun == [2, 4, 6, 7, 8]
-
-
 def test_a_schedule_that_would_wait_for_ever_is_found_out_by_the_clock() -> None:
     async def run() -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(Stuck):
         virtually(run())
-
-
-def test_limits_that_cannot_work_are_refused() -> None:
-    with pytest.raises(UsageError, match="least is 0"):
-        Limits(least=0)
-    with pytest.raises(UsageError, match="most is 3"):
-        Limits(least=4, most=3)
 
 
 async def test_a_gate_closes_when_all_are_out_and_lets_nobody_in_until_it_opens() -> None:

@@ -78,12 +78,6 @@ async def test_between_segments_weights_change_and_tokens_keep_the_log_probabili
     assert whole.version == 0
 
 
-async def test_a_reply_that_may_end_with_a_stop_string_is_sampled_whole() -> None:
-    engine = Counting(end=9)
-    await Segmented(engine, Gate(), 2).sample((0,), Sampling(max_tokens=50), ("</call>",))
-    assert len(engine.asked) == 1
-
-
 async def test_an_engine_that_fails_leaves_the_gate_free() -> None:
     class Broken(Counting):
         async def sample(self, *_: object, **__: object) -> Sampled:

@@ -9,11 +9,10 @@ import httpx
 import pytest
 from test_rollouts import Letters, rollouts
 
-from hira.core.errors import ToolDown, ToolError
+from hira.core.errors import ToolDown
 from hira.core.policy import Request
 from hira.tools import Observation, Tool, Toolbox, tool
-from hira.tools.search.hit import Backend, Hit
-from hira.tools.search.service import Service
+from hira.tools.search.hit import Backend
 from hira.tools.search.tool import search_tool
 from hira.tools.search.web import searxng
 from hira.trainers.calls import Recording, watched
@@ -35,15 +34,6 @@ def asks(query: str) -> Letters:
     return Letters(say)
 
 
-class Refusing:
-    """A service that is there and takes no such query."""
-
-    name = "refusing"
-
-    async def search(self, query: str, n: int) -> list[Hit]:
-        raise ToolError(f"{query!r} is no query for {n} hits")
-
-
 @asynccontextmanager
 async def searching(*more: Backend) -> AsyncIterator[Tool]:
     async with httpx.AsyncClient() as client:
@@ -58,15 +48,6 @@ async def test_a_search_that_no_service_answers_is_not_the_agents_failure() -> N
     assert "no search service answers" in made.samples[0]["error"]
 
 
-async def test_a_query_that_no_service_takes_is_the_agents_failure() -> None:
-    async with searching(Refusing()) as search:
-        made = await rollouts(asks("it"), {"tools": Toolbox(search=search)}).collect(0)
-        long = await rollouts(asks("it " * 200), {"tools": Toolbox(search=search)}).collect(0)
-    for one in (made, long):
-        assert {one.status for group in one.groups for one in group.attempts} == {"ok"}
-        assert one.measures["planner/tool_success"] == 0.0
-
-
 async def test_a_search_that_was_down_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "tools.jsonl"
     async with searching() as search:
@@ -75,22 +56,6 @@ async def test_a_search_that_was_down_is_not_recorded(tmp_path: Path) -> None:
         with pytest.raises(ToolDown):
             await tools.search.call({"query": "it"})
     assert len(Recording(path)) == 0
-
-
-async def test_scholarly_searches_are_recorded_too(tmp_path: Path) -> None:
-    path = tmp_path / "tools.jsonl"
-    calls: list[str] = []
-
-    async def ask(query: str, n: int) -> list[object]:
-        calls.append(f"{query} {n}")
-        return []
-
-    scholar = search_tool([Service("none", ask)])  # type: ignore[arg-type]
-    for mode in ("record", "replay"):
-        tools, _ = Recording(path, mode).recorded(Toolbox(scholar=scholar))  # type: ignore[arg-type]
-        assert tools.scholar
-        await tools.scholar.call({"query": "it"})
-    assert len(calls) == 1
 
 
 async def test_a_sandbox_that_does_not_start_is_seen() -> None:

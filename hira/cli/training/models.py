@@ -49,10 +49,14 @@ def _names(flags: Sequence[str], name: str) -> bool:
 
 def merge(args: argparse.Namespace, shell: Shell) -> int:
     check_installed()
-    from hira.trainers.models import merge as merged
+    from hira.trainers import models
 
-    merged(shell.folder / args.run, shell.folder / args.folder, args.adapter)
+    converter = models.find_converter(shell.environ.get("PATH", "")) if args.gguf else ""
+    models.merge(shell.folder / args.run, shell.folder / args.folder, args.adapter)
     shell.say(f"hf:{args.folder}")
+    if converter:
+        models.convert(shell.folder / args.folder, converter)
+        shell.say(f"gguf:{args.folder}/model.gguf")
     return OK
 
 

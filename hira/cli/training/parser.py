@@ -109,8 +109,8 @@ def _add_models(add: Any) -> None:
     merge.add_argument("run", metavar="RUN", help=RUN)
     merge.add_argument("folder", metavar="DIR", help="the folder to write")
     merge.add_argument("--adapter", default="", metavar="NAME", help="adapter to merge, if the run has several")
-    merge.add_argument("--gguf", metavar="CONVERTER", help="also write DIR/model.gguf with llama.cpp's "
-                       "convert_hf_to_gguf.py: the path of that script, or of the folder that has it")  # fmt: skip
+    merge.add_argument("--gguf", action="store_true", help="also write DIR/model.gguf with llama.cpp's "
+                       "convert_hf_to_gguf.py, which must be on the PATH")  # fmt: skip
     serve = add("serve", "models", "serve the models of a run", "Print the command that serves the models with vLLM, "
                 "or run it.")  # fmt: skip
     serve.add_argument("run", metavar="RUN", help=RUN)

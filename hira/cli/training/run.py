@@ -192,7 +192,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     own = plan.configuration
-    check_wanted(own.model.bits, own.train.report_to, args.across if args.processes else "")
+    check_wanted(own.model.bits, own.train.report_to, args.across if args.processes else "", own.train.hub)
     first = shell.environ.get("RANK", "0") == "0"  # what is told and written, the first process tells and writes
     if first:
         check_there(plan, shell.folder)
@@ -223,6 +223,8 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         stepped=Steps(shell, own.train.steps),
     )
     profile.write(plan)
+    if own.train.hub:
+        shell.tell(f"hira-train: adapters uploaded to {profile.push_adapters(plan.folder, own.train.hub)}")
     shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")
     shell.say(f'hira ask "…" --profile {plan.folder}')
     return OK

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -49,14 +48,6 @@ def test_the_doctor_sees_the_configuration_before_a_run_and_the_run_after_it(fir
     assert after["steps"]["told"] == "1 to 2, each once"
     looked_at = ("masks", "groups", "size of advantages", "adapters", "drift", "base weights", "finite numbers")
     assert {name: after[name]["verdict"] for name in looked_at} == dict.fromkeys(looked_at, "ok")
-
-
-def test_the_doctor_ends_with_1_where_a_step_is_missing(first_run: "Place", tmp_path: Path) -> None:
-    place = first_run.copy(tmp_path)
-    metrics = place.folder / "runs" / "first" / records.METRICS
-    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[1:]))
-    assert place.train("doctor", "runs/first") == 1
-    assert re.search(r"^FAULT +steps: ", place.out, re.MULTILINE)
 
 
 def test_eval_asks_in_the_way_that_was_trained(first_run: "Place") -> None:
@@ -159,22 +150,6 @@ def said(process: subprocess.Popen[str], wanted: str) -> re.Match[str]:
         if found := re.search(wanted, line):
             return found
     raise AssertionError("".join(lines))
-
-
-def test_hira_serves_the_workflow_of_a_run_without_vllm(first_run: "Place") -> None:
-    command = ("hira", "serve", "--profile", "runs/first", "--docs", "documents", "--port", "0")
-    with started(first_run, *command) as process:
-        address = said(process, r"endpoint: (http://\S+/v1)")[1]
-        body = {"model": "matpo", "messages": [{"role": "user", "content": ASKED}], "temperature": 0}
-        reply = httpx.post(f"{address}/chat/completions", json=body, timeout=300, trust_env=False).json()
-    assert RIVER in reply["choices"][0]["message"]["content"], reply
-
-
-def test_without_vllm_serve_says_what_serves_instead(first_run: "Place") -> None:
-    assert first_run.train("serve", "runs/first", "--start") == 2
-    assert "vllm is not installed" in first_run.err
-    assert "hira serve --profile runs/first" in first_run.err
-    assert len(first_run.err.splitlines()) <= 3
 
 
 VLLM = """#!{python}

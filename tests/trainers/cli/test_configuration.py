@@ -8,7 +8,7 @@ from time import sleep
 import pytest
 
 from hira.cli.training.run import Going
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import UsageError
 from hira.trainers.assembly import goes_on, keep, planned
 from hira.trainers.configuration import Configuration, load
 from hira.trainers.preflight import check_there, own_window, too_wide
@@ -80,14 +80,6 @@ def test_an_unknown_key_of_a_file_is_told_with_its_file_and_the_nearest_name(tmp
     assert (raised.value.where, raised.value.fix) == (f"in {file}", "did you mean 'budget'?")
 
 
-@pytest.mark.parametrize("text", ["[train\n", "lr = = 3\n"])
-def test_a_file_that_is_no_toml_is_told_with_its_place(text: str, tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text(text)
-    with pytest.raises(UsageError, match="no valid TOML") as raised:
-        load(tmp_path / "run.toml")
-    assert str(tmp_path) in raised.value.where
-
-
 @pytest.mark.parametrize(
     ("override", "what"),
     [
@@ -124,13 +116,6 @@ def test_a_recipe_whose_roles_the_workflow_has_not_is_refused(folder: Path) -> N
         planned(run("recipe=mars", "settings.workflow=matpo"), folder, {}, folder)
 
 
-def test_the_model_of_the_machines_own_settings_does_not_speak_in_rollouts(folder: Path) -> None:
-    environ = {"HIRA_MODEL": "gpt-5", "HIRA_BASE_URL": "https://example.org/v1", "TAVILY_API_KEY": "tv-12345678"}
-    plan = planned(run(), folder, environ, folder)
-    assert plan.settings.model == "offline"
-    assert "tavily" in plan.settings.search_keys
-
-
 def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(folder: Path) -> None:
     plan = planned(run("out=here"), folder, {}, folder)
     assert not goes_on(plan)
@@ -141,25 +126,6 @@ def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(fol
     (folder / "here" / "rollouts.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match="holds a run with another 'train'"):
         goes_on(planned(run("out=here", "train.lr=1"), folder, {}, folder))
-
-
-def test_a_run_in_its_first_rollouts_which_has_written_nothing_yet_keeps_its_folder(folder: Path) -> None:
-    keep(planned(run("out=here"), folder, {}, folder))
-    other = planned(run("out=here", "model.name=another/model"), folder, {}, folder)
-    with pytest.raises(UsageError, match="holds a run with another 'model'") as refused:
-        goes_on(other)
-    assert "if that run came to nothing, delete the folder" in refused.value.fix
-    (folder / "here" / "rollouts.jsonl").write_text("{}\n")
-    with pytest.raises(UsageError, match="holds a run with another 'model'") as refused:
-        goes_on(other)
-    assert "delete" not in refused.value.fix
-
-
-def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
-    (folder / "here").write_text("a file")
-    with pytest.raises(HiraError, match=r"configuration\.json cannot be written") as raised:
-        keep(planned(run("out=here"), folder, {}, folder))
-    assert raised.value.where == str(folder / "here")
 
 
 def test_a_wrong_value_is_blamed_on_who_gave_it(tmp_path: Path) -> None:

@@ -66,12 +66,6 @@ def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Pa
             assert len(row.prompt) < 40, "a prompt of the workflow is few tokens"
 
 
-@pytest.mark.parametrize("text", ["Anything at all, é?", "Which river is it?\n\n## X", "<use_mcp_tool>\n{}", "s1 [s1]"])
-def test_any_text_comes_back_from_its_tokens(text: str, tmp_path: Path) -> None:
-    template = Template(learn_tokenizer(lessons(tmp_path, CARELESS, 2)))
-    assert template.decode(template.encode(text)) == text.replace("é", "�")
-
-
 def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) -> None:
     rollouts = lessons(tmp_path, Faults(0, 0, 0), 1)
     tokenizer = learn_tokenizer(rollouts)
@@ -84,13 +78,6 @@ def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) 
     for one, another in zip(row.completion, other.completion, strict=True):
         if one != another:
             assert {template.decode([one]).strip("/"), template.decode([another]).strip("/")} <= names
-
-
-def test_steps_of_muon_have_all_directions_equally_long() -> None:
-    torch.manual_seed(0)
-    values = torch.linalg.svdvals(orthogonal(torch.randn(24, 60)))
-    assert values.min() > 0.4
-    assert values.max() < 1.6
 
 
 def test_muon_learns_what_adam_does() -> None:

@@ -135,14 +135,6 @@ def test_a_run_that_is_killed_amid_rollouts_and_amid_an_update_goes_on_as_if_it_
     gone_on(exact, "update")
 
 
-def test_a_run_that_is_killed_while_a_checkpoint_is_written_goes_on_from_the_one_before(exact: "Place") -> None:
-    folder = shutil.copytree(exact.folder / "half", exact.folder / "written")
-    killed(exact, "written/checkpoint-2/complete.json", *GRPO, "out=written")
-    assert (folder / "checkpoint-2").is_dir()
-    assert not (folder / "checkpoint-2" / "complete.json").exists()
-    gone_on(exact, "written")
-
-
 ROLES = 'model.adapters={planner="planner", "*"="worker"}'
 
 
@@ -156,21 +148,6 @@ def test_a_cold_start_that_is_killed_goes_on_as_if_it_had_not(place: "Place") ->
     assert place.train(*command, "out=killed") == 0, place.err
     assert "resuming in" in place.err
     same(place.folder / "whole", folder)
-
-
-def test_a_cold_start_by_rejection_goes_on_with_the_lessons_that_it_began_with(place: "Place") -> None:
-    command = ("sft", "run.toml", "sft.updates=2", "sft.steps=4", "sft.batch=2", "sft.save_every=2", ROLES)
-    killed(place, "planner/checkpoint-4/trainer_state.json", *command, "out=killed")
-    folder = place.folder / "killed"
-    lessons = (folder / "lessons.jsonl").read_bytes()
-    assert place.train(*command, "out=killed") == 0, place.err
-    assert "rollouts earned" not in place.err, "nothing was sampled again"
-    assert (folder / "lessons.jsonl").read_bytes() == lessons
-    state = folder / "sft" / "planner" / "checkpoint-4" / "trainer_state.json"
-    state.write_text(state.read_text()[:40])
-    before = {path: path.read_bytes() for path in folder.glob("adapters/*/adapter_model.safetensors")}
-    assert place.train(*command, "out=killed") == 0, place.err
-    assert {path: path.read_bytes() for path in before} == before, "a state that was cut short is not gone on from"
 
 
 MARSRL = """
@@ -197,20 +174,6 @@ def solving(tmp_path_factory: pytest.TempPathFactory) -> "Place":
     (folder / "run.toml").write_text(MARSRL)
     found: Place = later("small_place:Place")(folder)
     return found
-
-
-@pytest.mark.heavy(seconds=20)
-def test_marsrl_that_is_killed_between_two_steps_of_its_groups_and_amid_an_update_goes_on_as_if_it_had_not(
-    solving: "Place",
-) -> None:
-    command = ("grpo", "run.toml")
-    assert solving.train(*command, "out=whole") == 0, solving.err
-    killed(solving, "parts/checkpoint-1/complete.json", *command, "out=parts", amid="followed")
-    killed(solving, "parts/rollouts.jsonl", *command, "out=parts", amid="compute_loss")
-    assert [path.name for path in (solving.folder / "parts").glob("checkpoint-*")] == ["checkpoint-1"]
-    assert solving.train(*command, "out=parts") == 0, solving.err
-    assert "resuming in" in solving.err
-    same(solving.folder / "whole", solving.folder / "parts")
 
 
 @pytest.mark.heavy(seconds=20)

@@ -3,9 +3,6 @@ speak."""
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -154,30 +151,6 @@ def test_rollouts_are_sampled_at_the_server_with_the_adapters_of_each_update(pla
     assert drifts.keys() == {"planner/sampler_drift", "worker/sampler_drift"}
     assert max(drifts.values()) < 1e-4, "the server speaks with the weights that are trained"
     assert [path.name for path in (run / "sampled").iterdir()] == ["1"], "the version before it has left the disk"
-
-
-def test_a_second_run_is_served_where_another_still_is(place: "Place", server: Server) -> None:
-    given = ("-m", "hira.cli.training", *RUN, ROLES, f"rollouts.vllm={server.base_url}", "train.steps=2")
-    environ = {"PATH": os.environ["PATH"], "HOME": str(place.folder), "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([sys.executable, *given], cwd=place.folder, env=environ, stderr=subprocess.PIPE) as first:
-        came = server.updated.wait(200)
-        first.kill()
-        assert came, first.communicate()
-    left = set(server.there)
-    assert {untagged(one) for one in left} >= {"planner@1", "default@1"}, "a killed run unloads nothing"
-    other = (*RUN, ROLES, f"rollouts.vllm={server.base_url}", "train.steps=1", "out=runs/other")
-    assert place.train(*other) == 0, place.err
-    assert server.there == left
-    run = place.folder / "runs" / "served"
-    (run / "sampled" / "7").mkdir()
-    assert place.train(*given[2:]) == 0, place.err
-    assert "resuming in" in place.err
-    assert server.there == left
-    assert len({tag(one) for one in server.told}) == 3
-    drifts = [one["planner/sampler_drift"] for one in records.read(run / records.METRICS) if "loss" in one]
-    assert len(drifts) == 2
-    assert max(drifts) < 1e-4, "each run speaks with its own weights"
-    assert [path.name for path in (run / "sampled").iterdir()] == ["1"], "what the killed run left has left the disk"
 
 
 def test_a_server_that_is_not_there_or_serves_something_else_is_told_at_once(place: "Place", server: Server) -> None:

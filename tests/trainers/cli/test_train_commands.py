@@ -4,7 +4,6 @@ import io
 import json
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ import pytest
 from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.cli.training.run import Steps
-from hira.cli.training.show import chart, spark
 from hira.runtime.settings import Settings, load
 from hira.trainers import records
-from hira.trainers.profile import allowed, write_profiles
+from hira.trainers.profile import write_profiles
 
 CONFIG = {
     "hidden_size": 2560,
@@ -89,15 +87,6 @@ def test_what_is_wrong_is_told_in_three_lines_with_code_2(
     assert not terminal.out
 
 
-@pytest.mark.parametrize("at", range(5))
-def test_overrides_stand_before_and_behind_flags(at: int, terminal: Terminal, model: Path) -> None:
-    (terminal.folder / "run.toml").write_text("[model]\nrank = 2\n")
-    words = ["run.toml", f"model.name={model}", "model.rank=5", "rollouts.window=512"]
-    assert terminal("plan", *words[:at], "--gpu", "l4", *words[at:], "--json") == 0, terminal.err
-    told = json.loads(terminal.out)
-    assert told["parameters"]["trained"] == 5 * 36 * (3 * (2560 + 9728) + 2 * (2560 + 4096) + 2 * (2560 + 1024))
-
-
 def test_each_step_tells_how_many_there_are_and_how_long_they_take(terminal: Terminal) -> None:
     out, err = io.StringIO(), io.StringIO()
     steps = Steps(Shell(io.StringIO(), out, err, {}, terminal.folder, terminal.folder), 100)
@@ -113,13 +102,6 @@ def test_each_step_tells_how_many_there_are_and_how_long_they_take(terminal: Ter
     assert told[0].endswith("reward 0.25, rollout_seconds 20, update_seconds 16, about 59 min left")
     assert told[1].endswith("about 33 min left")
     assert told[2].endswith("reward 1")
-
-
-def test_a_folder_that_holds_something_is_not_overwritten_by_a_demo(terminal: Terminal) -> None:
-    (terminal.folder / "hira-demo").mkdir()
-    (terminal.folder / "hira-demo" / "mine.txt").write_text("mine")
-    assert terminal("demo") == 2
-    assert "already exists" in terminal.err
 
 
 def test_plan_tells_memory_and_time_by_gpu(terminal: Terminal, model: Path) -> None:
@@ -157,27 +139,6 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
     assert "of 32 configured; the others wait" in terminal.err
     assert terminal("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
     assert "too small" in terminal.out
-
-
-def test_a_plan_in_32_or_64_bits_tells_memory_and_no_times(terminal: Terminal, model: Path) -> None:
-    peaks = []
-    for bits in (16, 32, 64):
-        assert terminal("plan", f"model.name={model}", f"model.bits={bits}", "--json") == 0
-        told = json.loads(terminal.out)
-        peaks.append(told["peak"])
-        assert bool(told["seconds"]) == (bits == 16), "rates of devices are those of bf16"
-    assert peaks == sorted(set(peaks))
-    assert terminal("plan", f"model.name={model}", "model.bits=64") == 0
-    assert "h200" in terminal.out
-    assert "known only for 4 and 16 bits" in terminal.err
-    assert terminal("plan", f"model.name={model}", "rollouts.vllm=http://127.0.0.1:8000/v1") == 0
-    assert "a vLLM server samples and needs its own memory and time" in terminal.err
-
-
-def test_plan_tells_of_rows_that_the_model_does_not_take(terminal: Terminal, model: Path) -> None:
-    (model / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 256}))
-    assert terminal("plan", f"model.name={model}", "rollouts.window=2048") == 0
-    assert "rollouts.window is 2,048 tokens, and the model itself takes 256" in terminal.err
 
 
 def test_plan_wants_no_torch(model: Path) -> None:
@@ -227,12 +188,6 @@ def test_the_profiles_of_a_run_are_settings(tmp_path: Path) -> None:
     assert (served.model, served.roles["worker"].model) == ("hira-base", "worker")
 
 
-def test_a_name_with_signs_of_its_own_stays_whole_in_a_profile(tmp_path: Path) -> None:
-    name = 'odd "base" \\ é'
-    write_profiles(tmp_path, model=name, adapters={"*": "default"}, settings=Settings(), options={})
-    assert tomllib.loads((tmp_path / "profile.toml").read_text(encoding="utf-8"))["model"] == f"hf:{name}"
-
-
 def test_serve_prints_the_command_with_each_adapter_by_its_name(terminal: Terminal) -> None:
     run = run_folder(terminal.folder / "run")
     assert terminal("serve", "run", "--port", "9000") == 0
@@ -267,17 +222,6 @@ def test_a_server_reads_native_calls_as_they_were_read_in_training(
     assert parser is None or words[words.index("--tool-call-parser") + 1] == parser
 
 
-def test_a_rank_is_told_to_vllm_as_one_that_it_takes() -> None:
-    assert [allowed(rank) for rank in (1, 8, 9, 64, 65)] == [8, 8, 16, 64, 128]
-
-
-def test_a_chart_has_a_column_for_each_value_and_its_height() -> None:
-    *lines, axis = chart([0.0, 0.5, 1.0], height=2)
-    assert lines == ["100 % │  █", " 50 % │ ██"]
-    assert axis.endswith("└───")
-    assert len(chart([0.1] * 500, width=40)[-1]) == len("  0 % └") + 40
-
-
 # --- show
 
 STEP = {
@@ -309,16 +253,3 @@ def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal
     assert terminal("show", "run", "--samples", "1") == 0
     assert "### planner: 2 turns, 9 tokens, advantage +1.25" in terminal.out
     assert "\x1b" not in terminal.out
-
-
-def test_show_tells_where_there_is_nothing_and_which_metrics_there_are(terminal: Terminal) -> None:
-    assert terminal("show", "none") == 2
-    assert "contains no metrics" in terminal.err
-    records.append(terminal.folder / "run" / "metrics.jsonl", [STEP])
-    assert terminal("show", "run", "no_such") == 2
-    assert "they are: dead_groups" in terminal.err
-
-
-@pytest.mark.parametrize("values", [[0.0], [1.0, 1.0], [-3.0, 5e6], [1e-9, 2e-9], [float(at) for at in range(500)]])
-def test_a_spark_line_is_no_wider_than_it_may_be(values: list[float]) -> None:
-    assert 0 < len(spark(values)) <= 40

@@ -1,14 +1,11 @@
 """Curation: what each stage keeps, that a decision is made once, and that what nobody could decide is not lost."""
 
-import asyncio
 import itertools
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from later import needs
 
 from hira.agents.run_context import RoleConfig, RunContext
@@ -22,7 +19,7 @@ from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.trainers.curation import funnel
-from hira.trainers.curation.decisions import DECISIONS, Decision, Decisions
+from hira.trainers.curation.decisions import DECISIONS
 from hira.trainers.curation.filters import (
     Alike,
     Challenge,
@@ -31,7 +28,6 @@ from hira.trainers.curation.filters import (
     duplicates,
     jaccard,
     outcome,
-    plain,
     shingles,
 )
 from hira.trainers.curation.pipeline import CURATED, Curating, Curation
@@ -83,15 +79,6 @@ async def test_each_stage_keeps_what_it_is_there_for(tmp_path: Path) -> None:
     assert [one.id for one in items_of(tmp_path / CURATED)] == ["good"]
 
 
-async def test_what_is_decided_is_not_asked_again(tmp_path: Path) -> None:
-    curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
-    speaking, policy = team()
-    whole = await Curation(curating, tmp_path / "whole", speaking).run()
-    asked = len(policy.requests)
-    assert await Curation(curating, tmp_path / "whole", speaking).run() == whole
-    assert len(policy.requests) == asked
-
-
 async def test_a_crash_in_the_middle_of_a_line_loses_one_decision(tmp_path: Path) -> None:
     curating = Curating("made", ALL, JUDGED)  # type: ignore[arg-type]
     await Curation(curating, tmp_path, team()[0]).run()
@@ -127,13 +114,6 @@ async def test_what_may_be_of_undergraduate_or_graduate_level_is_kept(level: str
     assert bool(found) is kept
 
 
-@pytest.mark.parametrize("said", ['{"clear": "Yes, mostly"}', '{"clear": true}', '{"clear": "unclear"}', "yes", "1"])
-async def test_a_verdict_is_read_to_the_letter(said: str, tmp_path: Path) -> None:
-    curation = Curation(Curating("made", (GOOD,), ("clarity",)), tmp_path, team(lambda _: said)[0])
-    assert await curation.run() == []
-    assert curation.passed[0].undecided == ("good",)
-
-
 def test_a_folder_of_another_curation_is_not_mixed_up(tmp_path: Path) -> None:
     Curation(Curating("made", ALL, ("duplicates",)), tmp_path)
     with pytest.raises(UsageError, match=r"another curation .*digest"):
@@ -150,22 +130,7 @@ def test_stages_stand_in_their_order_and_questions_have_answers() -> None:
         Curating("made", (Item("x", "?"),), ("clarity",))
 
 
-async def test_a_stage_that_has_nobody_to_ask_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="asks a judge"):
-        await Curation(Curating("made", ALL, ("level",)), tmp_path / "a").run()
-    with pytest.raises(UsageError, match="asks a workflow"):
-        await Curation(Curating("made", ALL, ("challenge",)), tmp_path / "b").run()
-
-
 # --- near-duplicates
-
-
-def test_the_similarity_of_two_questions_worked_by_hand() -> None:
-    one, other = shingles("abcde", 4), shingles("ABCDF!", 4)
-    assert (one, other) == ({"abcd", "bcde"}, {"abcd", "bcdf"})
-    assert jaccard(one, other) == 1 / 3
-    assert plain("  Él—niño,  2nd! ") == "el nino 2nd"
-    assert shingles("黑洞是什么", 4) == {"黑洞", "洞是", "是什", "什么"}
 
 
 def test_the_first_of_those_that_are_alike_is_kept_and_numbers_tell_questions_apart() -> None:
@@ -189,18 +154,6 @@ def test_a_chain_of_small_changes_does_not_swallow_what_is_different() -> None:
     assert min(near) >= 0.7 > jaccard(shingles(steps[0], 4), shingles(steps[2], 4))
     found = duplicates([item(str(at), text) for at, text in enumerate(steps)])
     assert [one.id for one in found if one.kept] == ["0", "2", "4"]
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.text(alphabet="abcde fgh", min_size=3, max_size=60), max_size=12))
-def test_nothing_that_is_kept_is_as_near_to_another_as_what_was_removed(texts: list[str]) -> None:
-    asked = [item(str(at), text) for at, text in enumerate(texts)]
-    found = duplicates(asked)
-    own = {one.id: shingles(one.question, 4) for one in asked}
-    kept = [one.id for one in found if one.kept]
-    assert all(jaccard(own[one.id], own[one.told["of"]]) >= 0.7 for one in found if not one.kept)
-    # an LSH may miss a pair, but not one that is the same
-    assert len({own[one] for one in kept}) == len(kept)
 
 
 # --- best of N
@@ -276,38 +229,3 @@ async def test_attempts_of_a_workflow_decide_and_go_on_where_they_were(tmp_path:
     page = (tmp_path / "out" / funnel.PAGE).read_text()
     assert page.count("<svg") == 2
     assert "{{" not in page
-
-
-def test_a_later_decision_replaces_an_earlier_one_and_the_same_is_not_written_twice(tmp_path: Path) -> None:
-    decisions = Decisions(tmp_path / DECISIONS)
-    for kept in (True, True, False):
-        decisions.enter([Decision("duplicates", "a", kept=kept)])
-    assert len((tmp_path / DECISIONS).read_text().splitlines()) == 2
-    assert not Decisions(tmp_path / DECISIONS).of("duplicates")["a"].kept
-
-
-def test_the_judges_are_asked_side_by_side_and_no_more_than_may_be(tmp_path: Path) -> None:
-    class Slow:
-        model = "slow"
-        now = most = 0
-
-        async def complete(self, request: Request, watch: object = None) -> object:
-            self.now += 1
-            self.most = max(self.most, self.now)
-            await asyncio.sleep(0.005)
-            self.now -= 1
-            from hira.core.policy import Completion
-
-            return Completion('{"clear": "yes"}')
-
-        async def aclose(self) -> None: ...
-
-    policy = Slow()
-    many = tuple(item(str(at), f"Question number {at}?") for at in range(12))
-    curation = Curation(
-        Curating("made", many, ("clarity",), concurrency=4),
-        tmp_path,
-        RunContext({"*": RoleConfig(policy, dialect=NATIVE)}),  # type: ignore[arg-type]
-    )
-    assert len(asyncio.run(curation.run())) == 12
-    assert policy.most == 4

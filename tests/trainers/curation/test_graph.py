@@ -76,16 +76,6 @@ def test_a_chain_takes_only_steps_that_have_one_outcome() -> None:
     assert paths([], 5) == []
 
 
-def test_a_ring_is_not_walked_round() -> None:
-    ring = [Fact(one, "is next to", other) for one, other in ("ab", "bc", "ca")]
-    found = paths(ring, 10, Hops(2, 6))
-    assert sorted((one.start, one.end, len(one.facts)) for one in found) == [
-        ("a", "c", 2),
-        ("b", "a", 2),
-        ("c", "b", 2),
-    ]
-
-
 def test_nothing_goes_on_from_a_value_or_through_what_has_to_do_with_everything() -> None:
     facts = [
         Fact("mill", "stands in", "Brevik"),
