@@ -47,7 +47,9 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
 def cells_of(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
     models = args.models or []
     if args.what == "ablate":
-        return ablation(models, args.repeats)
+        if len(workflows) != 1:
+            raise UsageError("an ablation takes one workflow", fix="name one with --workflow")
+        return ablation(workflows[0], models, args.repeats)
     if args.what == "sweep":
         if len(workflows) != 1:
             raise UsageError("a sweep takes one workflow", fix="name one with --workflow")

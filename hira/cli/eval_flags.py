@@ -40,10 +40,12 @@ def add(commands: Any, model: Any, limits: Any) -> None:
     )
     ablate = what.add_parser(
         "ablate",
-        help="HiRA with all its parts and with one removed at a time (its Table 2)",
-        description="Ask with all parts of HiRA, then with one part removed at a time (the paper's Table 2).",
+        help="a workflow whole, and with the parts removed that its paper removes",
+        description="Ask with a workflow whole, then with the parts removed that its paper removes: hira (HiRA, "
+        "Table 2), mars (MARS, Table 3), matpo (MATPO, Fig. 6).",
     )
     _asked(ablate, model, limits)
+    ablate.add_argument("--workflow", metavar="NAME", help="which workflow: hira (default), mars or matpo")
     sweep = what.add_parser(
         "sweep",
         help="accuracy against the limit of subtasks (HiRA, Fig. 3)",

@@ -45,13 +45,37 @@ def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Ce
     return [Cell(workflow, model, seed) for workflow in workflows for model in models or [""] for seed in range(seeds)]
 
 
-def ablation(models: Sequence[str], seeds: int) -> list[Cell]:
-    """HiRA with every call of the paper, and without one part at a time (HiRA, Table 2)."""
-    variants = [("", {}), *((f"without {part}", {"without": frozenset([part])}) for part in PARTS)]
-    paper = {"workflows": {"hira": {"faithful": True}}}
+def _option(workflow: str, **options: bool | str) -> Mapping[str, Any]:
+    return {"workflows": {workflow: options}}
+
+
+_TOOLS = ("python", "search", "scholar")
+ABLATIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "hira": {"": {}, **{f"without {part}": {"without": frozenset([part])} for part in PARTS}},
+    "mars": {
+        "": {},
+        **{f"without {tool}": _option("mars", without=tool) for tool in _TOOLS},
+        **{f"{tool} alone": _option("mars", without=",".join(one for one in _TOOLS if one != tool)) for tool in _TOOLS},
+    },
+    "matpo": {
+        "": {},
+        "without recap": _option("matpo", recap=False, block_leaks=False),
+        "without recap and summary": _option("matpo", recap=False, summary=False),
+        "single agent": _option("matpo", planner=False),
+        "single agent, without summary": _option("matpo", planner=False, summary=False, block_leaks=False),
+    },
+}
+"""By workflow, the rows of its paper's ablation: HiRA, Table 2; MARS, Table 3; MATPO, Fig. 6."""
+
+
+def ablation(workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
+    """A workflow as its paper has it, and the paper's ablations of it. Raises `UsageError` for one without any."""
+    if workflow not in ABLATIONS:
+        raise UsageError(f"there is no ablation of {workflow!r}", fix=f"there are {', '.join(ABLATIONS)}")
+    paper = _option("hira", faithful=True) if workflow == "hira" else {}
     return [
-        Cell("hira", model, seed, variant, {**paper, **changes})
-        for variant, changes in variants
+        Cell(workflow, model, seed, variant, {**paper, **changes})
+        for variant, changes in ABLATIONS[workflow].items()
         for model in models or [""]
         for seed in range(seeds)
     ]

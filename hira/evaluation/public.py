@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation.files import parse_texts, read_rows, rows_of
 from hira.evaluation.item import Item
 
+T = TypeVar("T")
 Rows = list[Mapping[str, Any]]
 QA = "RUC-NLPIR/FlashRAG_datasets"
 REPORTS = "deepresearch-bench"
@@ -173,7 +174,7 @@ def load_table_1(folder: Path | None, seed: int) -> tuple[Item, ...]:
     return tuple(found)
 
 
-def draw(items: Sequence[Item], most: int | None, seed: int) -> tuple[Item, ...]:
+def draw(items: Sequence[T], most: int | None, seed: int) -> tuple[T, ...]:
     """A random sample in the order of the set. The same seed draws the same one."""
     if most is None or most >= len(items):
         return tuple(items)

@@ -55,6 +55,9 @@ def markdown(found: Sequence[Row], data: str, metric: str) -> str:
         lines += ["", "## By category", "", *table(["", *names], shown)]
         spent = [[row.name, *(_spent(row, name) for name in names)] for row in found]
         lines += ["", "## Completion tokens and tool calls of a question", "", *table(["", *names], spent)]
+    if any(len(row.roles) > 1 for row in found):
+        shown = [[row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.roles.items())] for row in found]
+        lines += ["", "## Calls of each role", "", *table(["", "calls of a question"], shown)]
     if several := [row for row in found if row.seeds > 1]:
         shown = [[row.name, str(row.seeds), percent(row.pass_k), percent(row.voted)] for row in several]
         lines += ["", "## Several seeds", "", *table(["", "k", "pass@k", "majority"], shown)]

@@ -21,7 +21,8 @@ class Row:
     scored, each question counting once (avg@k), with its bootstrap interval.
 
     `pass_k` is whether any seed was right (pass@k for k = all seeds), `voted` whether the majority's answer was; both
-    None for one seed.
+    None for one seed. `roles` are the calls of each role: of the search agent of MaMs, the interaction turns of the
+    rubrics paper, Table 6.
     """
 
     workflow: str
@@ -35,6 +36,7 @@ class Row:
     voted: float | None
     value: float | None
     calls: float
+    roles: Mapping[str, float]
     tokens: float
     written: float
     interactions: float
@@ -104,6 +106,7 @@ def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> Ro
         voted=_voted(scored) if seeds > 1 else None,
         value=mean(values) if values else None,
         calls=mean([record.calls for record in asked]),
+        roles=_calls_by_role(asked),
         tokens=mean([record.tokens for record in asked]),
         written=mean([record.written for record in asked]),
         interactions=mean([record.interactions for record in asked]),
@@ -166,6 +169,13 @@ def _category(own: Sequence[Record]) -> Category:
     return Category(len(right), sum(right), written, calls)
 
 
+def _calls_by_role(asked: Sequence[Record]) -> dict[str, float]:
+    calls: Counter[str] = Counter()
+    for record in asked:
+        calls.update({role: spent.calls for role, spent in record.roles.items()})
+    return {role: count / len(asked) for role, count in sorted(calls.items())}
+
+
 def _counted(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
@@ -203,6 +213,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "majority": row.voted,
         "value": row.value,
         "calls": round(row.calls, 3),
+        "calls_by_role": {role: round(calls, 3) for role, calls in row.roles.items()},
         "tokens": round(row.tokens, 1),
         "completion_tokens": round(row.written, 1),
         "tool_calls": round(row.interactions, 3),

@@ -16,16 +16,18 @@ from hira.core.errors import UsageError
 from hira.evaluation import data
 from hira.evaluation.data import Wanted
 from hira.evaluation.preferences.pairs import pairs_of
+from hira.evaluation.public import draw
 from hira.evaluation.rewards.accuracy import ByJudge, ByWords
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.gated import limit_calls
 from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.matpo import WithFormat
+from hira.evaluation.rewards.report import GENERAL_RUBRICS
 from hira.evaluation.rewards.reward import Reward
 from hira.runtime.registry import made_workflow
 from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
-from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
+from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig, SourceConfig
 from hira.trainers.credit import Credit
 from hira.trainers.credit.masking import leaving_out_overlong, masking
 from hira.trainers.recipes import RECIPES, Data, Judges, Recipe
@@ -73,7 +75,9 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
     """
     plan = drafted(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
-    (train, unasked), (held_out, _) = (_asked_of(part, folder, name, kind) for name in ("train", "held_out"))
+    (train, unasked), (held_out, _) = (
+        _asked_of(part, folder, name, kind, configuration.seed) for name in ("train", "held_out")
+    )
     return replace(plan, problems=train, held_out=held_out, unasked=unasked)
 
 
@@ -160,16 +164,25 @@ def problems_of(part: DataConfig, folder: Path, which: str, kind: Data = "answer
     return _asked_of(part, folder, which, kind)[0]
 
 
-def _asked_of(part: DataConfig, folder: Path, which: str, kind: Data) -> tuple[tuple[Problem, ...], int]:
-    """The problems of a file, and how many of its questions are none because nothing is known of their answer."""
+def _asked_of(part: DataConfig, folder: Path, which: str, kind: Data, seed: int = 0) -> tuple[tuple[Problem, ...], int]:
+    """The problems of a file or of all sources, and how many of their questions are none because nothing is known of
+    their answer."""
+    if which == "train" and part.sources:
+        read = [_asked_of(_alone(one), folder, which, kind, seed) for one in part.sources]
+        problems = [
+            replace(problem, id=f"{source.name}/{problem.id}")
+            for source, (own, _) in zip(part.sources, read, strict=True)
+            for problem in draw(own, source.sample, seed)
+        ]
+        return tuple(problems[: part.limit]), sum(unasked for _, unasked in read)
     name = getattr(part, which)
     if not name:
         return (), 0
-    limit = part.limit if which == "train" else None
+    limit, split, config = (part.limit, part.split, part.config) if which == "train" else (None, "", "")
     if kind == "pairs":
         pairs = pairs_of(folder / Path(name).expanduser())[:limit]
         return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs), 0
-    items = data.load(name, Wanted(limit=limit, columns=part.columns), folder).items
+    items = data.load(name, Wanted(limit=limit, columns=part.columns, split=split, config=config), folder).items
     if kind == "queries":
         return tuple(Problem(item.id, item.question, (), item.files) for item in items), 0
     if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
@@ -183,15 +196,21 @@ def _asked_of(part: DataConfig, folder: Path, which: str, kind: Data) -> tuple[t
     return found, len(items) - len(found)
 
 
+def _alone(source: SourceConfig) -> DataConfig:
+    return DataConfig(train=source.name, split=source.split, config=source.config, columns=source.columns)
+
+
 def reward_of(plan: Plan) -> Reward:
     part: RewardConfig = plan.configuration.reward
     judge = _asked(plan, part.judge, part.judge_url, "judge")
     if plan.recipe.judged is not None:
-        generator = _asked(plan, part.generator, part.generator_url, "generator")
+        written = "" if part.generator == GENERAL_RUBRICS else part.generator
+        generator = _asked(plan, written, part.generator_url, "generator")
         return plan.recipe.judged(Judges(part, judge, generator))
     by = JUDGES[part.criteria or plan.recipe.criteria]
     accuracy: Reward = ByJudge(judge, by) if judge else ByWords(MATCHES[part.match])
-    return WithFormat(accuracy, part.format, part.variant) if plan.recipe.with_format else accuracy
+    share = plan.recipe.format if part.format is None else part.format
+    return WithFormat(accuracy, share, part.variant) if share else accuracy
 
 
 def _asked(plan: Plan, model: str, url: str, name: str) -> RoleConfig | None:

@@ -57,13 +57,35 @@ class ModelConfig(_Checked):
     bits: Literal[4, 16, 32, 64] = 16
 
 
+class SourceConfig(_Checked):
+    """One of several sources of questions: a file or a set's name, of which `sample` questions are drawn with the run's
+    seed, all if it is not set."""
+
+    name: str
+    split: str = ""
+    config: str = ""
+    sample: int | None = Field(default=None, ge=1)
+    columns: Mapping[str, str] = Field(default_factory=dict)
+
+
 class DataConfig(_Checked):
-    """Questions with their answers, as `hira eval` takes them: a file, a set's name. `held_out` is for exams."""
+    """Questions with their answers, as `hira eval` takes them: a file, or a set's name with the `split` of it.
+    `sources` are several of them, mixed (MARS, Table 6). `held_out` is for exams."""
 
     train: str = ""
+    split: str = ""
+    config: str = ""
+    sources: tuple[SourceConfig, ...] = ()
     held_out: str = ""
     limit: int | None = Field(default=None, ge=1)
     columns: Mapping[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_one_way(self) -> "DataConfig":
+        if self.train and self.sources:
+            fix = "list all files and sets as data.sources"
+            raise UsageError("`train` and `sources` are both given", where="[data]", fix=fix)
+        return self
 
 
 class RolloutConfig(_Checked):
@@ -120,9 +142,10 @@ class StageConfig(_Checked):
 
 class RewardConfig(_Checked):
     """How answers are judged: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
-    `criteria` of a paper; those of the recipe's paper by default. `format` is the share of MATPO's reward for calls
-    that succeed. `generator` writes the rubrics of reports (the judge, if none is named); either gets `at_once` calls
-    at a time. `preference`, `quality` and `judge_scale` weigh the hybrid reward of rubrics."""
+    `criteria` of a paper, those of the recipe's paper by default. `format` is the share of the reward for calls that
+    succeed, MATPO's 0.1 in its recipe and else 0. `generator` writes the rubrics of reports: a model, by default the
+    judge, or `general` for the same rubric everywhere; either gets `at_once` calls at a time. `preference`, `quality`
+    and `judge_scale` weigh the hybrid reward of rubrics."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
     judge: str = ""
@@ -134,7 +157,7 @@ class RewardConfig(_Checked):
     preference: float = Field(default=1.0, ge=0)
     quality: float = Field(default=1.0, ge=0)
     judge_scale: float = Field(default=1.0, ge=0)
-    format: float = Field(default=0.1, ge=0, le=1)
+    format: float | None = Field(default=None, ge=0, le=1)
     variant: Literal["paper", "released"] = "paper"
 
 

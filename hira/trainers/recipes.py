@@ -8,7 +8,7 @@ from hira.agents.rubrics.writer import WRITER
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.hybrid import Hybrid, Weights
-from hira.evaluation.rewards.report import ByRubric, Generated
+from hira.evaluation.rewards.report import GENERAL_RUBRICS, ByRubric, Generated, write_general
 from hira.evaluation.rewards.reward import Reward
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.credit import grpo, mars, marsrl, matpo
@@ -42,7 +42,7 @@ class Recipe:
     """`workflow` runs unless another is named; `roles` are trained, None for all; `credit` divides a rollout's reward
     among its rows, with options of its own.
 
-    The reward is that of right answers, with MATPO's share for calls that succeed if `with_format`; a judge applies the
+    The reward is that of right answers, of which the share `format` is for calls that succeed; a judge applies the
     paper's `criteria`. `judged` replaces that reward. `own` is a workflow that only the trainer runs. With `staged`,
     groups are made of the outputs of each step (`hira.trainers.agentic`). `data` is what it trains on: questions with
     answers, preferences, or queries alone.
@@ -52,7 +52,7 @@ class Recipe:
     workflow: str
     credit: Callable[..., Credited]
     roles: frozenset[str] | None = None
-    with_format: bool = False
+    format: float = 0.0
     judged: Callable[[Judges], Reward] | None = None
     own: Callable[[], BuiltIn] | None = None
     data: Data = "answers"
@@ -63,7 +63,7 @@ class Recipe:
 GRPO = Recipe("grpo", "react", grpo)
 """Every role is compared with itself, over conversations that began with the same words."""
 
-MATPO = Recipe("matpo", "matpo", matpo, with_format=True, criteria="simpleqa")
+MATPO = Recipe("matpo", "matpo", matpo, format=0.1, criteria="simpleqa")
 """MATPO (2510.04678): planner and workers are one policy, and all get the reward of the planner's answer."""
 
 MARS = Recipe("mars", "mars", mars, frozenset({"system1", "system2"}), criteria="hle")
@@ -105,9 +105,10 @@ def broadcast(
 
 
 def rubric_reward(judges: Judges) -> Reward:
-    """The report's score by the rubric of its query."""
+    """The report's score by the rubric of its query, or by general rubrics if the generator is "general" (Table 2)."""
     judge = judges.require("mams")
-    return ByRubric(judge, Generated(judges.generator or judge))
+    general = judges.part.generator == GENERAL_RUBRICS
+    return ByRubric(judge, write_general if general else Generated(judges.generator or judge))
 
 
 MAMS = Recipe(
@@ -119,4 +120,7 @@ MATPO's broadcast over all rows of a rollout.
 Paper, Table 4: 8 queries, 8 reports each, lr 1e-6 for all weights, no KL, clip 0.2; 10 turns of 5 calls.
 """
 
-RECIPES: dict[str, Recipe] = {one.name: one for one in (GRPO, MATPO, MARS, MARSRL, RUBRIC, MAMS)}
+REPORT = Recipe("report", "react-report", grpo, judged=rubric_reward, data="queries")
+"""The ReAct workflow trained by rubrics, with which the paper compares MaMs (rubrics paper, Table 2)."""
+
+RECIPES: dict[str, Recipe] = {one.name: one for one in (GRPO, MATPO, MARS, MARSRL, RUBRIC, MAMS, REPORT)}

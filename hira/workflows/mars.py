@@ -18,6 +18,7 @@ from hira.core.policy import Usage
 from hira.policies.dialects import Call
 from hira.workflows.bound import Sizes, bound_loop
 
+TOOLS = frozenset({"search", "scholar", "python"})
 LEAST = 2_000
 """Tokens without which System 1's own prompt leaves no room for documents."""
 
@@ -27,7 +28,8 @@ class MARS:
     """`max_turns` of System 2, results read for a query of the web and documents (`pages`) and of scholarly works
     (`papers`), and tokens of a prompt of System 1 (`window`) are the paper's (section 2.1, Table 5); `queries` of one
     request are bounded by ourselves. The tokens of a reply of each system are left to the endpoint unless they are set,
-    since not every one takes the paper's 8,192 of System 1 and 28,672 of System 2, all its turns together."""
+    since not every one takes the paper's 8,192 of System 1 and 28,672 of System 2, all its turns together. `without`
+    takes tools away by name, as Table 3 does: `mars.without=python,scholar`."""
 
     max_turns: int = 10
     queries: int = 5
@@ -36,6 +38,7 @@ class MARS:
     window: int = 23_552
     system1_reply: int | None = None
     system2_reply: int | None = None
+    without: str = ""
     name: str = "mars"
 
     def __post_init__(self) -> None:
@@ -46,6 +49,14 @@ class MARS:
         if min(self.max_turns, self.queries) < 1:
             what = f"{self.max_turns} turns of {self.queries} queries: nothing can be found so"
             raise UsageError(what, fix="at least one of each")
+        if strange := sorted(self._left_out - TOOLS):
+            raise UsageError(
+                f"`mars.without`: there is no tool {strange[0]!r}", fix=f"there are {', '.join(sorted(TOOLS))}"
+            )
+
+    @property
+    def _left_out(self) -> frozenset[str]:
+        return frozenset(name.strip() for name in self.without.split(",") if name.strip())
 
     @property
     def roles(self) -> frozenset[str]:
@@ -56,7 +67,7 @@ class MARS:
         return frozenset({"system2"})
 
     async def run(self, question: str, team: RunContext) -> str:
-        async with tools_of(team, self.queries) as tools:
+        async with tools_of(team, self.queries, self._left_out) as tools:
             loop = begin(question, team, tools, self.max_turns, self.system2_reply)
             step = await think(loop)
             while step.calls:

@@ -32,7 +32,8 @@ class MATPO:
     `recap` tells a worker the question that its subtask is for, `summary` closes each conversation with a summary,
     `block_leaks` keeps sites from the worker that hold the answers of benchmarks (all three ablated in Fig. 6).
     `results` are messages of the user, as in the paper, or of the tool, as it suggests to try. `parallel` lets one turn
-    hand out several subtasks, whose workers run side by side (paper: one).
+    hand out several subtasks, whose workers run side by side (paper: one). Without a `planner` one worker answers the
+    question: the single agent that the paper compares with.
     """
 
     approves: ClassVar[bool] = True
@@ -41,6 +42,7 @@ class MATPO:
     max_subtasks: int = 20
     worker_calls: int = 20
     parallel: int = 1
+    planner: bool = True
     recap: bool = True
     summary: bool = True
     block_leaks: bool = True
@@ -61,7 +63,7 @@ class MATPO:
 
     @property
     def roles(self) -> frozenset[str]:
-        return frozenset({"planner", "worker"})
+        return frozenset({"planner", "worker"}) if self.planner else frozenset({"worker"})
 
     @property
     def takes_tools(self) -> frozenset[str]:
@@ -70,6 +72,10 @@ class MATPO:
     async def run(self, question: str, team: RunContext) -> str:
         manner = LoopConfig(self.summary, self.results, self.window, self.reply)
         tools = tools_of(team, LEAKING if self.block_leaks else ())
+        if not self.planner:
+            return (
+                await work(Subtask("1", question), "", team, manner, tools=tools, calls=self.worker_calls)
+            ).conclusion
         planner = begin(question, team, manner, limit=self.max_subtasks, parallel=self.parallel)
         step = await planner.think()
         while step.calls:
@@ -101,6 +107,8 @@ class MATPO:
         """At most so much by role; no prompt is longer than the window leaves it."""
         planner = self._within(bound_loop(self.max_subtasks + 1, sizes.reply, sizes), sizes)
         worker = self._within(bound_loop(self.worker_calls + 1, sizes.result, sizes), sizes)
+        if not self.planner:
+            return {"worker": worker}
         return {"planner": planner, "worker": times(worker, self.max_subtasks)}
 
     def _within(self, usage: Usage, sizes: Sizes) -> Usage:

@@ -44,7 +44,7 @@ def test_a_sweep_is_shown_as_lines_and_an_ablation_as_differences() -> None:
     made = shown(swept, [record(cell, at, correct=at < 2) for cell in swept for at in range(3)])
     assert made.count('class="line ') == 2
     assert "experts described" in made
-    ablated = ablation([], 1)
+    ablated = ablation("hira", [], 1)
     made = shown(ablated, [record(cell, 1, correct=not cell.variant) for cell in ablated])
     assert made.count("-100.0") == 5
 

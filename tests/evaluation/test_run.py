@@ -239,15 +239,37 @@ def test_failures_are_counted_by_their_kind() -> None:
     assert row.statuses == {"answered": 1, "failed": 2}
 
 
-def test_the_ablation_is_the_papers_table_and_the_sweep_its_figure() -> None:
-    assert [cell.variant for cell in ablation([], 1)] == [
-        "",
-        "without reasoning-transfer",
-        "without memory",
-        "without search",
-        "without code",
-        "without multimodal",
+def test_an_ablation_is_the_papers_own() -> None:
+    """HiRA, Table 2; MARS, Table 3; MATPO, Fig. 6. Each cell is a setting that its workflow takes."""
+
+    def changes(workflow: str) -> list[tuple[str, dict[str, object]]]:
+        cells = ablation(workflow, [], 1)
+        settings = [cell.settings(Settings(model="offline")) for cell in cells]
+        options = [dict(one.workflows.get(workflow, {})) for one in settings]
+        if workflow == "hira":
+            assert all(one == {"faithful": True} for one in options)
+            return [(cell.variant, dict.fromkeys(one.without)) for cell, one in zip(cells, settings, strict=True)]
+        for option in options:
+            WORKFLOWS[workflow](**option)
+        return [(cell.variant, option) for cell, option in zip(cells, options, strict=True)]
+
+    parts = ("reasoning-transfer", "memory", "search", "code", "multimodal")
+    assert changes("hira") == [("", {}), *((f"without {part}", {part: None}) for part in parts)]
+    assert [option.get("without", "") for _, option in changes("mars")] == [
+        "", "python", "search", "scholar", "search,scholar", "python,scholar", "python,search",
+    ]  # fmt: skip
+    assert [option for _, option in changes("matpo")] == [
+        {},
+        {"recap": False, "block_leaks": False},
+        {"recap": False, "summary": False},
+        {"planner": False},
+        {"planner": False, "summary": False, "block_leaks": False},
     ]
+    with pytest.raises(UsageError, match="no ablation of 'rag'"):
+        ablation("rag", [], 1)
+
+
+def test_a_sweep_is_the_papers_figure() -> None:
     cells = sweep([1, 15], "hira", [], 1)
     assert [cell.changes.get("max_subtasks") for cell in cells] == [1, 15, 1, 15]
     assert len({cell.name for cell in cells}) == 4

@@ -258,6 +258,19 @@ async def test_without_scholarly_services_and_python_there_are_no_such_tools() -
     assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search", "search", "python"]
 
 
+@pytest.mark.parametrize(
+    ("without", "left"),
+    [("python", ["search", "scholar"]), ("scholar, python", ["search"]), ("search,scholar", ["python"])],
+)
+async def test_tools_can_be_taken_away_as_in_table_3(without: str, left: list[str]) -> None:
+    scholar, _ = library(named="scholar")
+    people, policy = team([ANSWER], box=replace(BOX, scholar=scholar))
+    await rollout(MARS(without=without), QUESTION, people)
+    assert [one["function"]["name"] for one in policy.requests[0].tools] == left
+    with pytest.raises(UsageError, match="there is no tool 'web'"):
+        MARS(without="web")
+
+
 async def test_the_whole_page_is_read_and_not_what_stands_near_to_the_purpose() -> None:
     """A page of a real server, far longer than what `browse` shows of it to a reader."""
     far = "<title>Varn</title>" + "".join(f"<p>Street number {at} has houses.</p>" for at in range(1500))

@@ -19,6 +19,7 @@ from hira.core.events import SubtaskAssigned, SubtaskDone, SubtaskIssued
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request
 from hira.core.tokens import count
+from hira.evaluation.rewards.format import form
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS, Call
 from hira.policies.offline import OfflinePolicy
@@ -151,6 +152,17 @@ async def test_a_worker_knows_the_main_question_by_the_recap_alone(recap: bool) 
     assert (QUESTION in asked[-1].messages[-1].text) is recap
     assert ("and how old" in "".join(map(told, asked))) is recap
     assert all("Height" in request.messages[1].text for request in asked)
+
+
+async def test_a_single_agent_works_on_the_question_itself_and_closes_with_a_summary() -> None:
+    """The single agent of Fig. 5 and 6: no planner, no subtask; its format is the rate of all its calls."""
+    people, policy = team([], [look("tower"), look("tower"), "It is 31 m.", SUMMARY.format("31 m high", 1)])
+    record = await run(MATPO(planner=False), people)
+    assert {request.conversation for request in policy.requests} == {"1/worker"}
+    assert QUESTION in told(policy.requests[0])
+    assert record.answer == "It is 31 m high [s1]."
+    assert form(record) == (0.5, 0.5), "the second call only repeats the first"
+    assert MATPO(planner=False).roles == {"worker"}
 
 
 async def test_each_agent_closes_with_a_summary_of_its_own_making() -> None:

@@ -1,5 +1,6 @@
 """The recipes whose reward is a judge's, whole: two updates of a tiny model, a judge over HTTP, killed and gone on with."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -15,7 +16,7 @@ from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.hybrid import Hybrid, Weights
-from hira.evaluation.rewards.report import ByRubric
+from hira.evaluation.rewards.report import GENERAL, ByRubric
 from hira.testing import Endpoint
 from hira.trainers import records
 from hira.trainers.assembly import planned, reward_of
@@ -108,6 +109,10 @@ def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endp
     assert found.problems[0].references == ()
     assert isinstance(reward_of(found), ByRubric)
     assert set(found.trained) == {"search", "state", "report"}
+    general = reward_of(plan(folder, endpoint, "report", **settings, **{"reward.generator": "general"}))
+    assert isinstance(general, ByRubric)
+    assert asyncio.run(general.rubrics("any query")) is GENERAL
+    assert set(plan(folder, endpoint, "report", **settings).trained) == {"report"}
     with pytest.raises(UsageError, match="needs a judge"):
         reward_of(plan(folder, endpoint, "rubric", **{"reward.judge": "", "reward.judge_url": ""}))
 

@@ -1,6 +1,6 @@
 """System 2 of MARS: reasons with deliberation, and asks tools for what it needs, each time for a purpose (eq. 1)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -34,14 +34,16 @@ class Request:
 
 
 @asynccontextmanager
-async def tools_of(team: RunContext, most: int) -> AsyncIterator[list[Tool]]:
+async def tools_of(team: RunContext, most: int, without: Collection[str] = ()) -> AsyncIterator[list[Tool]]:
     """The tools of System 2: the searches, each with up to `most` queries and a purpose, then those whose results go
-    straight back. Python keeps its variables for the whole run. Raises `UsageError` if there is no tool at all."""
+    straight back, but for those `without` which it has to do. Python keeps its variables for the whole run. Raises
+    `UsageError` if there is no tool at all."""
     box = team.tools
     async with AsyncExitStack() as stack:
-        tools = [requesting(search, most) for search in (box.search, box.scholar) if search]
+        searches = [search for search in (box.search, box.scholar) if search and search.name not in without]
+        tools = [requesting(search, most) for search in searches]
         tools += [box.files] if box.files else []
-        tools += [await stack.enter_async_context(box.python("mars"))] if box.python else []
+        tools += [await stack.enter_async_context(box.python("mars"))] if box.python and "python" not in without else []
         tools += box.extra_for("system2")
         if not tools:
             raise UsageError(

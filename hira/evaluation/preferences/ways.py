@@ -5,13 +5,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
-from hira.agents.rubrics.rubric import Item, Rubric
+from hira.agents.rubrics.rubric import Rubric
 from hira.agents.rubrics.writer import generate
 from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import DialectError
 from hira.evaluation.preferences.pairs import Pair
+from hira.evaluation.rewards.report import GENERAL
 from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
 
 Way = Callable[[RunContext, Pair], Awaitable[float | None]]
@@ -19,22 +20,6 @@ Way = Callable[[RunContext, Pair], Awaitable[float | None]]
 Generator = Callable[[RunContext, str], Awaitable[Rubric | None]]
 SIGNS = frozenset({"pairwise"})
 """Ways whose margins are signs and no differences of scores."""
-
-GENERAL = Rubric(
-    (
-        Item("Comprehensiveness", "Key Criterion: The report covers every part of what was asked.", 5),
-        Item("Depth", "Key Criterion: The report explains causes and consequences rather than listing facts.", 5),
-        Item("Evidence", "Important Criterion: Statements rest on sources that are named.", 4),
-        Item(
-            "Instructions", "Important Criterion: The report keeps to scope, form and language that were asked for.", 4
-        ),
-        Item("Reasoning", "Important Criterion: Its conclusions follow from what it reports.", 3),
-        Item("Structure", "Important Criterion: Sections follow one another in an order that helps the reader.", 3),
-        Item("Readability", "Optional Criterion: Sentences are clear, and terms are explained.", 2),
-        Item("Error", "Error Criterion: The report contradicts itself or repeats itself.", -2),
-    )
-)
-"""Rubrics for any report, in our words, along what DeepResearch Bench rates."""
 
 
 async def write_rubric(team: RunContext, query: str) -> Rubric | None:

@@ -20,10 +20,14 @@ def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
 
 
 def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> tuple[float, float]:
-    """Shares of valid calls: the planner's, and the mean over all other conversations that are the trained workers'.
+    """Shares of valid calls: the planner's, and the mean over all other conversations, the workers'.
 
-    `direct` is the share of a planner without any call; without workers theirs is 0.
+    `direct` is the share of a planner without any call; without workers theirs is 0. A single agent, which has no
+    planner, counts as both (MATPO, single-agent GRPO).
     """
+    if not any(one.role == planner for one in rollout.trajectories.values()):
+        alone = mean([valid(one) for one in rollout.trajectories.values() if one.turns] or [0.0])
+        return alone, alone
     own = [valid(one, without=direct) for one in rollout.trajectories.values() if one.role == planner]
     workers = [valid(one) for one in rollout.trajectories.values() if one.role != planner and one.turns]
     return (mean(own) if own else 0.0, mean(workers) if workers else 0.0)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from hira.agents.rubrics.rubric import Rubric
+from hira.agents.rubrics.rubric import Item, Rubric
 from hira.agents.rubrics.writer import generate
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
@@ -14,6 +14,30 @@ from hira.tools.once import Once
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]
 """The rubric for a query; None where there is none to be had."""
+
+
+GENERAL_RUBRICS = "general"
+"""In place of a generator's model: the rubrics below, the same for every query (rubrics paper, Table 2)."""
+GENERAL = Rubric(
+    (
+        Item("Comprehensiveness", "Key Criterion: The report covers every part of what was asked.", 5),
+        Item("Depth", "Key Criterion: The report explains causes and consequences rather than listing facts.", 5),
+        Item("Evidence", "Important Criterion: Statements rest on sources that are named.", 4),
+        Item(
+            "Instructions", "Important Criterion: The report keeps to scope, form and language that were asked for.", 4
+        ),
+        Item("Reasoning", "Important Criterion: Its conclusions follow from what it reports.", 3),
+        Item("Structure", "Important Criterion: Sections follow one another in an order that helps the reader.", 3),
+        Item("Readability", "Optional Criterion: Sentences are clear, and terms are explained.", 2),
+        Item("Error", "Error Criterion: The report contradicts itself or repeats itself.", -2),
+    )
+)
+"""Rubrics for any report, in our words, along what DeepResearch Bench rates."""
+
+
+async def write_general(query: str) -> Rubric:
+    del query
+    return GENERAL
 
 
 @dataclass(slots=True)
