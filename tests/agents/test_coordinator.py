@@ -74,7 +74,10 @@ async def test_the_expert_is_chosen_with_a_reason_and_the_finding_is_distilled()
     assert memory.resources == [Resource("all towers", "towers.md", "1")]
     assert next(one for one in heard if isinstance(one, SubtaskAssigned)).reason == "it suffices"
     listed = policy.requests[0].messages[0].text
-    assert listed.index("quick:") < listed.index("deep:"), "the cheapest stands first"
+    assert listed.index("cheapest first") < listed.index("quick:") < listed.index("deep:")
+    assert "Select the first expert in the list that can do the task" in listed
+    assert TASK.text in listed
+    assert "looked at towers.md" in policy.requests[1].messages[0].text, "it is the work that is distilled"
     assert experts[0].tasks[0].files == (Path("data/plan.csv"),)
     policy.assert_done()
 

@@ -73,6 +73,23 @@ async def test_rag_searches_once_for_the_question_itself_and_answers_from_that()
     assert (record.status, record.usage.calls) == ("answered", 1)
 
 
+async def test_rag_reads_the_first_ten_pages_that_it_finds() -> None:
+    @tool(name="search", pure=True)
+    async def snippets(query: str) -> Observation:
+        "Search."
+        hits = [Source(f"https://l.example/{at}", str(at), query, "hit") for at in range(15)]
+        return Observation(passages=tuple(Passage(hit, hit.text) for hit in hits))
+
+    @tool(pure=True)
+    async def browse(url: str, intent: str) -> Observation:
+        "Open a page."
+        return Observation(passages=(Passage(Source(url, url, f"PAGE {intent}"), f"PAGE {intent}"),))
+
+    policy = ScriptedPolicy(["The tower is 31 m high [s1]."])
+    await rollout(Rag(), QUESTION, team_of(policy, tools=Toolbox(search=snippets, browse=browse)))
+    assert policy.requests[0].messages[0].values["documents"].count("PAGE") == 10
+
+
 async def test_rag_sends_the_beginning_of_a_long_question() -> None:
     policy = ScriptedPolicy(["Nothing valid was found."])
     await rollout(Rag(), "tower " * 200, team_of(policy, tools=BOX))

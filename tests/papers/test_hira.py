@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from hira.agents.expert import Account, Task
+from hira.agents.experts.deep_search import DeepSearch
+from hira.agents.experts.simple_search import SimpleSearch
 from hira.agents.run_context import RunContext
 from hira.core.budget import Budget
 from hira.core.errors import EndpointError, UsageError
@@ -17,9 +19,11 @@ from hira.core.events import SubtaskDone, SubtaskIssued
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
-from hira.tools import Observation, Tool, Toolbox
+from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import open_python
+from hira.tools.search import search_tool
+from hira.tools.search.hit import Hit
 from hira.workflows import HiRA, rollout
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
@@ -78,6 +82,7 @@ async def test_think_delegate_read_and_go_on_until_the_answer(dialect: str) -> N
     record = await rollout(workflow, "How high?", team)
     assert (record.status, record.answer) == ("answered", "Height of the tower is answered by 100 [s1].")
     planned = [request for request in policy.requests if request.conversation == "planner"]
+    assert all("How high?" in request.messages[0].text for request in planned)
     assert "Report of desk" in planned[1].messages[-1].text
     assert "answered by 100 [s1]" in planned[1].messages[-1].text
     for earlier, later in pairwise(planned):
@@ -95,11 +100,69 @@ async def test_the_second_expert_is_given_what_the_first_one_learned() -> None:
 
 
 async def test_the_planner_never_sees_a_page_only_the_distilled_report() -> None:
-    workflow, team, policy = run_of([subtask("tags", "Height"), "done"])
-    await rollout(workflow, "How high?", team)
-    text = policy.requests[-1].messages[-1].text
-    assert "Conclusion:" in text
-    assert "(page-1)" not in text
+    report = {"reasoning": "One page states it.", "conclusion": "It is 100 m [s1].", "facts": [], "resources": []}
+    policy = ScriptedPolicy({"planner": [subtask("tags", "Height"), "done"], "coordinator": [json.dumps(report)]})
+    await rollout(HiRA(experts=(Desk(),), faithful=True), "How high?", team_of(policy, dialect="tags"))
+    asked, read = [request.messages[-1].text for request in policy.requests[-2:]]
+    assert "Height is answered by 100 [s1]" in asked, "the coordinator reads the expert's work"
+    assert "One page states it." in read
+    assert "It is 100 m [s1]." in read
+    assert "is answered by" not in read
+
+
+@tool(pure=True)
+async def search(query: str) -> Observation:
+    "Search."
+    found = [Source(f"https://l.example/{query}-{at}", f"{query} {at}", f"snippet {at}", "hit") for at in range(2)]
+    return Observation(passages=tuple(Passage(source, source.text) for source in found))
+
+
+@tool(pure=True)
+async def browse(url: str, intent: str = "") -> Observation:
+    "Open a page."
+    source = Source(url, url, f"All of {url}: the tower is 31 m high.")
+    return Observation(passages=(Passage(source, source.text),))
+
+
+LIBRARY = Toolbox(search=search, browse=browse)
+
+
+async def test_simple_search_plans_three_queries_at_most_retrieves_once_and_answers_from_what_it_read() -> None:
+    plan = json.dumps({"queries": [f"query{at}" for at in range(30)]})
+    policy = ScriptedPolicy([plan, "It is 31 m high [s1]."])
+    account = await SimpleSearch().work(Task("1", "Height?", faithful=True), team_of(policy, tools=LIBRARY))
+    planning, answering = policy.requests
+    assert planning.messages[0].prompt == "simple_search_plan"
+    assert "Height?" in planning.messages[0].text
+    documents = answering.messages[0].values["documents"]
+    assert [f"query{at}" in documents for at in range(4)] == [True, True, True, False]
+    assert "All of https://l.example/query2-1: the tower is 31 m high." in answering.messages[0].text
+    assert account.conclusion == "It is 31 m high [s1]."
+
+
+async def test_deep_search_searches_opens_a_page_and_answers_in_one_conversation() -> None:
+    looking = [calling("search", query="tower"), calling("browse", url="https://l.example/tower-1", intent="height")]
+    policy = ScriptedPolicy([*looking, r"\boxed{It is 31 m high [s3].}"])
+    account = await DeepSearch().work(Task("1", "Height?"), team_of(policy, tools=LIBRARY, dialect="native"))
+    assert {request.conversation for request in policy.requests} == {policy.requests[0].conversation}
+    assert [one["function"]["name"] for one in policy.requests[0].tools] == ["search", "browse"]
+    assert "All of https://l.example/tower-1" in policy.requests[-1].messages[-1].text
+    assert account.conclusion == "It is 31 m high [s3]."
+
+
+class Library:
+    """A search service that finds more than anybody asks for."""
+
+    name = "library"
+
+    async def search(self, query: str, n: int) -> list[Hit]:
+        del n
+        return [Hit(f"{query} {at}", f"https://l.example/{at}", "a snippet") for at in range(15)]
+
+
+async def test_a_search_brings_ten_results() -> None:
+    found = await search_tool([Library()])("tower")
+    assert len(found.passages) == 10
 
 
 async def test_several_independent_subtasks_of_one_turn_run_together() -> None:

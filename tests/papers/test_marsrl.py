@@ -1,5 +1,8 @@
 """MarsRL (2511.11373) step by step: solve, verify, correct; what each role is shown; acceptance and the fallback."""
 
+import io
+import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,8 @@ from rows import DOZEN
 from hira import Hira, Settings
 from hira.agents.marsrl.steps import Problem, Solution, correct, pose, solve, verify
 from hira.agents.run_context import RoleConfig, RunContext, together
+from hira.cli import main
+from hira.cli.shell import Shell
 from hira.core.budget import Budget, Limits
 from hira.core.errors import EndpointError
 from hira.core.events import Notice
@@ -17,7 +22,7 @@ from hira.evidence import Source
 from hira.policies.dialects import DIALECTS
 from hira.policies.offline import OfflinePolicy
 from hira.policies.openai import OpenAIPolicy
-from hira.testing import ScriptedPolicy
+from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, search_documents
@@ -68,6 +73,36 @@ async def test_the_length_of_replies_is_bounded_for_every_role_where_it_is_set()
         people, policy = team([SOLVED], [WRONG, RIGHT], [BEST])
         await rollout(MarsRL(reply=reply), QUESTION, people)
         assert [request.sampling.max_tokens for request in policy.requests] == [reply] * 4
+
+
+def test_it_is_evaluated_32_times_at_the_papers_sampling_and_scored_by_the_mean(tmp_path: Path) -> None:
+    """Section 4.1: avg@32, temperature 0.6, top-p 0.95, no top-k; `--repeats 32` and two settings."""
+    (tmp_path / "aime.jsonl").write_text(json.dumps({"problem": QUESTION, "answer": "100", "id": "0"}) + "\n")
+    (tmp_path / "hira.toml").write_text("temperature = 0.6\ntop_p = 0.95\n")
+    solutions = itertools.cycle([SOLVED, BEST, SOLVED, BEST])
+
+    def said(request: Request) -> str:
+        return RIGHT if request.messages[0].text.startswith("Check") else next(solutions)
+
+    out = io.StringIO()
+    with Endpoint({"*": said}) as endpoint:
+        words = (
+            "--workflow",
+            "marsrl",
+            "--model",
+            "scripted",
+            "--base-url",
+            endpoint.base_url,
+            "--repeats",
+            "32",
+            "--json",
+        )
+        shell = Shell(io.StringIO(), out, io.StringIO(), {"HIRA_API_KEY": "k"}, tmp_path, tmp_path)
+        assert main(("eval", "aime2025=aime.jsonl", *words), shell) == 0
+    (row,) = json.loads(out.getvalue())["rows"]
+    assert (row["seeds"], row["asked"], row["accuracy"], row["pass_at_k"]) == (32, 32, 0.5, 1.0)
+    bodies = [call.body for call in endpoint.calls]
+    assert {(body["temperature"], body["top_p"], body.get("top_k")) for body in bodies} == {(0.6, 0.95, None)}
 
 
 async def test_what_each_role_is_shown_and_what_not() -> None:

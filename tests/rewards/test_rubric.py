@@ -132,7 +132,7 @@ def test_a_rating_of_one_to_ten_lies_between_0_and_1() -> None:
 
 def test_eq_2_worked_by_hand() -> None:
     """Weights 5, 4, 1; ratings 10, 4, 1, which are 1, 1/3 and 0: (5 + 4/3) / 10."""
-    assert isclose(weighted_mean([5, 4, 1], [1, 1 / 3, 0]), 19 / 30)
+    assert isclose(weighted_mean([5, 4, 1], [value_of(10), value_of(4), value_of(1)]), 19 / 30)
 
 
 @pytest.mark.parametrize(
