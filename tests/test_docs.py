@@ -60,11 +60,11 @@ from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
 from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
 from hira.tools.files import LARGEST as WRITTEN
-from hira.tools.mcp.result import KEPT
+from hira.tools.mcp.tools import KEPT
 from hira.tools.python import Limits, refusal
 from hira.tools.search import BACKENDS
-from hira.tools.search.line import LIMIT as SEARCH_LIMIT
-from hira.tools.search.line import SECONDS as SEARCH_SECONDS
+from hira.tools.search.service import LIMIT as SEARCH_LIMIT
+from hira.tools.search.service import SECONDS as SEARCH_SECONDS
 from hira.tools.search.tool import LONGEST as QUERY
 from hira.trainers.configuration import Configuration
 from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL

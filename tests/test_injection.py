@@ -22,13 +22,13 @@ from hira.evidence import Source
 from hira.policies.dialects import DIALECTS
 from hira.testing import FakeWeb, ScriptedPolicy, Served, calling, team_of
 from hira.tools import Observation, Passage, Tool, tool
+from hira.tools.addresses import canonicalise_url
 from hira.tools.browse import browse_tool
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.fetch import Fetcher
 from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
 from hira.tools.search import open_backend, search_tool
-from hira.tools.seen import canonicalise_url
 from hira.workflows import rollout
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))

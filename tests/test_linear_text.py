@@ -14,7 +14,7 @@ SIZE = 1_000_000
 SECONDS = 60
 PROGRAM = f"""
 import sys
-from hira.tools.seen import canonicalise_url, urls
+from hira.tools.addresses import canonicalise_url, urls
 from hira.core.sanitize import clean, presentable, sanitize
 functions = {{"clean": clean, "sanitize": sanitize, "urls": urls, "canonicalise_url": canonicalise_url, "presentable": lambda text: presentable(text, ())}}
 head, unit = eval(sys.argv[2])

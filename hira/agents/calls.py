@@ -17,7 +17,7 @@ from hira.core.redaction import redact
 from hira.core.tool import LEFT_OUT
 from hira.evidence import Source, inert
 from hira.tools import Observation, Tool
-from hira.tools.seen import on
+from hira.tools.addresses import on
 
 PASSAGE = Prompt(__file__, "passage")
 

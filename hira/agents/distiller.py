@@ -14,7 +14,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip, count
 from hira.evidence import Sources, find_cited
-from hira.tools.seen import canonicalise_url
+from hira.tools.addresses import canonicalise_url
 
 DISTIL = Prompt(__file__, "distil")
 REPORT = Prompt(__file__, "distil_report")

@@ -31,7 +31,7 @@ from hira.tools.mcp import mcp_tools
 from hira.tools.media import can_be_sent
 from hira.tools.proxies import of_environment, read_proxy
 from hira.tools.python import refusal, sandbox_layers
-from hira.tools.python.container import IMAGE
+from hira.tools.python.layers import IMAGE
 from hira.tools.python.trial import trial
 
 # what each extra is for, and the module by which its presence is seen

@@ -20,7 +20,7 @@ from hira.runtime.registry import check_roles, dialect_of, made_workflow, unused
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.toolset import check_searches, web_searches
 from hira.tools.python import refusal
-from hira.tools.python.container import IMAGE
+from hira.tools.python.layers import IMAGE
 from hira.workflows import BuiltIn
 from hira.workflows.bound import Sizes, bound_verifier, most
 

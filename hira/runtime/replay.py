@@ -16,7 +16,7 @@ from hira.runtime.factory import cast_of
 from hira.runtime.registry import dialect_of, made_workflow
 from hira.runtime.session import in_dialects
 from hira.runtime.settings import Settings
-from hira.tools.stand_ins import stand_ins
+from hira.tools.toolbox import stand_ins
 from hira.workflows import WORKFLOWS, Workflow, rollout
 
 

@@ -25,7 +25,7 @@ from hira.policies.learned import DIALECT, Learned
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
 from hira.runtime.toolset import Toolset, web_searches
-from hira.tools.stand_ins import dump_toolbox
+from hira.tools.toolbox import dump_toolbox
 from hira.workflows import WORKFLOWS, Workflow
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from hira.tools.media import can_be_sent, media_reader
 from hira.tools.once import Once
 from hira.tools.pages.other import check_extractor
 from hira.tools.python import open_python, refusal
-from hira.tools.python.container import IMAGE
+from hira.tools.python.layers import IMAGE
 from hira.tools.search import BACKENDS, Backend
 from hira.tools.toolbox import OpenPython
 
@@ -260,10 +260,10 @@ def _web(
     backends: Sequence[Backend], settings: Settings, question: str, events: Events, once: Once | None
 ) -> tuple[Tool, Tool, Tool | None]:
     """Search, browse and scholar for one run: only what was shown to it may be opened."""
+    from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
     from hira.tools.search import SCHOLARLY, Shared, scholar_tool, search_tool
-    from hira.tools.seen import canonicalise_url, urls
 
     seen = {canonicalise_url(url) for url in urls(question)}
     fetcher = Fetcher(settings.allow, contact=settings.contact, once=once)

@@ -15,7 +15,7 @@ from hira.core.sanitize import clip_title, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.core.worker import WorkerError, run_apart
 from hira.evidence import Source
-from hira.tools.addresses import quote_url
+from hira.tools.addresses import canonicalise_url, in_one_case, is_allowed, on, quote_url, urls
 from hira.tools.documents.document import Document, Part
 from hira.tools.documents.passages import cut, write_pieces
 from hira.tools.documents.reader import read_file
@@ -23,7 +23,6 @@ from hira.tools.documents.search import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page, extract
 from hira.tools.pages.other import Extractor, extract_by
-from hira.tools.seen import canonicalise_url, in_one_case, is_allowed, on, urls
 
 T = TypeVar("T")
 
@@ -58,7 +57,7 @@ class Reading:
 def browse_tool(
     fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = (), extractor: Extractor = "hira"
 ) -> Tool:
-    """The tool "browse" for one run. Only URLs in `seen` are opened, spelled as `hira.tools.seen.spelled` does.
+    """The tool "browse" for one run. Only URLs in `seen` are opened, spelled as `hira.tools.addresses.spelled` does.
 
     `seen` begins with the URLs of the question and is shared with the run's search; what a page shows is added to it.
     `blocked` hosts, and those below them, are not opened. `extractor` reads the pages.

@@ -2,9 +2,9 @@ import pytest
 
 from hira.core.errors import ToolError
 from hira.testing.web import FakeWeb, Served
+from hira.tools.addresses import canonicalise_url, is_allowed, on, urls
 from hira.tools.browse import LINKS, browse_tool
 from hira.tools.fetch import Fetcher
-from hira.tools.seen import canonicalise_url, is_allowed, on, urls
 
 KAMA = """<title>The Kama</title><h1>The Kama</h1><p>The river Kama is 1,805 kilometres long and joins the Volga below
 Kazan. See <a href="/volga">the Volga</a> and <a href="perm?lang=en#opera">Perm</a>.</p>"""

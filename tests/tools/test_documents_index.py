@@ -16,9 +16,8 @@ from made_documents import pdf
 from hira.core.errors import ToolError, UsageError
 from hira.evidence import Sources
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.passages import MOST, cut, words_in
+from hira.tools.documents.passages import MOST, beside, cut, query_of, words_in
 from hira.tools.documents.store import PlainStore, SqliteStore, Store
-from hira.tools.documents.terms import beside, query_of
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
 

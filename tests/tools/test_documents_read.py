@@ -29,8 +29,8 @@ from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.document import Part
 from hira.tools.documents.pdf import page_of
-from hira.tools.documents.prose import reflow
-from hira.tools.documents.tables import header_of, read_csv
+from hira.tools.documents.plain import reflow
+from hira.tools.documents.sheets import header_of, read_csv
 
 
 def written(path: Path, content: str | bytes) -> Path:
@@ -507,7 +507,7 @@ def test_without_pypdf_a_pdf_says_what_to_install(tmp_path):
     pdf(tmp_path / "a.pdf", ["x"])
     program = (
         "import sys; sys.modules['pypdf'] = None\nfrom pathlib import Path\nfrom hira.core.errors import ToolError\n"
-        "from hira.tools.documents.parse import parse_file\n"
+        "from hira.tools.documents.reader import parse_file\n"
         "try: parse_file(Path(sys.argv[1]))\nexcept ToolError as error: print(error)"
     )
     ran = subprocess.run(

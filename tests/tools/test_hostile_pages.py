@@ -9,15 +9,13 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import LONGEST_TITLE, clean, presentable
 from hira.core.tool import Observation, Passage, Tool
 from hira.evidence import Source
-from hira.tools.addresses import LONGEST, check_url
+from hira.tools.addresses import LONGEST, canonicalise_url, check_url, is_allowed
 from hira.tools.browse import read
 from hira.tools.fetch import Fetched
-from hira.tools.mcp.result import make_observation
 from hira.tools.mcp.session import reason
-from hira.tools.mcp.tools import MOST, safe
+from hira.tools.mcp.tools import MOST, make_observation, safe
 from hira.tools.pages import extract
 from hira.tools.search.service import Found, Service
-from hira.tools.seen import canonicalise_url, is_allowed
 
 TEXT = "<p>" + "A long and readable sentence about the harbour of Alta. " * 20 + "</p>"
 MUCH = "a title " * 125_000
@@ -113,7 +111,7 @@ def test_a_long_error_of_a_server_is_cut_before_it_is_cleaned(monkeypatch: pytes
         told.append(len(text))
         return clean(text)
 
-    monkeypatch.setattr("hira.tools.mcp.result.clean", counting)
+    monkeypatch.setattr("hira.tools.mcp.tools.clean", counting)
     monkeypatch.setattr("hira.tools.mcp.session.clean", counting)
     result = mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text="<" * 10**6)], is_error=True)
     with pytest.raises(ToolError) as raised:

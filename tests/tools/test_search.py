@@ -8,6 +8,7 @@ import pytest
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import Notice
 from hira.testing.web import FakeWeb, Served
+from hira.tools.addresses import canonicalise_url
 from hira.tools.fetch import identification
 from hira.tools.search import (
     BACKENDS,
@@ -23,9 +24,8 @@ from hira.tools.search import (
     scholar_tool,
     search_tool,
 )
-from hira.tools.search.line import DAY, retry_after
+from hira.tools.search.service import DAY, retry_after
 from hira.tools.search.tool import merge_hits
-from hira.tools.seen import canonicalise_url
 
 PAGES = {
     "/kama": "<title>The Kama</title><p>The river Kama is 1,805 kilometres long and joins the Volga.</p>",

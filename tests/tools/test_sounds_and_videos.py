@@ -18,7 +18,7 @@ import pytest
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.tools.media import TooLarge, can_be_sent, media_reader
-from hira.tools.media.sounds import RATE
+from hira.tools.media.recordings import RATE
 
 
 def tone(path: Path, *, rate: int, width: int, channels: int = 1, seconds: float = 0.5, hertz: float = 440) -> Path:
@@ -124,7 +124,7 @@ def test_without_a_library_the_program_ffmpeg_is_asked_and_else_it_is_said_what_
     program = (
         "import sys\nfrom pathlib import Path\nsys.modules['av'] = None\n"
         "import importlib.util\nfind = importlib.util.find_spec\n"
-        "import hira.tools.media.decoding as decoding\ndecoding.find_spec = lambda name: None\n"
+        "import hira.tools.media.recordings as decoding\ndecoding.find_spec = lambda name: None\n"
         "from hira.tools.media import media_reader, can_be_sent\nfrom hira.core.errors import ToolError\n"
         "read = media_reader([Path(sys.argv[1])])\n"
         "for name in ('a.flac', 'a.mp3', 'a.mp4#second=1'):\n"

@@ -12,9 +12,9 @@ from test_rollouts import Letters, rollouts
 from hira.core.errors import ToolDown
 from hira.core.policy import Request
 from hira.tools import Observation, Tool, Toolbox, tool
-from hira.tools.search.hit import Backend
+from hira.tools.search.service import Backend
+from hira.tools.search.services import searxng
 from hira.tools.search.tool import search_tool
-from hira.tools.search.web import searxng
 from hira.trainers.calls import Recording, watched
 
 

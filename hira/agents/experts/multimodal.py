@@ -13,7 +13,7 @@ from hira.core.prompts import Prompt
 from hira.evidence import Source, join_question_and_answer
 from hira.tools import Observation, Passage, Tool
 from hira.tools.media import TooLarge, kind_of
-from hira.tools.media.decoding import decodes
+from hira.tools.media.recordings import decodes
 
 MULTIMODAL = Prompt(__file__, "multimodal")
 LOOK = Prompt(__file__, "look")

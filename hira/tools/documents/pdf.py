@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hira.core.errors import ToolError
 from hira.tools.documents.document import Document, Lacking, Part, add_title
-from hira.tools.documents.prose import reflow
+from hira.tools.documents.plain import reflow
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader

@@ -1,13 +1,53 @@
-"""Text files: prose, tables (CSV), data (JSON), notebooks, and whatever else can be read as text."""
+"""Text files, tables, notebooks, HTML pages and books (.epub)."""
 
 import json
+import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
+from hira.core.errors import ToolError
+from hira.tools.charsets import decode_file
+from hira.tools.documents.archive import Archive, open_archive
 from hira.tools.documents.document import Document, Part, add_title
-from hira.tools.documents.prose import reflow
-from hira.tools.documents.tables import read_csv
+from hira.tools.documents.sheets import read_csv
+
+_ITEM = re.compile(r"\s*(?:[-*•‣▪–+|#>=~`]|\d{1,3}[.)]\s|\(?[a-zA-Z0-9]{1,3}\)\s|\[\^?\w+\])")
+_NUMBERS = re.compile(r"\d+(?:[.,]\d+)*%?")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FULL = 0.8
+_SHORTEST = 40
+_FIGURES = 4
+
+
+def reflow(text: str) -> str:
+    """Join lines that were broken because they were full. Lists, tables, headings, code and verse keep their lines."""
+    lines = text.split("\n")
+    lengths = sorted(len(line) for line in lines if len(line) >= _SHORTEST)
+    if not lengths:
+        return text
+    full = max(_SHORTEST, _FULL * lengths[(len(lengths) - 1) * 9 // 10])
+    paragraphs: list[list[str]] = []
+    fenced = open_ = False
+    for line in lines:
+        if _FENCE.match(line):
+            fenced, open_ = not fenced, False
+            paragraphs.append([line])
+            continue
+        if open_ and line.strip() and not _ITEM.match(line) and not _figures(line):
+            paragraphs[-1][-1] = paragraphs[-1][-1].rstrip()
+            paragraphs[-1].append(line.strip())
+        else:
+            paragraphs.append([line])
+        open_ = not fenced and len(line.rstrip()) >= full and not line.startswith(("    ", "\t", "|", "#"))
+    return "\n".join(" ".join(lines) for lines in paragraphs)
+
+
+def _figures(line: str) -> bool:
+    """A row of numbers: at least four, and a third of the words."""
+    return len(_NUMBERS.findall(line)) >= max(_FIGURES, len(line.split()) / 3)
+
 
 PROSE = frozenset(["", ".txt", ".text", ".md", ".markdown", ".rst"])
 _WHOLE = 5_000
@@ -105,3 +145,50 @@ def _scalar(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return " ".join(str(value).split())
+
+
+def page_of(html: str) -> tuple[str, str]:
+    """Title and readable text of an HTML page."""
+    from hira.tools.pages import extract
+
+    page = extract(html)
+    return page.title, page.text
+
+
+def read_html(path: Path, text: str) -> Document:
+    title, readable = page_of(text)
+    return add_title(path, (Part(readable),), title)
+
+
+_CONTAINER = "META-INF/container.xml"
+_OPF = "{http://www.idpf.org/2007/opf}"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+_PAGES = ("application/xhtml+xml", "text/html")
+
+
+def read_epub(path: Path) -> Document:
+    with open_archive(path) as archive:
+        if _CONTAINER not in archive.names:
+            raise ToolError(f"{path.name} is not a book: it names no content")
+        rootfile = next(archive.xml(_CONTAINER).iter("{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"), None)
+        package = "" if rootfile is None else rootfile.get("full-path", "")
+        root = archive.xml(package)
+        parts: list[Part] = []
+        for name in _chapters(archive, package):
+            title, text = page_of(decode_file(archive.read(name)) or "")
+            if text:
+                number = len(parts) + 1
+                parts.append(Part(text, f"chapter {number}: {title}" if title else f"chapter {number}"))
+        return add_title(path, tuple(parts), root.findtext(f"{_OPF}metadata/{_DC}title") or "")
+
+
+def _chapters(archive: Archive, package: str) -> list[str]:
+    root = archive.xml(package)
+    beside = PurePosixPath(package).parent
+    items = {
+        item.get("id", ""): str(beside / unquote(item.get("href", "")))
+        for item in root.iter(f"{_OPF}item")
+        if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
+    }
+    spine = [items.get(one.get("idref", ""), "") for one in root.iter(f"{_OPF}itemref")]
+    return [name for name in (spine if any(spine) else items.values()) if name in archive.names]

@@ -1,15 +1,186 @@
-"""Files are parsed in a child process with limits, so that a hostile file costs its own reading and nothing else.
+"""One file, whatever it is, as a `Document`. The content decides, the name only where content says nothing.
 
-Plain text needs no parser and is read at once. For everything else one child serves a whole folder.
+Files are parsed in a child process with limits, so that a hostile file costs its own reading and nothing else. Plain
+text needs no parser and is read at once. For everything else one child serves a whole folder.
 """
 
+import stat
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from hira.core.errors import ToolError
+from hira.core.sanitize import is_text, printable
 from hira.core.worker import LIMITS, Worker, WorkerError, WorkerLimits
-from hira.tools.documents.document import Document
-from hira.tools.documents.parse import LIMIT, check_readable, is_plain, parse_file
+from hira.tools.charsets import decode_file
+from hira.tools.documents import plain
+from hira.tools.documents.archive import open_archive
+from hira.tools.documents.document import Document, NoText, Part
+from hira.tools.documents.office import read_docx, read_pptx
+from hira.tools.documents.plain import read_epub, read_html
+from hira.tools.documents.sheets import read_xlsx
+
+LIMIT = 200 * 1024 * 1024
+_PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
+_SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
+MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
+_SHOWN = 100
+_OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a file is text that needs no parser: prose, programs, settings, logs. So is what is no file."""
+    suffix = path.suffix.lower()
+    if suffix in _BINARY or suffix in _TEXT:
+        return False
+    try:
+        if not path.is_file():  # a named pipe would be waited for
+            return True
+        with path.open("rb") as file:
+            start = file.read(1024)
+    except OSError:
+        return True
+    return not (b"%PDF-" in start or start.startswith(b"PK\x03\x04"))
+
+
+def parse_file(path: Path, limit: int = LIMIT) -> Document:
+    """Parse a file of at most `limit` bytes in this process; `FileReader` does it in one that has bounds.
+
+    Raises `ToolError` with one line that says why the file cannot be read.
+    """
+    try:
+        _check_size(path, limit)
+        return _sendable(_reader(path)(path))
+    except FileNotFoundError:
+        raise ToolError(f"{path} does not exist") from None
+    except PermissionError:
+        raise ToolError(f"{path.name} may not be read: permission denied") from None
+    except OSError as error:
+        raise ToolError(f"{path.name} cannot be read: {error.strerror or error}") from None
+    except MemoryError:
+        raise ToolError(f"{path.name} cannot be read: there is not enough memory for it") from None
+    except RecursionError:
+        raise ToolError(f"{path.name} is nested too deeply to read") from None
+    except ToolError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes a parser stumble over
+        what = " ".join(str(error).split())[:_SHOWN]
+        raise ToolError(f"{path.name} is damaged and cannot be read ({type(error).__name__}: {what})") from None
+
+
+def _check_size(path: Path, limit: int) -> None:
+    about = path.stat()
+    if stat.S_ISDIR(about.st_mode):
+        raise ToolError(f"{path.name or path} is a folder, not a file")
+    if not stat.S_ISREG(about.st_mode):
+        raise ToolError(f"{path.name} is not a regular file")
+    if about.st_size > limit:
+        raise ToolError(
+            f"{path.name} is too big to read: {about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
+        )
+    if not about.st_size:
+        raise NoText(f"{path.name} is empty")
+
+
+def _sendable(document: Document) -> Document:
+    """The document without halves of characters, which JSON can hold and which can be neither stored nor sent."""
+    if is_text(f"{document.title}{document.text}"):
+        return document
+    parts = tuple(replace(part, text=printable(part.text), place=printable(part.place)) for part in document.parts)
+    return replace(document, title=printable(document.title), parts=parts)
+
+
+def check_readable(path: Path) -> None:
+    """Raise `Lacking` for a file that nothing installed here can read; what is wrong with the file is not looked at."""
+    from hira.tools.documents.pdf import check_library
+
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        if b"%PDF-" in file.read(1024):
+            check_library(path)
+
+
+def _reader(path: Path) -> Callable[[Path], Document]:
+    """The reader that the name asks for, unless the first bytes say otherwise."""
+    suffix = path.suffix.lower()
+    if suffix in MEDIA:
+        raise NoText(f"{path.name} holds no text; it is for the multimodal expert to look at or listen to")
+    if suffix in _OLD:
+        raise ToolError(f"{path.name} is in an old Office format; save it as {_OLD[suffix]}")
+    with path.open("rb") as file:
+        start = file.read(1024)
+    if b"%PDF-" in start:
+        return _pdf
+    if suffix in _BINARY:
+        return _BINARY[suffix]
+    if start.startswith(b"PK\x03\x04"):
+        return _zipped
+    return _text
+
+
+def _pdf(path: Path) -> Document:
+    from hira.tools.documents.pdf import read_pdf
+
+    return read_pdf(path)
+
+
+def _text(path: Path) -> Document:
+    text = decode_file(path.read_bytes())
+    if text is None:
+        raise NoText(f"{path.name} is binary, of no kind that can be read as text")
+    if text.startswith("{\\rtf"):
+        raise ToolError(f"{path.name} is in Rich Text Format; save it as .docx or .txt")
+    suffix = path.suffix.lower()
+    if suffix in _TEXT:
+        return _TEXT[suffix](path, text)
+    return plain.read_prose(path, text) if suffix in plain.PROSE else plain.read_code(path, text)
+
+
+def _zipped(path: Path) -> Document:
+    """An office file under another name, else the list of what the archive holds."""
+    with open_archive(path) as archive:
+        for mark, read in _INSIDE.items():
+            if mark in archive.names:
+                return read(path)
+        listed = [
+            f"{' '.join(one.filename.split())} | {one.file_size} bytes"
+            f" | {'-'.join(f'{part:02d}' for part in one.date_time[:3])}"
+            for one in archive.zip.infolist()
+            if not one.is_dir()
+        ]
+    return Document(path, path.name, (Part("\n".join([f"This archive holds {len(listed)} files:", *listed])),))
+
+
+_BINARY: dict[str, Callable[[Path], Document]] = {
+    ".pdf": _pdf,
+    ".docx": read_docx,
+    ".docm": read_docx,
+    ".pptx": read_pptx,
+    ".pptm": read_pptx,
+    ".xlsx": read_xlsx,
+    ".xlsm": read_xlsx,
+    ".epub": read_epub,
+    ".zip": _zipped,
+}
+_INSIDE: dict[str, Callable[[Path], Document]] = {
+    "word/document.xml": read_docx,
+    "ppt/presentation.xml": read_pptx,
+    "xl/workbook.xml": read_xlsx,
+    "META-INF/container.xml": read_epub,
+}
+_TEXT: dict[str, Callable[[Path, str], Document]] = {
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".csv": plain.read_table,
+    ".tsv": plain.read_table,
+    ".json": plain.read_json,
+    ".jsonl": plain.read_jsonl,
+    ".ndjson": plain.read_jsonl,
+    ".ipynb": plain.read_notebook,
+}
 
 
 class FileReader:

@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 
 from hira.core.bm25 import BM25
 from hira.core.errors import ToolError
-from hira.tools.documents.passages import Piece
-from hira.tools.documents.terms import beside, query_of
+from hira.tools.documents.passages import Piece, beside, query_of
 
 _WAIT = 30.0
 _SCHEMA = """

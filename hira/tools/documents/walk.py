@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hira.core.errors import UsageError
 from hira.core.sanitize import is_text, printable
-from hira.tools.documents.parse import MEDIA
+from hira.tools.documents.reader import MEDIA
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 
 _SHOWN = 200

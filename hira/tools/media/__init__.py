@@ -10,8 +10,7 @@ from types import MappingProxyType
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.tools.media.pictures import page, picture, renders_pages
-from hira.tools.media.sounds import cannot, reads_all, sound
-from hira.tools.media.videos import moment
+from hira.tools.media.recordings import cannot, moment, reads_all, sound
 
 LARGEST = 25 * 2**20
 """Bytes of a video that is sent, and of an mp3 that is sent as it is."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.core.errors import ToolDown
-from hira.tools.python.container import IMAGE
-from hira.tools.python.layers import Mode
+from hira.tools.python.layers import IMAGE, Mode
 from hira.tools.python.sandbox import PythonSandbox
 
 _SECONDS = 10.0

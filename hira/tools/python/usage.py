@@ -1,10 +1,11 @@
-"""What an interpreter uses beyond what the kernel bounds for it: asked now and then while code runs."""
+"""What an interpreter uses beyond what the kernel bounds for it, and what it prints."""
 
+import codecs
 import contextlib
 import os
 import stat
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.tools.python.folder import look
@@ -111,3 +112,38 @@ def _mapped(pid: int, folder: Path) -> set[int]:
 def size(count: int) -> str:
     """Bytes for a person: 64 MB, 1.5 GB."""
     return f"{count / (1 << 30):.3g} GB" if count >= 1 << 30 else f"{count / (1 << 20):.3g} MB"
+
+
+_decode = codecs.getincrementaldecoder("utf-8")
+
+
+@dataclass(slots=True)
+class Output:
+    """Bytes as they come. `half` of the characters are kept from the beginning and `half` from the end."""
+
+    half: int
+    total: int = 0
+    _head: bytearray = field(default_factory=bytearray)
+    _tail: bytearray = field(default_factory=bytearray)
+
+    def add(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        if room := self.half - len(self._head):
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        if chunk:
+            self._tail += chunk[-self.half :]
+            if len(self._tail) > 2 * self.half:
+                del self._tail[: -self.half]
+
+    @property
+    def text(self) -> str:
+        """The output as text; what is no UTF-8 is replaced."""
+        tail = bytes(self._tail[-self.half :])
+        missing = self.total - len(self._head) - len(tail)
+        if not missing:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        return (
+            f"{_decode('ignore').decode(bytes(self._head))}\n… {missing:,} bytes left out …\n"
+            f"{tail.decode('utf-8', 'replace').lstrip(chr(0xFFFD))}"
+        )

@@ -13,11 +13,24 @@ from typing import TYPE_CHECKING
 from hira.core.errors import UsageError
 from hira.tools.search.bridge import ddgs, litellm
 from hira.tools.search.cache import Cache, Cached, Shared
-from hira.tools.search.hit import Backend, Hit, canonical
-from hira.tools.search.line import Unusable, open_client
-from hira.tools.search.scholarly import arxiv, crossref, openalex, semantic_scholar, serpapi_scholar, serper_scholar
+from hira.tools.search.service import Backend, Hit, Unusable, canonical, open_client
+from hira.tools.search.services import (
+    arxiv,
+    brave,
+    crossref,
+    exa,
+    jina,
+    mediawiki,
+    openalex,
+    searxng,
+    semantic_scholar,
+    serpapi,
+    serpapi_scholar,
+    serper,
+    serper_scholar,
+    tavily,
+)
 from hira.tools.search.tool import LEAKING, Chain, scholar_tool, search_tool
-from hira.tools.search.web import brave, exa, jina, mediawiki, searxng, serpapi, serper, tavily
 
 if TYPE_CHECKING:
     import httpx

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import ToolDown, UsageError
 from hira.core.sanitize import clean
-from hira.tools.search.hit import Backend
-from hira.tools.search.line import SECONDS, Unusable
-from hira.tools.search.service import Found, Service
+from hira.tools.search.service import SECONDS, Backend, Found, Service, Unusable
 
 if TYPE_CHECKING:
     import httpx

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hira.tools.once import Once
-from hira.tools.search.hit import Backend, Hit
+from hira.tools.search.service import Backend, Hit
 
 DAY = 86_400.0
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (asked TEXT PRIMARY KEY, at REAL NOT NULL, hits TEXT NOT NULL)"

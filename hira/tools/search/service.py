@@ -1,13 +1,244 @@
-"""A search service made of one function: it asks, this turns what came into hits."""
+"""One search service: its hits, its line (pace, retries, errors in one line), and its wire form."""
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, Unpack
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.request import getproxies
 
-from hira.core.errors import ToolDown
-from hira.core.sanitize import clip_title
+import idna
+
+from hira.core.errors import ToolDown, ToolError
+from hira.core.sanitize import clip_title, printable, unescape
 from hira.tools.addresses import LONGEST
-from hira.tools.search.hit import Hit, canonical, plain, whole
+
+if TYPE_CHECKING:
+    import httpx
+
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_PLAIN = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
+_KEPT = "%/:@!$&'()*+,;=~-._"
+_TRACKING = re.compile(
+    r"utm_\w+|(?:g|fb|ms|y|tw|dc|wbra|gbra)clid|mc_[ce]id|igshid|_hs\w+|ref_src|ref_url|spm|cmpid|ocid"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result. `snippet` is what the service quotes of the page; `date` as it writes it; `rank` begins at 1."""
+
+    title: str
+    url: str
+    snippet: str
+    rank: int = 0
+    backend: str = ""
+    date: str = ""
+
+
+class Backend(Protocol):
+    """A search service. `search` raises `ToolError` where it cannot answer; no hits are an answer."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def search(self, query: str, n: int) -> list[Hit]: ...
+
+
+def canonical(url: str) -> str:
+    """A key that is the same for two spellings of one place: without scheme, www, tracking, fragment and order.
+
+    Empty for what is no http(s) URL. It is a key only, never opened.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+        return ""
+    host = parts.hostname.rstrip(".").removeprefix("www.").replace(".m.wikipedia.org", ".wikipedia.org")
+    if not host.isascii():
+        with suppress(idna.IDNAError):
+            host = idna.encode(host, uts46=True).decode("ascii")
+    asked = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _TRACKING.fullmatch(pair[0]))
+    where = f":{port}" if port not in {None, 80, 443} else ""
+    query = f"?{urlencode(asked)}" if asked else ""
+    return f"{host}{where}{_PLAIN.sub(_unquoted, quote(parts.path, safe=_KEPT)).rstrip('/')}{query}"
+
+
+def _unquoted(escape: re.Match[str]) -> str:
+    """What an escape stands for if it need not be escaped, else the escape in capitals."""
+    told = unquote(escape[0])
+    return told if told.isascii() and (told.isalnum() or told in "-._~") else escape[0].upper()
+
+
+def plain(text: object) -> str:
+    """A title or snippet without markup, in one line."""
+    return " ".join(unescape(_TAG.sub("", whole(text))).split())
+
+
+def whole(text: object) -> str:
+    """A text without halves of characters: services cut in the middle of one, and it can be neither sent nor stored."""
+    return printable(str(text or ""))
+
+
+SECONDS = 20.0
+LIMIT = 5_000_000
+PATIENCE = 10.0  # the longest Retry-After that is waited for
+DAY = 86_400.0
+_SOON = frozenset({429, 502, 503, 504})
+
+
+Method = Literal["GET", "POST"]
+
+
+class Sent(TypedDict, total=False):
+    """What a request holds besides its URL; `body` is sent as JSON."""
+
+    params: Mapping[str, str | int]
+    headers: Mapping[str, str]
+    body: Any
+
+
+class Unusable(ToolDown):
+    """The service cannot be used in this run, however often it is asked: its key or its set-up is wrong."""
+
+
+def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
+    """The HTTP client that all services of a process share; whoever opens it closes it."""
+    import httpx
+
+    from hira.policies.transport import StreamTransport
+
+    transport = None if getproxies() else StreamTransport()  # httpx itself knows how to speak through a proxy
+    return httpx.AsyncClient(headers=dict(headers), timeout=SECONDS, transport=transport, follow_redirects=False)
+
+
+@dataclass(slots=True)
+class Pace:
+    """How often a host is asked: at most `at_once` requests together, begun `every` seconds apart.
+
+    May be used from one event loop after another.
+    """
+
+    every: float = 0.0
+    at_once: int = 256
+    _next: float = 0.0
+    _loop: asyncio.AbstractEventLoop | None = None
+    _slots: asyncio.Semaphore = field(init=False)
+    _door: asyncio.Lock = field(init=False)
+
+    async def __aenter__(self) -> None:
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._loop, self._slots, self._door = loop, asyncio.Semaphore(self.at_once), asyncio.Lock()
+        await self._slots.acquire()
+        try:
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + self.every
+            await asyncio.sleep(start - now)
+            async with self._door:  # one beginning a turn of the loop: two hundred at once would hold everything up
+                await asyncio.sleep(0)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._slots.release()
+
+
+@dataclass(slots=True)
+class Line:
+    """Requests to the service `name`. `refused` says what a 401 or 403 means there, and what to do."""
+
+    name: str
+    client: "httpx.AsyncClient"
+    pace: Pace = field(default_factory=Pace)
+    refused: str = "its key was not accepted; check it"
+    closed_until: float = 0.0
+
+    async def json(self, method: Method, url: str, **sent: Unpack[Sent]) -> Any:
+        """The answer as JSON. `ToolError` says why there is none."""
+        text = await self.text(method, url, **sent)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise ToolDown(f"{self.name} answered with something that is not JSON") from None
+
+    async def text(self, method: Method, url: str, **sent: Unpack[Sent]) -> str:
+        """The answer as text, asked for once more where that may help."""
+        for last in (False, True):
+            async with self.pace:
+                await self._opened()
+                status, answer, wait = await self._send(method, url, sent)
+            if status == 200:
+                return answer
+            if status in _SOON and wait > 0:
+                self.closed_until = time.monotonic() + wait
+            if last or status not in _SOON or wait > PATIENCE:
+                raise self._failure(status, wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _opened(self) -> None:
+        """Wait as the service told us to; where that is too long, it fails without being asked."""
+        if (wait := self.closed_until - time.monotonic()) > PATIENCE:
+            raise ToolDown(f"{self.name} allows no more requests for {wait:.0f} seconds")
+        await asyncio.sleep(max(0.0, wait))
+
+    async def _send(self, method: Method, url: str, sent: Sent) -> tuple[int, str, float]:
+        """Status, text and the seconds to wait that the service named."""
+        import httpx
+
+        received = bytearray()
+        try:
+            async with (
+                asyncio.timeout(SECONDS),
+                self.client.stream(
+                    method, url, params=sent.get("params"), headers=sent.get("headers"), json=sent.get("body")
+                ) as response,
+            ):
+                async for chunk in response.aiter_bytes(65_536):
+                    received += chunk
+                    if len(received) > LIMIT:
+                        raise ToolError(f"{self.name} answered with more than {LIMIT / 1e6:g} MB")
+                wait = retry_after(response.headers.get("retry-after", ""))
+                return response.status_code, received.decode("utf-8", "replace"), wait
+        except (TimeoutError, httpx.TimeoutException):
+            raise ToolDown(f"{self.name} did not answer within {SECONDS:g} seconds") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            where = urlsplit(url).hostname
+            raise ToolDown(f"{self.name} cannot be reached at {where} ({type(error).__name__})") from None
+
+    def _failure(self, status: int, wait: float) -> ToolError:
+        if status in {401, 403}:
+            return Unusable(f"{self.name} refused the request: {self.refused}")
+        if status == 402:
+            return Unusable(f"{self.name} refused the request: its credit is used up")
+        if status == 429:
+            later = f"; try again in {wait:.0f} seconds" if wait else ""
+            return ToolDown(f"{self.name} allows no more requests now{later}")
+        # 400 and its kin are about this query; a query that is too long or malformed is the model's
+        kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
+        return kind(f"{self.name} answered with an error, status {status}")
+
+
+def retry_after(value: str, now: Callable[[], float] = time.time) -> float:
+    """Seconds to wait, at most a day, by a Retry-After header, which is a number or a date; 0 if it says nothing."""
+    try:
+        return min(max(0.0, float(value)), DAY)
+    except ValueError:
+        pass
+    try:
+        return min(max(0.0, parsedate_to_datetime(value).timestamp() - now()), DAY)
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
 
 
 class Found(NamedTuple):

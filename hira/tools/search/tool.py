@@ -11,9 +11,8 @@ from hira.core.events import Notice
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.search.hit import Backend, Hit, canonical
-from hira.tools.search.line import Unusable
-from hira.tools.seen import canonicalise_url, on
+from hira.tools.addresses import canonicalise_url, on
+from hira.tools.search.service import Backend, Hit, Unusable, canonical
 
 LONGEST = 400
 # Hosts where the answers of benchmarks stand in clear; MATPO keeps them out of its training and evaluation.

@@ -19,7 +19,7 @@ import pytest
 import pytest_asyncio
 
 from hira.tools.python import Limits, PythonSandbox, refusal, sandbox_layers
-from hira.tools.python.container import IMAGE, WORKER, Container, command, engine, trouble
+from hira.tools.python.layers import IMAGE, WORKER, Container, command, engine, trouble
 
 ENGINE = r"""
 import csv, json, os, signal, subprocess, sys

@@ -12,7 +12,7 @@ from hira.core.events import ToolEnded
 from hira.testing.team import team_of
 from hira.tools.python import PythonSandbox, open_python, python_tool, refusal, sandbox_layers, seccomp
 from hira.tools.python.layers import readable_paths
-from hira.tools.python.syscalls import MISSING, NUMBERS, PRETENDED, REFUSED
+from hira.tools.python.seccomp import MISSING, NUMBERS, PRETENDED, REFUSED
 from hira.tools.python.trial import TRIES, Trial, trial, try_sandbox
 
 ME = 4321

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from rows import telling
 
-from hira.tools.python.process import Ended
-from hira.tools.python.starting import why_not
+from hira.tools.python.process import Ended, why_not
 
 BEFORE = """
 import asyncio, ctypes, errno, os, resource, struct, sys

@@ -1,18 +1,52 @@
-"""Sounds as models take them: wav, 16 kHz, one channel, 16 bits. Plain wav files need nothing but Python for it."""
+"""Sounds as wav of 16 kHz and moments of videos as pictures; PyAV, an extra, reads most kinds, ffmpeg sounds.
+
+A playlist or a script in the guise of a video could make the decoder open other files or addresses: such formats are
+not among the `FORMATS`.
+"""
 
 import io
+import re
+import shutil
 import subprocess
 import sys
 import wave
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 from hira.core.errors import ToolError
-from hira.tools.media.decoding import EXTRA, FORMATS, decodes, ffmpeg, open_media
+from hira.tools.media.pictures import encode_picture
+
+FORMATS = "aac,ac3,aiff,amr,asf,avi,caf,flac,flv,gif,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpeg,mpegts,ogg,w64,wav"
+EXTRA = "pip install 'hira[media]'"
+
+
+def decodes() -> bool:
+    """Whether PyAV is installed."""
+    return find_spec("av") is not None
+
+
+def ffmpeg() -> str:
+    """Where the program ffmpeg is, empty if it is nowhere."""
+    return shutil.which("ffmpeg") or ""
+
+
+@contextmanager
+def open_media(path: Path, what: str) -> Iterator[Any]:
+    """The file as PyAV opens it. What is wrong with the file is a `ToolError`, also later, while it is read."""
+    av: Any = import_module("av")  # an extra: it may have no types here
+    try:
+        with av.open(str(path), options={"format_whitelist": FORMATS, "protocol_whitelist": "file"}) as container:
+            yield container
+    except (av.FFmpegError, OSError, ValueError, EOFError) as error:
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise ToolError(f"{path.name} cannot be read as a {what}: {said}") from None
+
 
 RATE = 16_000
 MINUTES = 13
@@ -148,3 +182,62 @@ def _by_ffmpeg(path: Path) -> "array[int]":
     if sys.byteorder == "big":
         samples.byteswap()
     return samples
+
+
+LONGEST_SIDE = 1024
+LARGEST = 50_000_000
+"""Pixels of a frame that is decoded."""
+_PASSED = 600
+"""Frames decoded to come from where the file can be entered to the moment that is asked for."""
+_SHARE = re.compile(r"(\d{1,3})/(\d{1,3})")
+_TIME = re.compile(r"(?:(\d+):)?(\d+(?:\.\d+)?)")
+
+
+def moment(path: Path, at: str) -> str:
+    """The picture at a moment of a video: seconds, minutes and seconds as `1:30`, or the middle of a share as `3/8`."""
+    if not decodes():
+        raise ToolError(f"moments of {path.name} cannot be shown as pictures: {EXTRA}")
+    with open_media(path, "video") as container:
+        if not container.streams.video:
+            raise ToolError(f"{path.name} holds no pictures")
+        stream = container.streams.video[0]
+        size = stream.codec_context
+        if size.width * size.height > LARGEST:
+            raise ToolError(f"{path.name} is too large to read: {size.width} x {size.height} pixels")
+        image = _nearest(container, stream, _second(path, at, _length(container, stream))).to_image()
+        image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+        return encode_picture(image)
+
+
+def _length(container: Any, stream: Any) -> float:
+    """Seconds, 0 where the file does not say."""
+    if stream.duration and stream.time_base:
+        return float(stream.duration * stream.time_base)
+    return container.duration / 1_000_000 if container.duration else 0.0
+
+
+def _second(path: Path, at: str, length: float) -> float:
+    at = at.strip()
+    if (share := _SHARE.fullmatch(at)) and int(share[2]):
+        return length * (min(int(share[1]), int(share[2])) - 0.5) / int(share[2])
+    if not (time := _TIME.fullmatch(at)):
+        raise ToolError(f"name a moment of {path.name} in seconds, such as {path.name}#second=12")
+    second = int(time[1] or 0) * 60 + float(time[2])
+    if length and second > length:
+        raise ToolError(f"{path.name} is only {length:.1f} seconds long")
+    return second
+
+
+def _nearest(container: Any, stream: Any, second: float) -> Any:
+    """The first frame that is shown at that second or later; the last one that was found if there is none."""
+    if second > 0 and stream.time_base:
+        start = stream.start_time or 0
+        container.seek(start + int(second / stream.time_base), stream=stream, backward=True)
+    found = None
+    for passed, frame in enumerate(container.decode(stream)):
+        found = frame
+        if frame.time is None or frame.time >= second or passed >= _PASSED:
+            break
+    if found is None:
+        raise ToolError("no picture of the video can be read there")
+    return found
