@@ -33,12 +33,14 @@ from hira.evaluation.item import Item
 from hira.evaluation.mini import DOCS, QUESTIONS
 from hira.evaluation.rewards.match import contains, extract_answer
 from hira.runtime.settings import Settings
+from hira.tools.documents import Index, search_documents
 from hira.workflows import WORKFLOWS
 
 HERE = Path(__file__).parent
 HELD = HERE.parent / "data" / "real" / "held"
 MINI_IDS = "si02 tw01 si03 si06 tw02 un01 si04 tw06 si05 si07 tw04 un04 si08 si09 un05".split()
 PEERS = ("openai-agents", "smolagents")
+BY_HAND = ("plain", "plain-hira")
 PASSAGES = 5
 PLAIN = "Answer the question from these passages.\n\n{passages}\n\nQuestion: {question}"
 MINUTES = 8
@@ -74,6 +76,19 @@ def searcher(docs: Path) -> Callable[[str], str]:
     return lambda query: "\n\n".join(texts[at] for at in index.best(query, PASSAGES)) or "Nothing was found."
 
 
+def finder(system: str, docs: Path) -> Callable[[str], Awaitable[str]]:
+    """The passages of plain RAG: those of `searcher`, or for `plain-hira` those that hira's search finds."""
+    by_words, search = searcher(docs), search_documents(Index([docs]))
+
+    async def find(question: str) -> str:
+        if system == "plain":
+            return by_words(question)
+        found = await search.call({"query": question})
+        return "\n\n".join(f"{one.source.location}: {one.text}" for one in found.passages) or found.text
+
+    return find
+
+
 @contextmanager
 def served(model: str) -> Iterator[str]:
     """The endpoint of the model, started here if it is a file."""
@@ -107,11 +122,11 @@ def model_name(address: str) -> str:
         return str(json.load(reply)["data"][0]["id"])
 
 
-def by_hand(recorder: Recorder, model: str) -> Ask:
+def by_hand(find: Callable[[str], Awaitable[str]], recorder: Recorder, model: str) -> Ask:
     """Plain RAG: one search with the question, one chat call."""
 
     async def ask(question: str) -> Told:
-        content = PLAIN.format(passages=recorder.passages(question), question=question)
+        content = PLAIN.format(passages=await find(question), question=question)
         body = json.dumps({"model": model, "messages": [{"role": "user", "content": content}]}).encode()
         request = Request(f"{recorder.address}/v1/chat/completions", body, {"Content-Type": "application/json"})  # noqa: S310
         reply = await asyncio.to_thread(lambda: json.load(urlopen(request)))  # noqa: S310
@@ -152,26 +167,42 @@ def told_by_hira(answer: Answer) -> dict[str, Any]:
 
 @contextmanager
 def by_peer(library: str, python: str, recorder: Recorder, model: str) -> Iterator[Ask]:
-    """Another library, in a process of its environment."""
+    """Another library, in a process of its environment; a new process after a question that took too long."""
     command = [python, str(HERE / "peers.py"), library, recorder.address, model]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as peer:
-        assert peer.stdin
-        assert peer.stdout
+    running: list[subprocess.Popen[str]] = []
 
-        async def ask(question: str) -> Told:
-            peer.stdin.write(json.dumps(question) + "\n")
-            peer.stdin.flush()
-            line = ""
-            while not line.startswith("\x1e"):  # the library may print as well
-                if not (line := await asyncio.to_thread(peer.stdout.readline)):
-                    raise SystemExit(f"{library} does not start: pip install openai-agents 'smolagents[openai]'")
-            told = json.loads(line[1:])
-            return Told(told["answer"], told.get("error", ""), {"calls": len(recorder.searches)})
+    async def ask(question: str) -> Told:
+        if not running:
+            running.append(
+                subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                )
+            )
+        reading = asyncio.to_thread(ask_peer, running[0], question)
+        try:
+            line = await asyncio.wait_for(reading, 60 * MINUTES)
+        except TimeoutError:
+            running.pop().kill()
+            return Told("", f"no answer within {MINUTES} minutes", {"calls": len(recorder.searches)})
+        if not line:
+            raise SystemExit(f"{library} does not start: pip install openai-agents 'smolagents[openai]'")
+        told = json.loads(line[1:])
+        return Told(told["answer"], told.get("error", ""), {"calls": len(recorder.searches)})
 
+    try:
         yield ask
-        peer.kill()
+    finally:
+        for peer in running:
+            peer.kill()
+
+
+def ask_peer(peer: subprocess.Popen[str], question: str) -> str:
+    """The line with the peer's answer, after whatever the library prints as well; empty if the process ended."""
+    assert peer.stdin
+    assert peer.stdout
+    peer.stdin.write(json.dumps(question) + "\n")
+    peer.stdin.flush()
+    return next((line for line in peer.stdout if line.startswith("\x1e")), "")
 
 
 def scored(item: Item, told: Told) -> bool | None:
@@ -224,14 +255,16 @@ async def main() -> None:
             elif system in PEERS:
                 with by_peer(system, options.peers, recorder, model) as ask:
                     await record(ask, system, items, recorder, about, options.out)
-            elif system == "plain":
-                await record(by_hand(recorder, model), system, items, recorder, about, options.out)
+            elif system in BY_HAND:
+                await record(
+                    by_hand(finder(system, docs), recorder, model), system, items, recorder, about, options.out
+                )
             elif system in WORKFLOWS:
                 await record(
                     by_hira(system, recorder, model, docs, options.dialect), system, items, recorder, about, options.out
                 )
             else:
-                raise SystemExit(f"there is no system {system!r}: plain, {', '.join((*WORKFLOWS, *PEERS))}")
+                raise SystemExit(f"there is no system {system!r}: {', '.join((*BY_HAND, *WORKFLOWS, *PEERS))}")
 
 
 if __name__ == "__main__":

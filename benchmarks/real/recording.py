@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         wanted = asked.pop("max_completion_tokens", None) or asked.get("max_tokens") or CAP
         asked |= {**FIXED, "max_tokens": min(wanted, CAP)}
         if asked.get("stream"):
-            asked["stream_options"] = {"include_usage": True}
+            asked |= {"stream_options": {"include_usage": True}, "timings_per_token": True}
         began = time.monotonic()
         with self.server.turn():
             status, lines = self._relay("POST", json.dumps(asked).encode())
@@ -155,7 +155,8 @@ def read_turn(asked: dict[str, Any], status: int, lines: Sequence[bytes]) -> dic
         )
         calls = [call for delta in deltas for call in delta.get("tool_calls") or ()]
         finish = next((one["finish_reason"] for one in reversed(choices) if one.get("finish_reason")), None)
-        usage = next((chunk["usage"] for chunk in reversed(chunks) if chunk.get("usage")), {})
+        usage = next((chunk["usage"] for chunk in reversed(chunks) if chunk.get("usage")), None)
+        usage = usage or count_of_left(chunks, len(lines))
     else:
         reply = json.loads(lines[0] or b"{}")
         if status != 200:
@@ -164,9 +165,14 @@ def read_turn(asked: dict[str, Any], status: int, lines: Sequence[bytes]) -> dic
         message = choice.get("message") or {"content": choice.get("text")}
         text, calls = message.get("content") or "", message.get("tool_calls") or []
         finish, usage = choice.get("finish_reason"), reply.get("usage", {})
-    # a stream that its reader left has no usage: each token is an event, with an empty line behind it
-    counts = {
-        "prompt_tokens": usage.get("prompt_tokens", 0),
-        "reply_tokens": usage.get("completion_tokens", len(lines) // 2),
-    }
+    counts = {"prompt_tokens": usage.get("prompt_tokens", 0), "reply_tokens": usage.get("completion_tokens", 0)}
     return {**turn, "text": text, "tool_calls": calls, "finish": finish, **counts}
+
+
+def count_of_left(chunks: Sequence[dict[str, Any]], lines: int) -> dict[str, int]:
+    """The usage of a stream that its reader left, which has none: by llama.cpp's timings, else each token is an event,
+    followed by an empty line."""
+    timed = next((chunk["timings"] for chunk in reversed(chunks) if chunk.get("timings")), None)
+    if timed is None:
+        return {"completion_tokens": lines // 2}
+    return {"prompt_tokens": timed["cache_n"] + timed["prompt_n"], "completion_tokens": timed["predicted_n"]}

@@ -74,8 +74,9 @@ def page(rows: Sequence[Row], name: str) -> str:
 Made by `python benchmarks/real/record.py MODEL OUT --set {name} --peers VENV_PYTHON`, then
 `python benchmarks/real/table.py OUT --set {name} --write`: Python {platform.python_version()}, {platform.machine()},
 llama.cpp on one thread, temperature 0, at most 400 tokens a reply. Every system asks the same server the same questions
-of the same documents. `plain` is one chat call written by hand with the best five paragraphs by BM25; openai-agents and
-smolagents (`CodeAgent`) have one search tool that returns the same paragraphs.
+of the same documents. `plain` is one chat call written by hand with the best five paragraphs by BM25; `plain-hira` the
+same with the passages that hira's search finds, of 120 to 200 words. openai-agents and smolagents (`CodeAgent`) have
+one search tool that returns the paragraphs of `plain`; what takes longer than eight minutes counts as not answered.
 
 `right` counts answers that hold the known answer; `accepted` those of them that hira accepts with a citation; `refused`
 questions whose answer the documents do not hold and that hira did not answer. Tokens, calls and seconds are means a
