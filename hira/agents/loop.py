@@ -20,9 +20,11 @@ from hira.core.messages import Filled, Message, assistant, user
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
 from hira.core.sanitize import sanitize
+from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
 from hira.policies.dialects.answer import final, only_thought, strip_thought
 from hira.tools import Tool
+from hira.tools.search.tool import LONGEST
 
 REPEATED = Prompt(__file__, "repeated")
 UNREADABLE = Prompt(__file__, "unreadable")
@@ -68,7 +70,8 @@ class Loop:
     until these words fit in (MATPO, "Rollout Summary Mechanism"); 0 is no limit. `understood` are tools that the model
     was not shown, and whose calls are taken all the same. `task` is what the role answers: a model that only repeats
     itself, or says nothing after a result, is asked it once more, with the results alone, since it goes on repeating
-    what it reads of itself. It is not asked where the answer is `known` without it.
+    what it reads of itself. Before that the calls are made that it should have made `instead`, by default a search for
+    its task where it has read nothing. It is not asked where the answer is `known` without it.
     """
 
     conversation: Conversation
@@ -81,6 +84,7 @@ class Loop:
     understood: Sequence[Tool] = ()
     task: str = ""
     known: Callable[[], str] = lambda: ""
+    instead: Callable[[], Sequence[Call]] | None = None
     used: int = 0
     repeats: int = 0
     unreadable: int = 0
@@ -92,6 +96,7 @@ class Loop:
     _latest: set[str] = field(default_factory=set)
     _brought: dict[str, str] = field(default_factory=dict)
     _last: asyncio.Event | None = None
+    _resorted: bool = False
     _accepted: list[Message] | None = None
 
     def __post_init__(self) -> None:
@@ -119,7 +124,7 @@ class Loop:
         """Turns until one is accepted: a new call that can be read, or the end."""
         while True:
             if reason := self._over():
-                return await self.close(reason)
+                return self._resort(reason) or await self.close(reason)
             try:
                 completion, parsed = await self._turn(self.several)
             except Stop as stop:
@@ -194,6 +199,27 @@ class Loop:
     def _is_stuck(self) -> bool:
         return self.repeats >= REPEATS or self.unreadable >= UNREADABLE_IN_A_ROW
 
+    def _resort(self, reason: str) -> Step | None:
+        """The calls that a role that is stuck should have made, once; None if there are none."""
+        if self._resorted or not self._is_stuck() or self.used >= self.limit:
+            return None
+        self._resorted = True
+        if not (calls := (self.instead or self._search_for_task)()):
+            return None
+        self._restore()
+        self.used += len(calls)
+        self._seen |= {self._key(call) for call in calls}
+        self.transcript += [f"Called {call.name}: {format_arguments(call.arguments)}" for call in calls]
+        return Step("", tuple(calls), forced=reason)
+
+    def _search_for_task(self) -> Sequence[Call]:
+        """A search for the task itself, for a role that has read nothing."""
+        tool = next((tool for tool in self.tools if tool.parameters.get("required") == ["query"]), None)
+        if tool is None or not self.task or find_cited("\n".join(self._results())):
+            return ()
+        call = Call(tool.name, {"query": " ".join(self.task.split())[:LONGEST]})
+        return () if self._key(call) in self._seen else (call,)
+
     def _count_silence(self, completion: Completion) -> None:
         """Count replies that say nothing. Raises `BadReply` at the third in a row, in whatever conversation."""
         team = self.conversation.team
@@ -247,7 +273,7 @@ class Loop:
         results = [pair or next(made) for pair in self._answered] if self._answered else list(results)
         self._answered = []
         conversation = self.conversation
-        self.transcript += [f"[{call.name}] {text}" for call, text in results]
+        self.transcript += [f"{call.name} returned: {text}" for call, text in results]
         messages = conversation.part.dialect.results(results, notice)
         if conversation.part.continuation == "chain":
             conversation.carry_on("".join(f"\n\n{message.text}\n\n" for message in messages), results)
@@ -356,7 +382,7 @@ class Loop:
             self.said = parsed.text
             self._keep(parsed)
             self.transcript.append(parsed.text)
-            self.transcript += [f"[calls {call.name}] {format_arguments(call.arguments)}" for call in made]
+            self.transcript += [f"Called {call.name}: {format_arguments(call.arguments)}" for call in made]
         if made:
             self._latest = {self._key(call) for call in made}
             self.conversation.keep_dialect()

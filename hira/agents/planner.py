@@ -10,6 +10,7 @@ from hira.agents.expert import Expert, format_files
 from hira.agents.loop import UNREADABLE, Loop
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
+from hira.core.bm25 import words
 from hira.core.errors import ToolError
 from hira.core.events import SubtaskIssued
 from hira.core.messages import Filled, user
@@ -25,7 +26,6 @@ EXPERTS = Prompt(__file__, "planner_experts")
 ABILITIES = Prompt(__file__, "planner_abilities")
 TOOLS = Prompt(__file__, "planner_tools")
 FINDING = Prompt(__file__, "finding")
-PLAIN = Prompt(__file__, "finding_plain")
 NO_TASK = Prompt(__file__, "no_task")
 
 
@@ -74,6 +74,7 @@ class Planner:
             final=True,
             understood=[_called(expert) for expert in experts] if describe else (),
             known=self._only_report,
+            instead=self._hand_out_question,
         )
         self._open: tuple[Call, ...] = ()
 
@@ -126,12 +127,18 @@ class Planner:
         return Thought(subtasks)
 
     def _only_report(self) -> str:
-        """The conclusion of the one subtask that was done, empty if there are others or it has none: a planner that
-        only hands it out again has nothing to decide."""
+        """The conclusion of the one subtask that was done, or of the question itself as the last one, empty if it has
+        none: a planner that only hands it out again has nothing to decide."""
         done = self.team.rollout.findings
-        return (
-            done[0].conclusion if len(done) == 1 and done[0].ok and done[0].conclusion != NO_CONCLUSION.fill() else ""
-        )
+        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.task) else None
+        return last.conclusion if last and last.ok and last.conclusion != NO_CONCLUSION.fill() else ""
+
+    def _hand_out_question(self) -> Sequence[Call]:
+        """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its
+        expert is given what memory holds by now, so that a second step follows the first."""
+        asked = {word for finding in self.team.rollout.findings for word in words(finding.subtask.text)}
+        call = Call(SUBTASK.name, {"task": self.loop.task})
+        return (call,) if set(words(self.loop.task)) - asked else ()
 
     def _expert(self, call: Call) -> str:
         """The expert that the planner named for a subtask, empty if it named none."""
@@ -155,8 +162,10 @@ def _called(expert: Expert) -> Tool:
 
 def report(finding: Finding) -> Filled:
     """A finding as the planner reads it."""
-    told = {"expert": finding.expert, "conclusion": sanitize(finding.conclusion)}
-    return FINDING.fill(**told, reasoning=sanitize(finding.reasoning)) if finding.reasoning else PLAIN.fill(**told)
+    conclusion = sanitize(finding.conclusion)
+    return (
+        FINDING.fill(conclusion=conclusion, reasoning=sanitize(finding.reasoning)) if finding.reasoning else conclusion
+    )
 
 
 def staff(experts: Sequence[Expert], *, describe: bool) -> Filled:

@@ -1,9 +1,12 @@
-"""Replies that go round in circles: their end is one piece of text over and over, to the letter.
+"""Replies that go round in circles: their end is one piece of text over and over, to the letter, or a numbered list of
+the same items.
 
 Looking for it costs next to nothing: it is done once in some dozens of tokens, by searches that Python does in C.
 """
 
+import re
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 REPEATS = 4
 SHORTEST = 600
@@ -12,6 +15,8 @@ LONGEST = 2_000
 """Characters of the longest piece whose repetition is noticed."""
 _EVERY = 128
 _NEEDLE = 48
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_NUMBERED = re.compile(r"[\s*(\[-]*\d+[.):\]]+\s+(\S.*)")
 
 
 def find_repetition(text: str) -> int | None:
@@ -33,6 +38,19 @@ def find_repetition(text: str) -> int | None:
             ends = (at for at in range(kept, kept + period) if not (text[at - 1].isalnum() and text[at].isalnum()))
             return next(ends, kept)
         at = text.rfind(needle, lowest, at + _NEEDLE - 1)
+    return _find_repeated_items(text)
+
+
+def _find_repeated_items(text: str) -> int | None:
+    """The same for the items of a numbered list at the end, whose last line may still grow."""
+    whole = text.rfind("\n") + 1
+    lines = list(_LINE.finditer(text, 0, whole))[::-1]
+    items = [match[1] for match in takewhile(bool, (_NUMBERED.fullmatch(line[0]) for line in lines)) if match]
+    for period in range(1, len(items) // REPEATS + 1):
+        same = takewhile(bool, (item == before for item, before in zip(items, items[period:], strict=False)))
+        count = sum(same) + period
+        if count >= REPEATS * period and lines[0].end() - lines[count - 1].start() >= SHORTEST:
+            return lines[count - period].end()
     return None
 
 

@@ -69,7 +69,7 @@ async def test_it_calls_reads_the_result_and_answers(dialect: str) -> None:
     step = await loop.run()
     assert (step.answer, step.forced) == ("42", "")
     assert "42" in policy.requests[1].messages[-1].text
-    assert "[calls double]" in loop.account
+    assert "Called double: " in loop.account
 
 
 @both

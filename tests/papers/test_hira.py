@@ -83,8 +83,7 @@ async def test_think_delegate_read_and_go_on_until_the_answer(dialect: str) -> N
     assert (record.status, record.answer) == ("answered", "Height of the tower is answered by 100 [s1].")
     planned = [request for request in policy.requests if request.conversation == "planner"]
     assert all("How high?" in request.messages[0].text for request in planned)
-    assert "Report of desk" in planned[1].messages[-1].text
-    assert "answered by 100 [s1]" in planned[1].messages[-1].text
+    assert "Conclusion: Height of the tower is answered by 100 [s1]" in planned[1].messages[-1].text
     for earlier, later in pairwise(planned):
         assert later.messages[: len(earlier.messages)] == earlier.messages
     assert [finding.subtask.id for finding in record.findings] == ["1", "2"]
@@ -195,8 +194,8 @@ async def test_the_limit_is_ten_as_in_the_paper() -> None:
 
 
 async def test_a_planner_that_only_repeats_its_one_subtask_answers_with_its_report() -> None:
-    workflow, team, policy = run_of([subtask("tags", "Height")] * 2)
-    record = await rollout(workflow, "How high?", team)
+    workflow, team, policy = run_of([subtask("tags", "Find the height")] * 2)
+    record = await rollout(workflow, "What is the height?", team)
     (finding,) = record.findings
     assert (record.status, record.answer) == ("answered", finding.conclusion)
     policy.assert_done()
@@ -205,10 +204,21 @@ async def test_a_planner_that_only_repeats_its_one_subtask_answers_with_its_repo
 async def test_a_planner_that_only_repeats_a_later_subtask_is_asked_to_answer_from_the_reports() -> None:
     planner = [subtask("tags", "Height"), *[subtask("tags", "Width")] * 2, r"\boxed{Height is answered by 100 [s1].}"]
     workflow, team, policy = run_of(planner)
-    record = await rollout(workflow, "How high?", team)
+    record = await rollout(workflow, "Height and width?", team)
     assert len(record.findings) == 2
     assert record.status == "answered"
     assert policy.requests[-1].messages[-1].prompt == "conclude_afresh"
+    policy.assert_done()
+
+
+async def test_a_planner_that_repeats_a_part_of_the_question_hands_out_the_question_itself_with_what_is_known() -> None:
+    question = "Where was the founder of the mill born?"
+    workflow, team, policy = run_of([subtask("tags", "Find the founder of the mill")] * 2)
+    record = await rollout(workflow, question, team)
+    assert [finding.subtask.text for finding in record.findings] == ["Find the founder of the mill", question]
+    tasks = workflow.experts[0].tasks  # type: ignore[attr-defined]
+    assert tasks[1].recall.lines == ["Find the founder of the mill is answered by 100 [s1]. (source: s1)"]
+    assert (record.status, record.answer) == ("answered", record.findings[1].conclusion)
     policy.assert_done()
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hira.policies.repetition import LONGEST, REPEATS, SHORTEST, Circling, find_repetition
 
+YES, YES_NO = ("yes", "no"), random.Random(0)
 WORDS = st.text("abc d.\n", min_size=1, max_size=60)
 
 
@@ -34,11 +35,22 @@ def test_pieces_of_any_length_are_noticed(size: int) -> None:
     assert find_repetition("So: " + piece * (REPEATS - 1)) is None
 
 
+@pytest.mark.parametrize("line", ["[{}] {}\n", "{}. The passage also mentions {}.\n\n", "- ({}) **{}**\n"])
+def test_a_numbered_list_that_goes_on_with_the_same_items_is_kept_once(line: str) -> None:
+    items = ["where it lies", "search", "browse", "open the page"]
+    told = "So:\n" + "".join(line.format(at, items[1 + at % 3] if at else items[0]) for at in range(99))
+    end = find_repetition(told + line.format(99, "sea").rstrip())
+    assert end is not None
+    assert [told[:end].count(item) for item in items] == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "| name | year |\n|" + "-" * 200 + "|",
         "".join(f"{at}. The answer to question {at} is {at * 7}.\n" for at in range(400)),
+        "".join(f"{at}. {YES_NO.choice(YES)}\n" for at in range(400)),
+        "".join(f"{1900 + at}: {at * at % 5}\n" for at in range(400)) + "1. End.\n",
         "x = [" + "0, " * 150 + "1]",
         "Paris. " * 300 + "And that is all.",
         "",

@@ -21,7 +21,8 @@ EARLIER = 4_000
 
 
 async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
-    """What a search brings, condensed for the reasoning so far. If nobody can condense it, it is passed on as it is."""
+    """What a search brings, condensed for the reasoning so far. If nobody can condense it, or the reader only repeats
+    the query or the reasoning, it is passed on as it is."""
     conversation = loop.conversation
     query = str(call.arguments["query"])
     seen = await look_up(conversation, query, PAGES)
@@ -30,7 +31,8 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
         if not any(one.ok for one in seen):
             loop.forget(call)
         return documents
-    reasoning = clip(loop.account, EARLIER, middle=True)
+    *earlier, _ = loop.transcript  # the last entry is this call
+    reasoning = clip("\n\n".join(filter(None, earlier)), EARLIER, middle=True)
     reader = conversation.team.conversation(READER, str(loop.used))
     reader.say(
         user(
@@ -47,4 +49,10 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
             conversation.team.note(f"the reader failed, so the search results are passed on unchanged: {error.what}")
         return documents
     reader.say(assistant(completion.text))
-    return sanitize(strip_thought(completion))
+    told = strip_thought(completion)
+    return documents if is_repeated(told, f"{reasoning} {query}") else sanitize(told)
+
+
+def is_repeated(told: str, known: str) -> bool:
+    """Whether a text only repeats a part of what is known, but for white space."""
+    return " ".join(told.split()) in " ".join(known.split())

@@ -8,6 +8,7 @@ from hira.agents.record import Reply, record
 from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext, together
 from hira.core.errors import DialectError, EndpointError, Stop
+from hira.core.memory import Fact
 from hira.core.messages import Filled, assistant, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
@@ -48,10 +49,12 @@ class SimpleSearch:
         return Account(f"{searched}\n\n{told}", told)
 
     async def _plan(self, team: RunContext, task: Task) -> list[str]:
-        """At most three queries; the task itself where it is short or no plan can be read. The answer is written in
-        another conversation, since a small model repeats the plan that it sees."""
+        """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was
+        given, which may name what it only describes. The answer is written in another conversation, since a small model
+        repeats the plan that it sees."""
         if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
-            return [task.text]
+            facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
+            return [" ".join(" ".join([task.text, *facts]).split()[: 2 * OWN_QUERY])]
         conversation = team.conversation(self.name, task.id)
         message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
         try:

@@ -26,9 +26,9 @@ def search_documents(index: Index, *, top: int = 10) -> Tool:
     from pydantic import Field
 
     async def search(
-        query: Annotated[str, Field(description="what to look for: a question or its key words")],
+        query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
-        """Search the local documents. Returns the passages that fit the query best, each with the file it stands in."""
+        """Search the local documents for passages."""
         hits = await index.search(query, top)
         hits = [hit for hit in hits if hit.score >= RELEVANT * hits[0].score]
         if not hits:
@@ -53,10 +53,10 @@ def browse_documents(index: Index) -> Tool:
     from pydantic import Field
 
     async def browse(
-        url: Annotated[str, Field(description="the path of a document, as the search shows it")],
+        url: Annotated[str, Field(description="its path, as the search shows it")],
         intent: Annotated[str, Field(description="what you want to know from it")] = "",
     ) -> Observation:
-        """Open a local document. Of a long one you are shown the passages that matter for your intent."""
+        """Open a local document, or of a long one the passages that fit the intent."""
         entry = await index.open(url) or await index.open(await _meant(index, url))
         if entry is None or not entry.pieces:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))

@@ -79,14 +79,14 @@ def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxy
     described = DESCRIPTION.fill(
         seconds=f"{sandbox.limits.seconds:g}",
         beside=BESIDE.fill() if _among_others(sandbox) else Filled(""),
-        attached=Filled(f" Files and folders that it can read:{attached}" if attached else ""),
+        attached=Filled(f" It can read:{attached}" if attached else ""),
     )
     return replace(made, description=str(described), stateful=True)
 
 
 def _listed(path: Path, begins: str | None) -> str:
     place = clean(str(path))
-    return f"\n- {place}" + (NAMED.fill(begins=begins, place=place) if begins is not None else "")
+    return f"\n- {place}" + (NAMED.fill(begins=begins) if begins is not None else "")
 
 
 def _among_others(sandbox: PythonSandbox) -> bool:
