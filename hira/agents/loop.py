@@ -233,8 +233,16 @@ class Loop:
             )
 
     def _copies(self, calls: Sequence[Call]) -> bool:
-        """Whether a turn only copies the calls whose results the model has just read: told so, it would do it again."""
-        return bool(self.task and self._results()) and {self._key(call) for call in calls} <= self._latest
+        """Whether a turn only copies the calls whose results the model has just read, or makes a call of a result: told
+        so, it would do it again."""
+        if not (self.task and self._results()):
+            return False
+        return all(self._key(call) in self._latest or self._is_result(call) for call in calls)
+
+    def _is_result(self, call: Call) -> bool:
+        """Whether what a call asks for is a result as the model has read it."""
+        results = {" ".join(result.split()) for result in self._results()}
+        return len(call.arguments) == 1 and format_arguments(call.arguments) in results
 
     def _results(self) -> list[str]:
         """What calls have brought, each text once."""
@@ -365,7 +373,8 @@ class Loop:
         made: list[Call] = []
         for call in parsed.calls:
             key = self._key(call)
-            refused = key in self._seen and REPEATED.fill(left=self.limit - self.used)
+            repeats = key in self._seen or self._is_result(call)
+            refused = repeats and REPEATED.fill(left=self.limit - self.used)
             if not refused and self.used >= self.limit:
                 refused = SPENT.fill(limit=self.limit)
             self._answered.append((call, refused) if refused else None)

@@ -45,12 +45,12 @@ def _find_repeated_items(text: str) -> int | None:
     """The same for the items of a numbered list at the end, whose last line may still grow."""
     whole = text.rfind("\n") + 1
     lines = list(_LINE.finditer(text, 0, whole))[::-1]
-    items = [match[1] for match in takewhile(bool, (_NUMBERED.fullmatch(line[0]) for line in lines)) if match]
+    items = [str(match[1]) for match in takewhile(bool, (_NUMBERED.fullmatch(line[0]) for line in lines)) if match]
     for period in range(1, len(items) // REPEATS + 1):
         same = takewhile(bool, (item == before for item, before in zip(items, items[period:], strict=False)))
         count = sum(same) + period
         if count >= REPEATS * period and lines[0].end() - lines[count - 1].start() >= SHORTEST:
-            return lines[count - period].end()
+            return int(lines[count - period].end())
     return None
 
 

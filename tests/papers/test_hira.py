@@ -211,6 +211,15 @@ async def test_a_planner_that_only_repeats_a_later_subtask_is_asked_to_answer_fr
     policy.assert_done()
 
 
+async def test_a_planner_that_hands_out_the_report_that_it_has_read_answers_with_it() -> None:
+    report = "Find the height is answered by 100 [s1]."
+    workflow, team, policy = run_of([subtask("tags", one) for one in ("Find the height", report)], faithful=False)
+    record = await rollout(workflow, "What is the height?", team)
+    (finding,) = record.findings
+    assert (record.status, record.answer) == ("answered", finding.conclusion)
+    policy.assert_done()
+
+
 async def test_a_planner_that_repeats_a_part_of_the_question_hands_out_the_question_itself_with_what_is_known() -> None:
     question = "Where was the founder of the mill born?"
     workflow, team, policy = run_of([subtask("tags", "Find the founder of the mill")] * 2)
