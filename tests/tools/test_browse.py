@@ -3,7 +3,7 @@ import pytest
 from hira.core.errors import ToolError
 from hira.testing.web import FakeWeb, Served
 from hira.tools.addresses import canonicalise_url, is_allowed, on, urls
-from hira.tools.browse import LINKS, browse_tool
+from hira.tools.browse import browse_tool
 from hira.tools.fetch import Fetcher
 
 KAMA = """<title>The Kama</title><h1>The Kama</h1><p>The river Kama is 1,805 kilometres long and joins the Volga below
@@ -79,14 +79,6 @@ async def test_only_what_was_seen_is_opened_and_links_of_a_page_count_as_seen():
                 await reader.open(appended)
 
 
-async def test_urls_that_stand_in_the_text_of_a_page_may_be_opened():
-    with FakeWeb({"/a": "<p>x</p>", "/b": "<p>the other page</p>"}) as web:
-        web.pages["/a"] = Served(f"<p>A copy is kept at {web.url}/b.</p>")
-        reader = Reader(web, "/a")
-        await reader.open("/a")
-        assert "the other page" in (await reader.open("/b")).passages[0].text
-
-
 async def test_a_url_may_come_in_the_brackets_and_quotes_that_models_put_around_it():
     with FakeWeb({"/kama/": KAMA}) as web:
         reader = Reader(web, "/kama/")
@@ -114,14 +106,6 @@ async def test_of_a_long_page_the_passages_that_matter_are_shown_in_their_order(
         assert "Part 39" in passage.source.text
         assert "its beginning" in (await reader.open("/long")).text
         assert len(web.visits) == 1
-
-
-async def test_of_many_links_those_that_fit_the_intent_are_shown_with_their_numbers():
-    listed = "".join(f"<li><a href='/town/{n}'>Town number {n}</a> with {n} houses" for n in range(1, 200))
-    with FakeWeb({"/towns": f"<h1>Towns</h1><ul>{listed}<li><a href='/opera'>Opera of Perm</a></ul>"}) as web:
-        text = (await Reader(web, "/towns").open("/towns", "the opera")).passages[0].text
-        assert f"Links ({LINKS} of 200):\n1. Town number 1: " in text
-        assert f"\n200. Opera of Perm: {web.url}/opera" in text
 
 
 @pytest.mark.parametrize(
@@ -159,19 +143,6 @@ async def test_pdf_json_and_plain_text_are_read_by_their_type():
         assert '"length": 1805' in (await reader.open("/data")).passages[0].text
         assert (await reader.open("/deep")).passages[0].source.text.startswith("[[[")
         assert (await reader.open("/notes")).passages[0].text == "The Kama\njoins the Volga"
-
-
-async def test_a_redirect_ends_in_the_source_of_its_last_url():
-    with FakeWeb({"/old": Served(status=301, headers={"Location": "/kama/"}), "/kama/": KAMA}) as web:
-        (passage,) = (await Reader(web, "/old").open("/old")).passages
-        assert passage.source.location == f"{web.url}/kama/"
-
-
-async def test_a_page_that_breaks_off_is_read_as_far_as_it_came():
-    with FakeWeb({"/kama/": Served(KAMA + f"<p>{FILLER}</p>", broken=True)}) as web:
-        observation = await Reader(web, "/kama/").open("/kama/")
-        assert "1,805 kilometres" in observation.passages[0].text
-        assert observation.text == "only a part of the page was read: the connection broke off"
 
 
 async def test_a_link_to_a_private_address_is_shown_but_not_opened():
@@ -229,24 +200,6 @@ def test_spellings_of_one_url_are_one(one, other):
 )
 def test_whatever_carries_something_more_is_another_url(other):
     assert not is_allowed(other, {canonicalise_url("https://a.example/x")})
-
-
-async def test_the_case_of_escapes_says_nothing_to_the_server():
-    with FakeWeb({"/a%2Fb?q=%C3%A4": "<p>Some words.</p>"}) as web:
-        reader = Reader(web, "/a%2fb?q=%C3%A4")
-        await reader.open("/a%2fb?q=%c3%a4")
-        assert [visit.path for visit in web.visits] == ["/a%2Fb"]
-
-
-async def test_a_page_that_came_broken_is_not_called_empty():
-    packed = {"Content-Encoding": "gzip"}
-    with FakeWeb(
-        {"/html": Served("<p>x</p>", headers=packed), "/text": Served("some words", "text/plain", headers=packed)}
-    ) as web:
-        reader = Reader(web, "/html", "/text")
-        for path in ("/html", "/text"):
-            with pytest.raises(ToolError, match="could not be loaded: its compression is broken"):
-                await reader.open(path)
 
 
 async def test_a_page_that_leads_to_a_blocked_host_is_not_shown():

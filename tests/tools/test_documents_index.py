@@ -1,7 +1,6 @@
 import asyncio
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -80,11 +79,6 @@ def test_a_heading_with_nothing_below_it_is_not_lost():
     ]
 
 
-def test_a_hash_in_code_is_no_heading():
-    pieces = cut(Document(Path("a"), "a", (Part("```\n# a comment\nrun\n```"),)))
-    assert [(piece.heading, piece.text) for piece in pieces] == [("", "```\n# a comment\nrun\n```")]
-
-
 def test_rows_are_never_cut_and_parts_never_joined():
     rows = "\n".join(f"Name: n{at} | Value: {at}" for at in range(100))
     pieces = cut(Document(Path("a"), "a", (Part(rows, "sheet A"), Part("x", "sheet B"))))
@@ -113,15 +107,6 @@ def test_no_text_is_lost_and_no_passage_is_much_too_long(tokens):
 # queries
 
 
-@settings(deadline=None)
-@given(st.text(max_size=60))
-def test_no_question_can_break_the_query(text):
-    store = SqliteStore(None)
-    store.search(text, 3)
-    store.search(f'a {text}" OR text:{text} NEAR(', 3)
-    store.close()
-
-
 def test_words_of_a_question_are_quoted_and_operators_are_words():
     assert query_of('AND OR NEAR( " *') == '"NEAR"'
     assert query_of("or not") == '"or" OR "not"'
@@ -145,17 +130,6 @@ async def test_the_passage_that_answers_a_question_comes_first(question, name, a
     hits = await Index([LIBRARY], store=store).search(question)
     assert hits[0].name == name
     assert answer in hits[0].piece.full
-
-
-@pytest.mark.parametrize("question", ["花岗岩", "渔村", "灯塔有多高？", "鲱鱼", "iPhone 潮汐"])
-async def test_chinese_words_of_two_characters_are_found(question, store):
-    assert (await found(Index([LIBRARY], store=store), question))[0] == "notes/渔港.md"
-
-
-async def test_one_chinese_character_and_a_word_glued_to_chinese_are_found():
-    index = Index([LIBRARY])
-    assert await found(index, "鲱") == ["notes/渔港.md"]
-    assert await found(index, "iphone") == ["notes/渔港.md"]
 
 
 async def test_numbers_are_found_with_and_without_their_commas(folder):
@@ -206,27 +180,6 @@ async def test_a_second_run_reads_nothing_again(folder, tmp_path):
     assert await found(second, "varroa") == ["notes/beekeeping.md"]
 
 
-async def test_a_change_that_leaves_size_and_a_recent_time_as_they_were_is_noticed(folder):
-    path = folder / "a.txt"
-    path.write_text("walrus")
-    about = path.stat()
-    index = Index([folder])
-    assert await found(index, "walrus") == ["a.txt"]
-    path.write_text("badger")
-    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
-    await index.refresh()
-    assert await found(index, "badger") == ["a.txt"]
-    assert await found(index, "walrus") == []
-
-
-async def test_a_touched_file_with_the_same_content_is_not_read_again(folder, tmp_path):
-    index = Index([folder], tmp_path / "cache")
-    await index.refresh()
-    older(folder / "bread.md")
-    await index.refresh()
-    assert (await index.open("bread.md")).stamp.changed == 1_600_000_000_000_000_000
-
-
 async def test_what_cannot_be_read_is_a_warning_and_the_rest_is_found(folder):
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
     (folder / "broken.xlsx").write_bytes(b"PK nothing")
@@ -271,16 +224,6 @@ def test_what_may_not_be_read_is_a_warning():
         "a.txt cannot be read: Permission denied",
         "['b.txt']",
     ]
-
-
-async def test_a_note_about_a_document_is_kept_between_runs(folder, tmp_path):
-    pdf(folder / "scan.pdf", [""])
-    older(folder / "scan.pdf")
-    for _ in range(2):
-        index = Index([folder], tmp_path / "cache")
-        await index.refresh()
-        assert len(index.warnings) == 1
-        index.close()
 
 
 async def test_hidden_folders_dependencies_and_loops_of_links_are_left_out(folder):
@@ -367,19 +310,6 @@ async def test_an_index_that_cannot_be_kept_is_made_in_memory_with_a_warning(fol
     assert "kept in memory" in index.warnings[0]
 
 
-async def test_an_index_damaged_while_it_is_used_is_told_to_the_model(folder, tmp_path):
-    index = Index([folder], tmp_path / "cache")
-    await index.refresh()
-    (file,) = (tmp_path / "cache").glob("*.sqlite")
-    other = sqlite3.connect(file)
-    other.execute("DROP TABLE passages")
-    other.commit()
-    other.close()
-    with pytest.raises(ToolError, match="cannot be read"):
-        await index.search("varroa")
-    index.close()
-
-
 async def test_two_processes_may_make_and_use_one_index_at_once(tmp_path):
     folder, cache = tmp_path / "docs", tmp_path / "cache"
     folder.mkdir()
@@ -404,12 +334,6 @@ async def test_two_processes_may_make_and_use_one_index_at_once(tmp_path):
     store = SqliteStore(file)
     assert store._rows("SELECT count(*) FROM passages") == [(120,)]
     store.close()
-
-
-async def test_many_searches_at_once_share_one_first_refresh():
-    index = Index([LIBRARY])
-    everything = await asyncio.gather(*(index.search("varroa mites") for _ in range(20)))
-    assert all(hits[0].name == "notes/beekeeping.md" for hits in everything)
 
 
 async def test_indexing_leaves_the_loop_free_and_stops_when_it_is_cancelled(tmp_path):
@@ -444,14 +368,6 @@ async def test_the_search_tool_returns_passages_with_their_files_as_sources():
     assert len(observation.passages) <= 3
 
 
-async def test_a_row_that_was_found_says_what_its_numbers_are():
-    observation = await search_documents(Index([LIBRARY])).call({"query": "fare Isle of Wren ferry"})
-    assert any(
-        "Line: B1 | From: Port Ellis | To: Isle of Wren | Minutes: 95 | Fare: 31.00" in one.text
-        for one in observation.passages
-    )
-
-
 async def test_passages_of_one_file_become_one_source_of_the_run():
     observation = await search_documents(Index([LIBRARY])).call({"query": "lighthouse lens tower Gull Rock"})
     sources = Sources()
@@ -464,14 +380,6 @@ async def test_nothing_found_says_how_much_was_searched():
     observation = await search_documents(Index([LIBRARY])).call({"query": "zeppelin"})
     assert observation.text == "nothing found for 'zeppelin' in 7 documents"
     assert observation.passages == ()
-
-
-def test_the_tools_describe_their_parameters_to_the_model():
-    index = Index([LIBRARY])
-    for made in (search_documents(index), browse_documents(index)):
-        assert made.description
-        assert all(one["description"] for one in made.parameters["properties"].values())
-    assert browse_documents(index).parameters["required"] == ["url"]
 
 
 async def test_a_short_document_is_opened_whole_with_its_headings():
@@ -520,12 +428,6 @@ async def test_only_documents_of_the_index_are_opened(url):
 async def test_a_document_that_is_not_there_is_answered_with_near_ones():
     with pytest.raises(ToolError, match=r"did you mean: lighthouses\.md"):
         await browse_documents(Index([LIBRARY])).call({"url": "lighthouse.md"})
-
-
-async def test_a_document_without_text_says_so(folder):
-    pdf(folder / "scan.pdf", [""])
-    with pytest.raises(ToolError, match=r"holds no text.*multimodal"):
-        await browse_documents(Index([folder])).call({"url": "scan.pdf"})
 
 
 def test_both_stores_keep_the_same_contract(tmp_path):

@@ -13,7 +13,7 @@ import httpcore
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.addresses import Refused, check_url, public
+from hira.tools.addresses import Refused, public
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.once import Once
 
@@ -319,25 +319,6 @@ async def test_every_redirect_is_checked_like_the_first_url(web, to):
     assert set(web.dialled) == {PUBLIC}
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_no_status_of_a_redirect_leads_to_a_private_address(web, status):
-    web.names["trap.example.com"] = [["10.0.0.1"]]
-    for to in ("http://127.0.0.1/", "http://trap.example.com/"):
-        with pytest.raises(Refused):
-            await web.fetcher().get(at(f"/redir?s={status}&to={to}"))
-    assert set(web.dialled) == {PUBLIC}
-
-
-async def test_only_a_location_with_a_status_of_a_redirect_leads_elsewhere(web):
-    for path in ("/refresh", "/nowhere", "/multiple"):
-        assert (await web.fetcher().get(at(path))).url == at(path)
-    assert len(web.requests) == 3
-
-
-async def test_blanks_in_a_redirect_are_encoded(web):
-    assert (await web.fetcher().get(at("/redir?to=/ok?q=a%20b"))).url == at("/ok?q=a%20b")
-
-
 async def test_ordinary_redirects_are_followed_and_the_last_url_is_told(web):
     got = await web.fetcher().get(at("/chain?n=3"))
     assert (got.status, got.text, got.url) == (200, "arrived", "http://pub.example.com/chain?n=0&end=")
@@ -366,10 +347,6 @@ async def test_a_host_that_the_user_allows_is_opened_on_that_port_only(web):
 async def test_an_error_page_is_a_result(web, status):
     got = await web.fetcher().get(at(f"/status?s={status}"))
     assert (got.status, got.text) == (status, "<h1>no such page</h1>")
-
-
-async def test_an_empty_answer_is_a_result(web):
-    assert (await web.fetcher().get(at("/empty"))).body == b""
 
 
 async def test_a_cookie_goes_back_to_its_own_site_within_the_redirects_of_one_fetch(web):
@@ -474,15 +451,6 @@ async def test_a_dead_host_is_an_error_for_the_model(web):
         await web.fetcher().get("http://none.example.com/")
 
 
-async def test_the_next_address_is_tried_where_the_first_is_dead(web):
-    web.names["two.example.com"] = [["93.184.215.99", PUBLIC]]
-    assert (await web.fetcher().get("http://two.example.com/ok")).status == 200
-
-
-async def test_text_is_decoded_as_the_header_says(web):
-    assert (await web.fetcher().get(at("/latin2"))).text == CZECH
-
-
 @pytest.mark.parametrize(
     ("content_type", "body", "kind"),
     [
@@ -524,10 +492,6 @@ def test_a_page_that_begins_with_comments_takes_time_in_proportion() -> None:
     assert seconds(20) < 40 * max(seconds(10), 0.001)
 
 
-def test_a_checked_url_is_written_in_one_way():
-    assert check_url(" HTTP://Pub.Example.COM.:80/A?b#c ").url == "http://pub.example.com/A?b"
-
-
 async def test_fetchers_that_share_open_a_page_once_and_try_again_what_did_not_come(web: Web) -> None:
     once = Once()
     first, second = (web.fetcher(once=once) for _ in range(2))
@@ -538,9 +502,3 @@ async def test_fetchers_that_share_open_a_page_once_and_try_again_what_did_not_c
     for fetcher in (first, second):
         assert (await fetcher.get(gone)).status == 404
     assert len(web.requests) == 3
-
-
-async def test_alone_a_fetcher_keeps_nothing(web: Web) -> None:
-    for _ in range(2):
-        await web.fetcher().get("http://pub.example.com/ok")
-    assert len(web.requests) == 2

@@ -66,14 +66,6 @@ async def test_what_a_program_wrote_is_read_by_the_path_that_was_told(written, p
     assert "attached files: " in made.description
 
 
-async def test_what_a_program_writes_anew_is_read_anew(written):
-    made = files_tool([LIBRARY / "tides.txt"], written)
-    for text in ("first", "second"):
-        (written / "2" / "note.txt").write_text(text)
-        assert text in (await made.call({"path": "../2/note.txt"})).passages[0].text
-    assert not made.pure
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -99,21 +91,6 @@ async def test_nothing_but_what_programs_wrote_is_read_there(written, path):
     os.mkfifo(written / "1" / "pipe")
     with pytest.raises(ToolError, match="not among the attached files"):
         await files_tool([LIBRARY / "tides.txt"], written).call({"path": path})
-
-
-async def test_what_a_program_wrote_and_cannot_be_read_is_one_clear_line(written):
-    with pytest.raises(ToolError, match=r"page\.pdf is damaged"):
-        await files_tool([LIBRARY / "tides.txt"], written).call({"path": "../2/page.pdf"})
-
-
-async def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path):
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "x.txt").write_text(folder)
-    made = files_tool([tmp_path / "a/x.txt", tmp_path / "b/x.txt"])
-    assert (await made.call({"path": str(tmp_path / "b/x.txt")})).passages[0].text == "b"
-    with pytest.raises(ToolError, match="not among"):
-        await made.call({"path": "x.txt"})
 
 
 async def test_the_parts_of_a_long_file_are_listed_and_read_by_name_number_and_range(tmp_path):
@@ -155,24 +132,11 @@ async def test_a_long_text_without_places_is_read_in_numbered_parts(tmp_path):
     assert all(f"Paragraph {at}." in read for at in range(120))
 
 
-async def test_a_sheet_is_asked_for_by_its_name(tmp_path):
-    lines = rows(["Name", "City", "Sum"], *([f"n{at}", "Oslo", at] for at in range(400)))
-    made = files_tool([xlsx(tmp_path / "s.xlsx", {"People": lines, "Rates": rows(["a", "b", "c"], [1, 2, 3])})])
-    assert "- sheet Rates:" in (await made.call({"path": "s.xlsx"})).text
-    assert "row 2: a: 1 | b: 2 | c: 3" in (await made.call({"path": "s.xlsx", "part": "rates"})).passages[0].text
-
-
 async def test_pages_without_text_are_named_for_the_multimodal_expert(tmp_path):
     made = files_tool([pdf(tmp_path / "a.pdf", ["words", ""]), pdf(tmp_path / "b.pdf", [""])])
     assert (await made.call({"path": "a.pdf"})).text == f"no text in page 2; {how_to_see('a.pdf')}"
     with pytest.raises(ToolError, match="holds no text; no text in page 1"):
         await made.call({"path": "b.pdf"})
-
-
-async def test_an_attached_picture_is_sent_on_to_the_multimodal_expert(tmp_path):
-    (tmp_path / "a.png").write_bytes(b"\x89PNG")
-    with pytest.raises(ToolError, match="multimodal expert"):
-        await files_tool([tmp_path / "a.png"]).call({"path": "a.png"})
 
 
 async def test_a_file_that_changed_is_read_again(tmp_path):
@@ -182,10 +146,6 @@ async def test_a_file_that_changed_is_read_again(tmp_path):
     await made.call({"path": "a.txt"})
     path.write_text("second version")
     assert (await made.call({"path": "a.txt"})).passages[0].text == "second version"
-
-
-def test_the_tool_tells_the_model_which_files_there_are():
-    assert str(LIBRARY / "bread.md") in files_tool([LIBRARY / "bread.md"]).description
 
 
 def test_a_file_that_does_not_exist_cannot_be_attached(tmp_path):

@@ -1,34 +1,15 @@
 """Pages, search results and MCP servers that say too much, or that say it in no proper form."""
 
-from typing import Any
-
-import mcp_types
 import pytest
 
 from hira.core.errors import ToolError
 from hira.core.sanitize import LONGEST_TITLE, clean, presentable
-from hira.core.tool import Observation, Passage, Tool
-from hira.evidence import Source
 from hira.tools.addresses import LONGEST, canonicalise_url, check_url, is_allowed
-from hira.tools.browse import read
-from hira.tools.fetch import Fetched
-from hira.tools.mcp.session import reason
-from hira.tools.mcp.tools import MOST, make_observation, safe
 from hira.tools.pages import extract
 from hira.tools.search.service import Found, Service
 
 TEXT = "<p>" + "A long and readable sentence about the harbour of Alta. " * 20 + "</p>"
 MUCH = "a title " * 125_000
-
-
-def fetched(html: str) -> Fetched:
-    return Fetched("https://example.org/page", 200, "text/html", html.encode("utf-8", "surrogatepass"))
-
-
-def test_a_page_with_an_endless_title_has_a_short_one() -> None:
-    reading = read(fetched(f"<title>{MUCH}</title>{TEXT}"))
-    assert len(reading.document.title) <= LONGEST_TITLE
-    assert reading.document.title.startswith("a title a title")
 
 
 async def test_a_reference_of_thousands_of_digits_is_a_character_that_cannot_be_shown() -> None:
@@ -50,14 +31,6 @@ async def test_search_results_with_endless_titles_and_addresses_are_cut_and_left
 
     (hit,) = await Service("scripted", ask).search("harbour", 10)
     assert (hit.url, len(hit.title)) == ("https://a.example/", LONGEST_TITLE)
-
-
-async def test_no_tool_shows_a_title_that_is_endless() -> None:
-    async def run(_arguments: Any) -> Observation:
-        return Observation(passages=(Passage(Source("https://a.example/", MUCH, "text", "page"), "text"),))
-
-    observation = await Tool("look", "looks", {}, run).call({})
-    assert len(observation.passages[0].source.title) == LONGEST_TITLE
 
 
 @pytest.mark.parametrize("base", ["http://[", "http://a:b:c", "//[::1", "http://\ud800/", "  ", "javascript:alert(1)"])
@@ -95,30 +68,6 @@ def test_half_a_character_in_a_url_raises_nothing_but_what_the_model_is_told(url
         assert check_url(url).url.isprintable()
     except ToolError as error:
         error.what.encode()
-
-
-def test_a_schema_that_fills_the_prompt_is_left_out() -> None:
-    assert safe({"type": "object", "properties": {"a": {"type": "string"}}})
-    assert safe({"type": "object", "properties": {f"p{at}": {"type": "string"} for at in range(2_000)}}) is None
-    assert safe({"type": "object", "description": "d" * 10**6}) is None
-    assert MOST == 128
-
-
-def test_a_long_error_of_a_server_is_cut_before_it_is_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
-
-    def counting(text: str) -> str:
-        told.append(len(text))
-        return clean(text)
-
-    monkeypatch.setattr("hira.tools.mcp.tools.clean", counting)
-    monkeypatch.setattr("hira.tools.mcp.session.clean", counting)
-    result = mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text="<" * 10**6)], is_error=True)
-    with pytest.raises(ToolError) as raised:
-        make_observation("server", "tool", {}, result)
-    assert len(raised.value.what) <= 1_000
-    assert len(reason(ValueError("word " * 10**6))) <= 200
-    assert max(told) <= 4_000
 
 
 def test_the_wrapper_of_a_known_injection_is_broken() -> None:

@@ -15,15 +15,13 @@ from later import needs
 
 from hira import Hira, Settings
 from hira.agents.calls import use
-from hira.agents.loop import Loop
 from hira.core.errors import HiraError, ToolError, UsageError
-from hira.core.tool import locate_call
 from hira.runtime.settings import load
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
 from hira.tools import Observation, Tool
 from hira.tools.mcp import Server, mcp_tools
-from hira.tools.mcp.tools import make_name, safe
+from hira.tools.mcp.tools import make_name
 
 pytestmark = needs("mcp")
 
@@ -301,20 +299,6 @@ async def test_a_website_that_goes_away_fails_calls_until_it_is_back(website: We
         assert text(await tool["pid"].call({})) == str(website.process.pid)
 
 
-async def test_a_website_that_refuses_is_told_with_its_status():
-    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as served:
-        port = served.sockets[0].getsockname()[1]
-        with pytest.raises(UsageError, match="answered with HTTP 401"):
-            async with mcp_tools(Server("web", url=f"http://127.0.0.1:{port}/mcp")):
-                pass
-
-
 def mcp_settings(**own) -> Settings:
     server = {"command": sys.executable, "args": [str(SHELF)], **own}
     return Settings(docs=(HERE.parent / "data" / "library",), mcp={"shelf": server})
@@ -370,31 +354,6 @@ async def test_tools_that_nobody_in_the_workflow_is_given_are_told_of(workflow, 
     assert told == f"no role of workflow {workflow!r} gets these tools: those of MCP server 'shelf'"
 
 
-@pytest.mark.parametrize(
-    ("workflow", "roles"), [("hira", []), ("hira", ["worker", "code"]), ("matpo", ["worker"]), ("react", ["*"])]
-)
-async def test_tools_that_somebody_is_given_are_not_told_of(workflow, roles):
-    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=roles).with_values({"workflow": workflow}, "a test")
-    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        assert not [one for one in (await hira.open_session()).bench.notices if "gets these tools" in one.text]
-
-
-async def test_an_expert_of_another_program_is_told_of_and_no_error():
-    settings = mcp_settings(args=[str(ROUGH), "plain"], roles=["ferries", "code"])
-    async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
-        told = [one.text for one in (await hira.open_session()).bench.notices]
-    assert "[mcp.shelf] names 'ferries', which is not a role of this workflow" in told
-
-
-async def test_one_server_that_cannot_be_used_ends_the_others_too():
-    settings = mcp_settings(args=[str(ROUGH), "plain"])
-    settings = settings.with_values({"mcp": {**settings.mcp, "gone": {"command": "/no/such/program"}}}, "a test")
-    hira = Hira(policies={"*": ScriptedPolicy([])}, settings=settings)
-    with pytest.raises(UsageError, match="the MCP server 'gone' cannot be started"):
-        await hira.open_session()
-    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
-
-
 async def test_without_the_package_one_line_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(UsageError) as error:
@@ -447,35 +406,6 @@ def test_keys_of_servers_are_secrets_that_no_tool_is_given():
     assert "12345" not in repr(settings)
 
 
-def test_the_same_call_has_the_same_short_location():
-    assert locate_call("mcp:files/read", {"b": 1, "a": "ü"}) == 'mcp:files/read({"a": "ü", "b": 1})'
-    long, other = (locate_call("mcp:files/read", {"text": "x" * 500 + end}) for end in "yz")
-    assert len(long) < 220
-    assert long != other == locate_call("mcp:files/read", {"text": "x" * 500 + "z"})
-
-
 def test_names_fit_every_endpoint_and_dialect():
     assert make_name("My-Files", "Read.File/now") == "my_files_read_file_now"
     assert len(make_name("files", "x" * 100)) == 64
-
-
-@pytest.mark.parametrize("dialect", ["tags", "native"])
-async def test_a_tool_that_needs_nothing_is_called_with_nothing(dialect: str):
-    said = (
-        "<|begin_rough_any_thing_call|><|end_rough_any_thing_call|>"
-        if dialect == "tags"
-        else calling("rough_any_thing")
-    )
-    policy = ScriptedPolicy([said, "It is here [s1]."])
-    async with mcp_tools(rough("plain")) as tools:
-        step = await Loop(team_of(policy, dialect=dialect).conversation("deep_search"), tools).run()
-    assert step.answer == "It is here [s1]."
-    assert "mcp:rough/any/thing()" in policy.requests[-1].messages[-1].text
-
-
-def test_a_schema_that_is_none_of_an_object_is_refused():
-    assert safe({}) == {"type": "object", "properties": {}, "required": []}
-    assert safe({"type": "array"}) is None
-    assert safe({"properties": ["a"]}) is None
-    assert safe({"required": "a"}) is None
-    assert safe({"properties": {"a": {"enum": ["</tool_call>"]}}}) is None

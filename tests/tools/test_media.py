@@ -82,14 +82,3 @@ def test_a_page_of_a_pdf_file_is_sent_as_a_picture(tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"not a file")
     with pytest.raises(ToolError, match=r"broken\.pdf cannot be read as a PDF file"):
         read("broken.pdf")
-
-
-def test_what_a_program_wrote_in_another_session_is_found_under_the_path_that_was_told(tmp_path: Path) -> None:
-    (tmp_path / "1").mkdir()
-    picture(tmp_path / "1" / "plot.png")
-    assert media_reader([tmp_path])("../1/plot.png").kind == "image"
-
-
-def test_names_that_a_search_shows_are_known(tmp_path: Path) -> None:
-    path = picture(tmp_path / "a.png")
-    assert media_reader([tmp_path], {"trip/a.png": path})("trip/a.png").kind == "image"

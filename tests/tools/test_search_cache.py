@@ -85,16 +85,6 @@ async def test_a_damaged_file_is_replaced(tmp_path):
     cache.close()
 
 
-async def test_without_a_place_on_disk_answers_are_kept_in_memory(tmp_path):
-    (tmp_path / "file").write_text("x")
-    cache = Cache(tmp_path / "file" / "searches.db")
-    backend = Counted(HITS)
-    for _ in range(2):
-        assert await Cached(backend, cache).search("x", 5) == HITS
-    assert len(backend.asked) == 1
-    cache.close()
-
-
 async def test_where_the_disk_fails_the_service_is_asked(tmp_path):
     cache = Cache(tmp_path / "searches.db")
     cache.close()
@@ -102,11 +92,6 @@ async def test_where_the_disk_fails_the_service_is_asked(tmp_path):
     for _ in range(2):
         assert await Cached(backend, cache).search("x", 5) == HITS
     assert len(backend.asked) == 2
-
-
-async def test_many_may_ask_at_once(cache):
-    kept = Cached(Counted(HITS), cache)
-    assert await asyncio.gather(*(kept.search(f"q{n}", 5) for n in range(50))) == [HITS] * 50
 
 
 async def test_what_several_runs_ask_at_once_is_sent_once():
@@ -117,13 +102,3 @@ async def test_what_several_runs_ask_at_once_is_sent_once():
     assert await runs[0].search("The Kama", 6) == HITS
     assert backend.asked == [("The Kama", 5), ("The Kama", 6)]
     assert runs[0].name == "one"
-
-
-async def test_failures_and_empty_answers_are_not_shared():
-    backend, once = Counted(ToolError("down"), [], HITS), Once()
-    with pytest.raises(ToolError, match="down"):
-        await Shared(backend, once).search("x", 5)
-    assert await Shared(backend, once).search("x", 5) == []
-    assert await Shared(backend, once).search("x", 5) == HITS
-    assert await Shared(backend, once).search("x", 5) == HITS
-    assert len(backend.asked) == 3

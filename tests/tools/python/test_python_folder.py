@@ -47,23 +47,6 @@ def test_clearing_keeps_what_is_named_and_the_folders_above_it(tmp_path: Path) -
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["a", "a/b", "a/b/kept"]
 
 
-def test_clearing_keeps_empty_folders_and_goes_on_where_something_cannot_be_removed(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    before = look(tmp_path, 100)
-    (tmp_path / "closed").mkdir()
-    (tmp_path / "closed" / "f").write_text("1")
-    (tmp_path / "closed").chmod(0o500)
-    (tmp_path / "z").write_text("1")
-    clear(tmp_path, before)
-    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
-
-
-def test_a_file_that_its_maker_has_closed_is_read_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("1")
-    (tmp_path / "f").chmod(0)
-    assert read(tmp_path, "f", 10) == b"1"
-
-
 def test_names_that_break_lines_or_hide_are_not_repeated() -> None:
     names = ["fine", "a\u2028b", "a\u00adb", "a\u061cb", "a\U000e0041b", "a\u00a0b", "a\ufffdb"]
     assert find_written({}, dict.fromkeys(names, (1, 1, 1))) == (["fine"], 6)
@@ -100,29 +83,3 @@ def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
     else:
         raise AssertionError("a pipe was read")
     clear(tmp_path, Found())
-
-
-def test_a_folder_that_nobody_may_enter_is_counted_and_removed(tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir()
-    (tmp_path / "closed" / "f").write_bytes(bytes(100_000))
-    (tmp_path / "closed").chmod(0)
-    found = look(tmp_path, 10)
-    assert found.bytes >= 100_000
-    (tmp_path / "closed").chmod(0)
-    clear(tmp_path, Found())
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_looking_stops_at_the_limit(tmp_path: Path) -> None:
-    for number in range(50):
-        (tmp_path / str(number)).touch()
-    assert look(tmp_path, 10).entries == 11
-
-
-def test_a_changed_file_is_told_from_an_untouched_one(tmp_path: Path) -> None:
-    for name in ("a", "b", ".hidden"):
-        (tmp_path / name).write_text("1")
-    before = look(tmp_path, 10).files
-    (tmp_path / "a").write_text("22")
-    (tmp_path / ".hidden").write_text("22")
-    assert find_written(before, look(tmp_path, 10).files) == (["a"], 0)

@@ -50,13 +50,6 @@ async def test_it_is_ended(code: str, sandbox: PythonSandbox) -> None:
     assert (await sandbox.run("6 * 7")).value == "42"
 
 
-async def test_permissions_elsewhere_are_not_changed_though_it_looks_so(sandbox: PythonSandbox, tmp_path) -> None:
-    place = tmp_path / "elsewhere"
-    place.mkdir(mode=0o755)
-    await sandbox.run(f"import os\nos.chmod({str(place)!r}, 0o777)")
-    assert place.stat().st_mode & 0o777 == 0o755
-
-
 async def test_a_call_that_floods_the_channel_or_bends_the_built_in_names_harms_only_its_session(
     sandbox: PythonSandbox,
 ) -> None:

@@ -37,26 +37,6 @@ async def test_what_the_program_was_told_to_write_is_no_evidence(sandbox: Python
     assert verdicts[literal] != "supported"
 
 
-async def test_a_long_text_is_shown_by_its_beginning_and_kept(sandbox: PythonSandbox) -> None:
-    seen = await python_tool(sandbox).call({"code": "open('long.txt', 'w').write('word ' * 10_000)"})
-    passage = seen.passages[1]
-    assert len(passage.text) < 500
-    assert len(passage.source.evidence) >= 50_000
-    seen = await python_tool(sandbox).call({"code": "open('longer.txt', 'w').write('é' * 90_000)"})
-    assert seen.passages[1].source.text.endswith("é …")
-
-
-async def test_bytes_and_a_crowd_of_files_bring_no_crowd_of_sources(sandbox: PythonSandbox) -> None:
-    code = (
-        "open('data.bin', 'wb').write(bytes(range(256)))\n"
-        "open('empty.txt', 'w').close()\nfor n in range(9): open(f'{n}.txt', 'w').write(str(n))"
-    )
-    seen = await python_tool(sandbox).call({"code": code})
-    names = [passage.source.title for passage in seen.passages[1:]]
-    assert names == [f"{n}.txt" for n in range(5)]
-    assert "data.bin" in seen.passages[0].text
-
-
 async def test_a_figure_is_media_and_can_be_looked_at_by_the_path_that_was_told(tmp_path: Path, able: None) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("PIL")
