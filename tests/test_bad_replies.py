@@ -75,6 +75,13 @@ async def test_json_where_prose_is_asked_for_is_the_answer_as_it_is(workflow: st
     assert calls <= 4
 
 
+@pytest.mark.parametrize("mark", ["[s1]", "[1]", r"\boxed{s1}"])
+async def test_the_id_of_a_source_is_no_answer(mark: str, docs: Path) -> None:
+    answer, _, _ = await ask(lambda _: mark, docs, "rag")
+    assert (answer.status, answer.text) == ("failed", "")
+    assert "the model wrote no answer" in answer.error
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS)
 async def test_a_model_that_says_nothing_ends_the_run(workflow: str, docs: Path) -> None:
     answer, _, calls = await ask(lambda _: " \n ", docs, workflow)

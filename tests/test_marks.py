@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from hira.evidence import Source, Sources, drop_unknown, inert, remove_marks
+from hira.evidence import Source, Sources, drop_unknown, has_only_marks, inert, remove_marks
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,23 @@ def test_citations_of_what_nobody_read_are_dropped_and_reported() -> None:
     sources = Sources()
     sources.add(Source("tower.md", "The tower", "It was built in 1894."))
     assert drop_unknown("Built in 1894 [s1, s7] , once [s9].", sources) == ("Built in 1894 [s1], once.", ["s7", "s9"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "empty"),
+    [
+        ("[s1]", True),
+        ("s1 [s1].", True),
+        ("[1]", True),
+        ("[1] [s1]", True),
+        ("1", False),
+        ("[7]", False),
+        ("s2", False),
+        ("[1] 1887", False),
+        ("", False),
+    ],
+)
+def test_an_answer_that_only_names_what_was_read_says_nothing(answer: str, empty: bool) -> None:
+    sources = Sources()
+    sources.add(Source("a.md", "A", "Ada painted it."))
+    assert has_only_marks(answer, sources) is empty

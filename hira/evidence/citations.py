@@ -18,6 +18,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _NAME = re.compile(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
 _CODED = re.compile(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = re.compile(r"s\d+")
+_BARE_MARK = re.compile(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
 _NEAR = 120
 
 
@@ -42,6 +43,12 @@ class Citation:
 def find_cited(text: str) -> list[str]:
     """The ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
     return list(dict.fromkeys(one for match in CITED.finditer(text) for one in _ID.findall(match[1])))
+
+
+def has_only_marks(text: str, sources: Sources) -> bool:
+    """Whether an answer names sources and says nothing: `[s1]`, `s1`, `[1]`."""
+    rest = _BARE_MARK.sub(lambda match: "" if f"s{match[1] or match[2]}" in sources else match[0], text)
+    return rest != text and not re.search(r"\w", rest)
 
 
 def remove_marks(text: str) -> str:

@@ -13,7 +13,7 @@ from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, Usag
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
 from hira.core.sanitize import presentable
-from hira.evidence import Citation, drop_unknown, is_accepted, is_refusal
+from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.policies.dialects.text_calls import drop_calls
 from hira.workflows.bound import Sizes
 
@@ -78,7 +78,8 @@ async def _answered(workflow: Workflow, question: str, team: RunContext) -> None
         if not isinstance(answer, str):
             what = f"workflow {workflow.name!r} returned no text: {answer!r}"
             raise UsageError(what, fix="its method run has to return the answer")
-        record.answer = drop_calls(answer, [*team.offered.values()])
+        said = drop_calls(answer, [*team.offered.values()])
+        record.answer = "" if has_only_marks(said, record.sources) else said
     except HiraError as error:
         record.failure = error
     record.failure = record.failure or team.stopped or (team.log.stopped if team.log else None)

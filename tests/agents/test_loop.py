@@ -176,6 +176,47 @@ async def test_a_model_that_says_nothing_after_a_result_is_asked_its_task_afresh
     assert [message.prompt for message in policy.requests[-1].messages] == ["conclude_afresh"]
 
 
+@both
+@pytest.mark.parametrize("written", ["made-up call", "search that finds nothing"])
+async def test_a_stuck_model_that_has_read_nothing_is_given_a_search_for_its_task(dialect: str, written: str) -> None:
+    queries: list[str] = []
+
+    @tool(pure=True)
+    async def search(query: str) -> Observation:
+        "Search."
+        queries.append(query)
+        if query == "painter":
+            return Observation("nothing found")
+        return Observation(passages=(Passage(Source("hall.md", "Hall", "Ada painted it."), "Ada painted it."),))
+
+    wrong = "<|begin_x_call|>" if dialect == "tags" else calling("nothing")
+    said = [wrong] * 2 if written == "made-up call" else [call(dialect, "search", query="painter")] * 2
+    loop, policy = loop_of([*said, "Ada painted it [s1]."], dialect)
+    loop.tools, loop.task = [search], "Who painted the hall?"
+    step = await loop.run()
+    (asked,) = policy.requests[-1].messages
+    assert queries[-1] == "Who painted the hall?"
+    assert "Ada painted it." in asked.text
+    assert step.answer == "Ada painted it [s1]."
+    policy.assert_done()
+
+
+async def test_a_search_for_the_task_that_fails_is_made_once() -> None:
+    queries: list[str] = []
+
+    @tool(pure=True)
+    async def search(query: str) -> Observation:
+        "Search."
+        queries.append(query)
+        raise ToolError("the index is gone")
+
+    loop, policy = loop_of(["<|begin_x_call|>", "<|begin_y_call|>", "I do not know."])
+    loop.tools, loop.task = [search], "Who painted the hall?"
+    step = await loop.run()
+    assert (step.answer, queries) == ("I do not know.", ["Who painted the hall?"])
+    policy.assert_done()
+
+
 async def test_a_call_that_may_be_made_again_ends_the_loop_when_it_brings_the_same_three_times() -> None:
     loop, policy = loop_of([*[call("tags", "page", path="a.md")] * 3, "The text of a.md."])
     step = await loop.run()

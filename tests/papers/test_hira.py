@@ -23,7 +23,7 @@ from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.python import open_python
 from hira.tools.search import search_tool
-from hira.tools.search.hit import Hit
+from hira.tools.search.service import Hit
 from hira.workflows import HiRA, rollout
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"

@@ -93,6 +93,13 @@ async def test_search_o1_reads_the_pages_behind_the_hits() -> None:
     assert "stands by the sea" in of(policy, "reader")[0].messages[0].values["documents"]
 
 
+@pytest.mark.parametrize("echo", ["height", "I look\nit up."])
+async def test_what_a_reader_only_repeats_is_no_summary_and_the_pages_are_passed_on(echo: str) -> None:
+    policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [echo]})
+    await rollout(SearchO1(), QUESTION, team_of(policy, tools=BOX))
+    assert "stands by the sea" in of(policy, "reasoner")[-1].messages[-1].text
+
+
 async def test_what_nobody_could_condense_is_passed_on_as_it_is_and_that_is_told() -> None:
     policy = ScriptedPolicy({"reasoner": [searching("height"), ANSWER], "reader": [EndpointError("reader is gone")]})
     heard: list[Any] = []

@@ -22,7 +22,7 @@ EARLIER = 4_000
 
 async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     """What a search brings, condensed for the reasoning so far. If nobody can condense it, or the reader only repeats
-    the query or the reasoning, it is passed on as it is."""
+    the query or what the model said, it is passed on as it is."""
     conversation = loop.conversation
     query = str(call.arguments["query"])
     seen = await look_up(conversation, query, PAGES)
@@ -50,7 +50,8 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
         return documents
     reader.say(assistant(completion.text))
     told = strip_thought(completion)
-    return documents if is_repeated(told, f"{reasoning} {query}") else sanitize(told)
+    said = [message.text for message in conversation.messages if message.role == "assistant"]
+    return documents if is_repeated(told, " ".join([*said, query])) else sanitize(told)
 
 
 def is_repeated(told: str, known: str) -> bool:

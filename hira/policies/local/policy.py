@@ -6,12 +6,13 @@ from functools import lru_cache
 
 from hira.core.errors import ContextOverflow, TimedOut
 from hira.core.messages import ToolCall
-from hira.core.policy import Completion, Request, Tokens, Usage, Watch
+from hira.core.policy import Completion, Finish, Request, Tokens, Usage, Watch
 from hira.policies.dialects.written import calls_in, thought_in
 from hira.policies.local.conversation import Conversations, Prompt
 from hira.policies.local.engine import Engine, Sampled
 from hira.policies.local.streaming import Streamed
 from hira.policies.local.template import Template, opens_thought
+from hira.policies.reply import Parts, trim_repetition
 
 LONGEST_REPLY = 8192
 SECONDS = 900.0
@@ -85,18 +86,22 @@ class LocalPolicy:
         elif sampled.finish == "stop" and sampled.ids and sampled.ids[-1] in self.template.ends:
             said = self.template.decode(sampled.ids[:-1])
         thought = thought_in(said, opened=opens_thought(prompt.text))
-        text, calls = thought.text, tuple[ToolCall, ...]()
+        parts = Parts(thought.text, thought.reasoning, finish=sampled.finish)
+        trim_repetition(parts)
+        text, calls = parts.text, tuple[ToolCall, ...]()
         if request.tools and request.choose == "auto":
-            text, calls = calls_in(thought.text, len(request.messages))
+            text, calls = calls_in(text, len(request.messages))
+        finish: Finish = "stop" if parts.finish == "stop" else "length"
         return Completion(
             text,
-            thought.reasoning,
+            parts.reasoning,
             calls,
-            finish="calls" if calls and sampled.finish == "stop" else sampled.finish,
+            finish="calls" if calls and finish == "stop" else finish,
             stop=sampled.stop,
             usage=Usage(1, len(prompt.ids), len(sampled.ids), cost=0.0),
             model=f"{self._model}@{sampled.version}" if self._versioned else self._model,
             tokens=Tokens(prompt.ids, sampled.ids, sampled.logprobs),
+            notes=(parts.cut,) if parts.cut else (),
         )
 
     def _room(self, asked: int, wanted: int | None) -> int:

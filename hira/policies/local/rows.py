@@ -11,6 +11,7 @@ from typing import Literal
 
 from hira.core.errors import EndpointError
 from hira.policies.local.engine import Sampled, Seen
+from hira.policies.repetition import Circling
 
 _TAIL = 64
 
@@ -32,8 +33,9 @@ class Pieces:
 class Asked:
     """A reply that is being sampled. `limit` counts its tokens; `draw` is its own source of random numbers.
 
-    `sampled` and `logprobs` grow together. A row that was put back into the queue goes on where it was. A row that is
-    `done` tells who waits for it only when it is told to `deliver` its `outcome`.
+    `sampled` and `logprobs` grow together. A reply that only repeats itself ends as one that is too long. A row that
+    was put back into the queue goes on where it was. A row that is `done` tells who waits for it only when it is told to
+    `deliver` its `outcome`.
     """
 
     prompt: tuple[int, ...]
@@ -55,6 +57,7 @@ class Asked:
     outcome: Sampled | Exception | None = None
     sampled: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    circling: Circling = field(default_factory=Circling)
     _tail: str = ""
 
     @property
@@ -84,7 +87,7 @@ class Asked:
             self.finish("stop")
         elif (stop := self._stopped(token)) is not None:
             self.finish("stop", stop)
-        elif len(self.sampled) >= self.limit:
+        elif len(self.sampled) >= self.limit or self.circling.take(self.pieces[token]):
             self.finish("length")
 
     def finish(self, finish: Literal["stop", "length"], stop: str | None = None) -> None:

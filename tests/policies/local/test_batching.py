@@ -1,6 +1,7 @@
 """The engine that samples with transformers: what it samples, for whom, and what happens when things go wrong."""
 
 import asyncio
+import itertools
 import random
 import subprocess
 import sys
@@ -14,9 +15,14 @@ from later import Later, later, needs
 from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 
 from hira.core.errors import EndpointError, UsageError
-from hira.core.policy import Sampling
+from hira.core.messages import user
+from hira.core.policy import Request, Sampling
 from hira.policies.local.engine import Sampled
+from hira.policies.local.policy import LocalPolicy
+from hira.policies.local.rows import Asked, Pieces
 from hira.policies.local.template import Template
+from hira.policies.repetition import REPEATS, SHORTEST
+from hira.policies.reply import REPEATS_ITSELF
 
 torch = later("torch")
 BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
@@ -380,3 +386,28 @@ def test_a_process_that_ends_amid_a_forward_pass_ends_well() -> None:
         [sys.executable, "-c", ENDS_AMID_A_STEP], check=False, cwd=tests, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class GoingRound:
+    """Samples the same words over and over, row by row as the engine does."""
+
+    window = 100_000
+
+    async def sample(self, prompt: Any, sampling: Sampling, *_: Any, **__: Any) -> Any:
+        row = Asked(tuple(prompt), sampling.max_tokens or 0, random.Random(0), TEMPLATE.ends, Pieces(TEMPLATE.decode))
+        words = itertools.cycle(TEMPLATE.encode("round and round, "))
+        while not row.done:
+            row.take(next(words), -0.5)
+        return row.outcome
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_a_reply_that_only_repeats_itself_is_cut_as_at_an_endpoint() -> None:
+    reply = await LocalPolicy("tiny", TEMPLATE, GoingRound()).complete(Request((user("Why?"),)))
+    assert reply.tokens
+    assert SHORTEST <= reply.usage.completion_tokens == len(reply.tokens.sampled) < 2 * SHORTEST
+    assert reply.text.startswith("round and round,")
+    assert len(reply.text) < SHORTEST / REPEATS
+    assert (reply.finish, reply.notes) == ("stop", (REPEATS_ITSELF,))
