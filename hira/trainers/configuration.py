@@ -287,7 +287,7 @@ def _read(file: Path) -> dict[str, Any]:
         fix = "name a file such as examples/training/one_24gb.toml"
         raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the configuration is no valid TOML: {error}", where=f"in {file}", fix="correct it") from None
+        raise UsageError(f"the configuration is not valid TOML: {error}", where=f"in {file}", fix="correct it") from None
 
 
 def _override(values: dict[str, Any], text: str) -> None:
@@ -296,14 +296,14 @@ def _override(values: dict[str, Any], text: str) -> None:
     parts = name.split(".")
     if not equals or not all(parts):
         raise UsageError(
-            f"{text!r} is no override", fix="write a file of TOML, then SECTION.KEY=VALUE, such as train.lr=1e-5"
+            f"{text!r} is not an override", fix="write a file of TOML, then SECTION.KEY=VALUE, such as train.lr=1e-5"
         )
     _check_path(parts)
     table = values
     for part in parts[:-1]:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
-            raise UsageError(f"{name!r} is no table", fix=f"{part!r} has a value of its own")
+            raise UsageError(f"{name!r} is not a table", fix=f"{part!r} already has a value")
     table[parts[-1]] = _value(value)
 
 

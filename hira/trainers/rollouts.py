@@ -232,7 +232,7 @@ class Rollouts:
             raise HiraError(
                 f"the reward raised {type(error).__name__}: {error}",
                 where=f"question {problem.id!r}, answer {record.answer[:200]!r}",
-                fix="mend the reward, then go on with --resume; a judge that cannot judge returns no value",
+                fix="correct the reward function, then resume with --resume; return no value where a judge fails",
             ) from error
 
     def check(self, played: Sequence[ScoredRollout]) -> None:

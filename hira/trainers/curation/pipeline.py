@@ -39,7 +39,7 @@ class Curating:
         if strange := [one for one in self.stages if one not in STAGES]:
             raise UsageError(f"unknown stage {strange[0]!r}", fix=f"there are {', '.join(STAGES)}")
         if sorted(self.stages, key=STAGES.index) != list(self.stages) or len(set(self.stages)) < len(self.stages):
-            raise UsageError("the stages stand in another order", fix=f"their order is {', '.join(STAGES)}")
+            raise UsageError("the stages are in the wrong order", fix=f"use the order {', '.join(STAGES)}")
         if {"level", "clarity", "expert", "challenge"} & {*self.stages}:
             bare = next((item.id for item in self.items if not item.answerable), None)
             if bare is not None:

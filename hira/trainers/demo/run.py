@@ -63,7 +63,7 @@ class Demo:
             records.append(self.folder / BEGUN, [self._described])
         saved = last_checkpoint(self.folder)
         if saved:
-            self.tell(f"going on from {saved.name}")
+            self.tell(f"resuming from {saved.name}")
             rows: Sequence[Row] = ()
         elif self.recipe.pretrained:
             self._write_base()

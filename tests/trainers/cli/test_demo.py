@@ -150,7 +150,7 @@ def test_a_demo_that_is_stopped_goes_on_by_the_same_command_as_if_nothing_had_ha
     assert main([*again, "--seed", "1"], shell) == 2
     assert "already exists" in err.getvalue()
     assert main(again, shell) == 0, err.getvalue()
-    assert "going on from checkpoint-5" in err.getvalue()
+    assert "resuming from checkpoint-5" in err.getvalue()
     assert main(again, shell) == 2, "a demo that has ended is not made anew"
     for name in ("adapters/default/adapter_model.safetensors", records.EXAMS, records.ROLLOUTS):
         assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
