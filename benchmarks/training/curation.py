@@ -29,7 +29,7 @@ from hira.evaluation.metrics import match
 from hira.policies.dialects import NATIVE
 from hira.runtime.settings import Settings
 from hira.testing import Endpoint, ScriptedPolicy
-from hira.trainers.curation.filters import Challenge, duplicates
+from hira.trainers.curation.filters import Challenge, find_duplicates
 from hira.trainers.curation.pipeline import Curating, Curation
 
 RESULTS = Path(__file__).parents[1] / "results" / "training_curation.md"
@@ -142,7 +142,7 @@ def main() -> None:
     items, kinds, chances = planted(random.Random(SEED))
     of = {kind: {name for name, own in kinds.items() if own == kind} for kind in set(kinds.values())}
     with tempfile.TemporaryDirectory() as place:
-        same = {one.id for one in duplicates(items) if not one.kept}
+        same = {one.id for one in find_duplicates(items) if not one.kept}
         unclear, called = asyncio.run(clear(items, kinds, Path(place) / "clarity"))
         some = [item for item in items if kinds[item.id] in ("good", "trivial", "impossible")]
         gone, curation = asyncio.run(challenged(some, chances, Path(place)))

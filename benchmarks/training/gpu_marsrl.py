@@ -41,7 +41,7 @@ from hira.testing.script import role_of
 from hira.trainers import records
 from hira.trainers.agentic import Agentic
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig
-from hira.trainers.credit.masking import masking
+from hira.trainers.credit.masking import mask_credit
 from hira.trainers.engines import LivePolicy
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.pipeline import PipelinedCollector, Segmented
@@ -164,7 +164,7 @@ class Way:
                 self.words,
                 self.updates("sampler" if piped else "trainer"),
                 course.collecting(collector),
-                course.crediting(masking(RECIPE.credit)),
+                course.crediting(mask_credit(RECIPE.credit)),
                 self.folder,
                 updated=course.updating(updated),
             )

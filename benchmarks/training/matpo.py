@@ -175,7 +175,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
     )
     adam, rewards, told = Adam(sizes.rate), list[float](), dict[str, float]()
     try:
-        before = statistics.mean(await exam.taken())
+        before = statistics.mean(await exam.accuracies())
         for update in range(sizes.updates):
             novice.forget()
             groups = (await rollouts.collect(update)).groups
@@ -184,7 +184,7 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
             adam.step(novice.weights, gradient(novice, credited))
             rewards.append(statistics.mean(one.reward or 0.0 for group in groups for one in group.counting))
         novice.forget()
-        after = statistics.mean(await exam.taken())
+        after = statistics.mean(await exam.accuracies())
     finally:
         await team.aclose()
     return Learned(before, after, rewards, told, novice.weights, time.perf_counter() - began)

@@ -42,7 +42,7 @@ from hira.runtime.settings import Settings
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
 from hira.trainers.demo.tiny import Shape, find_phrases, make_tokenizer
-from hira.trainers.lessons import spoken
+from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
@@ -329,7 +329,7 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Les
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
     """The tokenizer of these rollouts: all that reports tell of is a token, and so are the phrases between."""
     names = [*NAMES, *MACHINES, *READERS, *ASPECTS, *FLAWS]
-    conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
+    conversations = [list_messages(one) for record in rollouts for one in record.trajectories.values()]
     return make_tokenizer(
         find_phrases(conversations, names, sorted({record.question for record in rollouts})), names, SHAPE.window
     )

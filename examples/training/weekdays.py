@@ -40,10 +40,10 @@ from hira.policies.offline.request import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.credit.masking import masking
+from hira.trainers.credit.masking import mask_credit
 from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
 from hira.trainers.demo.tiny import SHAPE, make_tokenizer
-from hira.trainers.lessons import spoken
+from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MARSRL
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
@@ -271,7 +271,7 @@ def by_teacher(folder: Path, asked: Sequence[Problem], times: int, seed: int, fa
 
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
     """The tokenizer of these rollouts: days and numbers are tokens, and so is what is between them."""
-    conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
+    conversations = [list_messages(one) for record in rollouts for one in record.trajectories.values()]
     return make_tokenizer(pieces(message for messages in conversations for message in messages), WEEK, SHAPE.window)
 
 
@@ -450,7 +450,7 @@ WEEKDAYS = DemoRecipe(
     exam=exam,
     examining=Alone(WORKFLOW),
     commands=commands,
-    credit=masking(MARSRL.credit),
+    credit=mask_credit(MARSRL.credit),
     stages=StageConfig(sampling="balanced"),
     sizes=Sizes(lessons=2, learning=300, updates=15, questions=6, exam=2),
     small=Sizes(lessons=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),

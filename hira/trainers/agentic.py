@@ -20,15 +20,15 @@ from hira.evaluation.rewards.reward import Reward, Score
 from hira.evaluation.rewards.verdict import RIGHT, of_solution, of_verdict
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.metrics import transcript
-from hira.trainers.parts import STEPS, Input, Output, by_part
-from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout, chosen, measured
+from hira.trainers.metrics import make_transcript
+from hira.trainers.parts import STEPS, Input, Output, measure_parts
+from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout, choose_problems, measure_rollouts
 from hira.trainers.rows import Collected, Group
 from hira.workflows.marsrl import MarsRL
 
 
 @dataclass(slots=True)
-class Posing:
+class PoseStep:
     """The problem with what is found for it, made once for all steps."""
 
     search: bool
@@ -42,7 +42,7 @@ class Posing:
 
 
 @dataclass(slots=True)
-class Answering:
+class AnswerStep:
     """One step of one role, as a workflow that a rollout can be made of."""
 
     asked: Input
@@ -64,10 +64,10 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class StepReward:
     """The reward of one step: `accuracy` for a solution, the truth of its verdict for a review (section 3.2)."""
 
-    answering: Answering
+    answering: AnswerStep
     accuracy: Reward
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> Score:
@@ -113,7 +113,7 @@ class Agentic:
     async def begin(self, problem: Problem, update: int) -> "Stage | None":
         """The Solver's step; None, and kept in `lost`, if the problem cannot even be posed."""
         workflow = self.rollouts.workflow
-        posing = Posing(self.search, workflow.reply if isinstance(workflow, MarsRL) else None)
+        posing = PoseStep(self.search, workflow.reply if isinstance(workflow, MarsRL) else None)
         played = await replace(self.rollouts, workflow=posing, reward=_unpaid).play(problem, update, 0)
         if posing.made is None:
             self.lost.append(played)
@@ -122,8 +122,8 @@ class Agentic:
 
     async def sample(self, problem: Problem, update: int, asked: Input, group: int, number: int) -> Output:
         """One member's answer."""
-        answering = Answering(asked)
-        made = replace(self.rollouts, workflow=answering, reward=Paid(answering, self.rollouts.reward))
+        answering = AnswerStep(asked)
+        made = replace(self.rollouts, workflow=answering, reward=StepReward(answering, self.rollouts.reward))
         named = replace(problem, id=name_of(problem, asked.step, group))
         async with self._gate:
             played = await made.play(named, update, number)
@@ -145,23 +145,23 @@ class Agentic:
         )
         return tuple(_next(candidates[at], step) for at in sorted(places))
 
-    async def through(self, problem: Problem, update: int) -> "list[Made]":
+    async def through(self, problem: Problem, update: int) -> "list[StepGroup]":
         """All groups of one problem, step after step."""
-        made: list[Made] = []
+        made: list[StepGroup] = []
         stage = await self.begin(problem, update)
         while stage is not None:
             groups = await together([_group(stage, at) for at in range(len(stage.inputs))])
-            made += [Made(name, problem, outputs) for name, outputs in zip(stage.groups, groups, strict=True)]
+            made += [StepGroup(name, problem, outputs) for name, outputs in zip(stage.groups, groups, strict=True)]
             stage = stage.then(groups)
         return made
 
     async def collect(self, update: int) -> Collected:
         """The groups of the update with that number, all steps of all its problems."""
         own = self.rollouts
-        asked = chosen(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
+        asked = choose_problems(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
         async with self.telling():
             groups = await together([self.through(problem, update) for problem in asked])
-        return self.collected([one for many in groups for one in many])
+        return self.collect_groups([one for many in groups for one in many])
 
     @asynccontextmanager
     async def telling(self) -> AsyncIterator[None]:
@@ -176,29 +176,29 @@ class Agentic:
         own = self.rollouts
         while True:
             await asyncio.sleep(own.config.heartbeat_seconds)
-            waiting = own.underway.told()
+            waiting = own.underway.describe()
             own.tell(f"{self.sampled} outputs sampled" + (f"; waiting: {waiting}" if waiting else ""))
 
-    def collected(self, groups: "Sequence[Made]") -> Collected:
+    def collect_groups(self, groups: "Sequence[StepGroup]") -> Collected:
         """Groups as the trainer takes them. Raises where going on would train on nothing but failures."""
         outputs = [one for group in groups for one in group.outputs]
         played = [one.played for one in outputs]
         lost, self.lost = self.lost, []
         self.rollouts.check([*lost, *played])
         told = [
-            transcript(
+            make_transcript(
                 one.played.record, one.played.attempt, one.played.score, group.problem.references, one.played.error
             )
             for group in groups
             for one in group.outputs[:1]
         ]
-        measures = {**measured(played), **by_part(outputs), "problems_lost": float(len(lost))}
+        measures = {**measure_rollouts(played), **measure_parts(outputs), "problems_lost": float(len(lost))}
         made = tuple(Group(group.name, tuple(one.played.attempt for one in group.outputs)) for group in groups)
         return Collected(made, measures, tuple(told[: self.rollouts.config.samples]))
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StepGroup:
     """A complete group of one problem."""
 
     name: str

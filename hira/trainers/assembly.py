@@ -29,7 +29,7 @@ from hira.runtime.settings import Settings, did_you_mean
 from hira.runtime.settings import load as load_settings
 from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig, SourceConfig
 from hira.trainers.credit import Credit
-from hira.trainers.credit.masking import leaving_out_overlong, masking
+from hira.trainers.credit.masking import leaving_out_overlong, mask_credit
 from hira.trainers.recipes import RECIPES, Data, Judges, Recipe
 from hira.trainers.records import unwritable
 from hira.trainers.rollouts import Problem
@@ -40,7 +40,7 @@ MATCHES: Mapping[str, Callable[[str, str], float]] = {"contains": contains, "exa
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """What a configuration comes to, before any weights are loaded. `began` is the day that all prompts tell,
     `unasked` how many questions of the training file are left out because nothing is known of their answer."""
 
@@ -68,12 +68,12 @@ class Plan:
         return {role: adapters.get(role, adapters.get("*", "")) for role in sorted(roles)}
 
 
-def planned(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> Plan:
+def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
     """Check all of a configuration and read its questions. Raises `UsageError` for what cannot work.
 
     Paths are those of `folder`, in which the command was given.
     """
-    plan = drafted(configuration, folder, environ, home)
+    plan = draft_plan(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
     (train, unasked), (held_out, _) = (
         _asked_of(part, folder, name, kind, configuration.seed) for name in ("train", "held_out")
@@ -81,7 +81,7 @@ def planned(configuration: Configuration, folder: Path, environ: Mapping[str, st
     return replace(plan, problems=train, held_out=held_out, unasked=unasked)
 
 
-def drafted(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> Plan:
+def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
     """A configuration whose names are checked, those of recipe, settings, workflow, roles and credit; nothing is read
     that it names, so there are no questions. Raises `UsageError` with the nearest name."""
     recipe = RECIPES.get(configuration.recipe)
@@ -89,7 +89,7 @@ def drafted(configuration: Configuration, folder: Path, environ: Mapping[str, st
         fix = did_you_mean(configuration.recipe, RECIPES)
         raise UsageError(f"unknown recipe {configuration.recipe!r}", fix=fix)
     _check_model(configuration)
-    configuration = configuration.model_copy(update={"model": placed(configuration.model, folder)})
+    configuration = configuration.model_copy(update={"model": resolve_folders(configuration.model, folder)})
     settings = settings_of(configuration, recipe, folder, environ, home)
     workflow = recipe.own() if recipe.own else made_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
@@ -99,7 +99,7 @@ def drafted(configuration: Configuration, folder: Path, environ: Mapping[str, st
         )
     _check_credit(configuration, recipe)
     out = folder / configuration.out
-    plan = Plan(configuration, recipe, settings, workflow, (), (), out, began_at(out))
+    plan = TrainingPlan(configuration, recipe, settings, workflow, (), (), out, read_start(out))
     if strange := [role for role in configuration.model.adapters if role != "*" and role not in workflow.roles]:
         fix = did_you_mean(strange[0], sorted(workflow.roles))
         raise UsageError(f"model.adapters: workflow {workflow.name!r} has no role {strange[0]!r}", fix=fix)
@@ -120,7 +120,7 @@ def _check_model(configuration: Configuration) -> None:
         raise UsageError("no model is named", fix=fix)
 
 
-def placed(model: ModelConfig, folder: Path) -> ModelConfig:
+def resolve_folders(model: ModelConfig, folder: Path) -> ModelConfig:
     """The model with its folders taken from this one. A name that is no folder's is one of the Hub."""
     own = folder / Path(model.name).expanduser()
     start = {name: folder / place.expanduser() for name, place in model.start.items()}
@@ -200,7 +200,7 @@ def _alone(source: SourceConfig) -> DataConfig:
     return DataConfig(train=source.name, split=source.split, config=source.config, columns=source.columns)
 
 
-def reward_of(plan: Plan) -> Reward:
+def reward_of(plan: TrainingPlan) -> Reward:
     part: RewardConfig = plan.configuration.reward
     judge = _asked(plan, part.judge, part.judge_url, "judge")
     if plan.recipe.judged is not None:
@@ -213,7 +213,7 @@ def reward_of(plan: Plan) -> Reward:
     return WithFormat(accuracy, share, part.variant) if share else accuracy
 
 
-def _asked(plan: Plan, model: str, url: str, name: str) -> RoleConfig | None:
+def _asked(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConfig | None:
     """A model that a reward asks, at temperature 0 and `at_once` calls at a time; None if none is named."""
     if not model:
         return None
@@ -224,17 +224,17 @@ def _asked(plan: Plan, model: str, url: str, name: str) -> RoleConfig | None:
     return limit_calls(cast["*"], plan.configuration.reward.at_once)
 
 
-def credit_of(plan: Plan) -> Credit:
+def credit_of(plan: TrainingPlan) -> Credit:
     part, options = plan.configuration.marsrl, dict[str, Any](plan.configuration.credit)
     if plan.recipe.staged and part.roles:
         options["roles"] = frozenset(part.roles)
     credit: Credit = partial(plan.recipe.credit, **options)
     if plan.recipe.staged and part.masking:
-        credit = masking(credit, tau=part.mastered, target=part.entropy)
+        credit = mask_credit(credit, tau=part.mastered, target=part.entropy)
     return leaving_out_overlong(credit) if plan.configuration.train.mask_overlong else credit
 
 
-def began_at(folder: Path) -> float:
+def read_start(folder: Path) -> float:
     """When the run in a folder began; now, if none has."""
     try:
         return float(json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))["began"])
@@ -242,9 +242,9 @@ def began_at(folder: Path) -> float:
         return time.time()
 
 
-def keep(plan: Plan) -> None:
+def write_configuration(plan: TrainingPlan) -> None:
     """Write down what is done in the folder, so that nothing else goes on in it."""
-    record = {"began": plan.began, "configuration": plan.configuration.shown()}
+    record = {"began": plan.began, "configuration": plan.configuration.to_json()}
     text = json.dumps(record, indent=2, ensure_ascii=False)
     fresh = plan.folder / f"{BEGUN}.part"
     try:
@@ -255,7 +255,7 @@ def keep(plan: Plan) -> None:
         raise unwritable(error, plan.folder / BEGUN) from error
 
 
-def kept(folder: Path) -> Configuration | None:
+def read_configuration(folder: Path) -> Configuration | None:
     """The configuration of the run in a folder, None if there is none."""
     try:
         record = json.loads(folder.joinpath(BEGUN).read_text(encoding="utf-8"))
@@ -266,13 +266,13 @@ def kept(folder: Path) -> Configuration | None:
     return Configuration(**record["configuration"])
 
 
-def goes_on(plan: Plan) -> bool:
+def is_resumed(plan: TrainingPlan) -> bool:
     """Whether the folder holds this very run, begun. Raises `UsageError` if it holds another, even one that has written
     nothing yet: it may be in its first rollouts."""
-    before = kept(plan.folder)
+    before = read_configuration(plan.folder)
     if before is None:
         return False
-    mine, theirs = plan.configuration.shown(), before.shown()
+    mine, theirs = plan.configuration.to_json(), before.to_json()
     changed = [name for name in mine if mine[name] != theirs[name] and name != "out"]
     if changed:
         what = f"the folder holds a run with another {changed[0]!r}"

@@ -48,7 +48,7 @@ def adapter_of(role: str, adapters: Mapping[str, str]) -> str:
     return adapters.get(role) or adapters.get("*", "default")
 
 
-def packed(
+def pack_rows(
     rows: Sequence[Weighted], budget: int, adapters: Mapping[str, str], *, start: int = 0, processes: int = 1
 ) -> list[Micro]:
     """Micro-batches for so many processes together: each process takes its `part` of every one, at most `budget` tokens
@@ -88,7 +88,7 @@ def _divided(lengths: Sequence[int], budget: int, start: int, processes: int) ->
     return divided
 
 
-def part(micro: Micro, own: int, processes: int) -> tuple[Micro, int]:
+def take_share(micro: Micro, own: int, processes: int) -> tuple[Micro, int]:
     """What process `own` takes of a micro-batch, and how many rows to pad it to: as many as every other one has."""
     return replace(micro, rows=micro.rows[own::processes]), ceil(len(micro.rows) / processes)
 
@@ -98,7 +98,7 @@ def _order(one: Weighted) -> tuple[int, int, str, str, str, int]:
     return (-row.length, -len(row.prompt), row.question, row.rollout, row.conversation, row.part)
 
 
-def canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
+def pick_canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
     """An adapter, and the last ids of a row that it is trained on: what it says there has to change with the first
     step. None if no micro-batch holds a row."""
     for micro in micros:
@@ -108,7 +108,7 @@ def canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
     return None
 
 
-def tensors(
+def make_tensors(
     micro: Micro, *, rows: int, pad: int, scale: float, items: float, device: Any, old: bool = False
 ) -> dict[str, Any]:
     """The micro-batch as TRL wants it: shapes (B, P) for prompts and (B, T), padded right, for completions.
@@ -150,7 +150,7 @@ def tensors(
     return {name: value.to(device, non_blocking=True) for name, value in made.items()}
 
 
-def scored(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def score_tokens(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Log-probabilities and entropies in nats, shape (B, T), of the last T ids of rows (B, P + T), where `mask` is 1.
 
     The head reads the columns alone in which some row is scored. TRL's fused head does so on a GPU; elsewhere it reads

@@ -35,7 +35,7 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b(told, digest_size=6).digest(), "big")
 
 
-def trained(sampling: Sampling) -> Sampling:
+def set_training_sampling(sampling: Sampling) -> Sampling:
     """How a role samples while it is trained: from its own distribution, at temperature 1 and whole.
 
     With anything else, what is sampled is not what the loss takes it for: a top-p of .9 alone biases the ratio by about
@@ -50,7 +50,7 @@ def own_fault(error: EndpointError) -> bool:
 
 
 @dataclass(slots=True)
-class Underway:
+class OpenCalls:
     """The calls of models and tools that nobody has answered yet, in the order in which they began, each with its name
     and when that was. `cut` is for each run the call in which it was ended."""
 
@@ -70,7 +70,7 @@ class Underway:
         finally:
             del self.since[call]
 
-    def told(self, most: int = 5) -> str:
+    def describe(self, most: int = 5) -> str:
         """The calls that wait longest, one line."""
         now = time.monotonic()
         waiting = list(self.since.values())
@@ -79,7 +79,7 @@ class Underway:
 
 
 @dataclass(slots=True)
-class Seeded:
+class SeededPolicy:
     """Gives every call of one rollout a seed of its own, and no more than `seconds`.
 
     The seed depends on the rollout, the conversation and the turn in it alone, so the same rollout is the same whatever
@@ -91,7 +91,7 @@ class Seeded:
     run: str
     seed: int
     seconds: float
-    underway: Underway
+    underway: OpenCalls
     broken: list[EndpointError] = field(default_factory=list)
     _turns: Counter[str] = field(default_factory=Counter)
 
@@ -120,7 +120,7 @@ class Seeded:
         """The policy serves other rollouts, and is its owner's to close."""
 
 
-def each(tools: Toolbox, change: Callable[[Tool], Tool]) -> Toolbox:
+def change_tools(tools: Toolbox, change: Callable[[Tool], Tool]) -> Toolbox:
     """The tools with this change to each; sessions of Python are as they were."""
     return replace(
         tools,
@@ -136,7 +136,7 @@ def each(tools: Toolbox, change: Callable[[Tool], Tool]) -> Toolbox:
 Waiting = Callable[[str], AbstractContextManager[None]]
 
 
-def watched(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
+def watch_tools(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
     """The same tools; whenever a service, a server or a sandbox below one is down, that is entered into `down`. Each
     call is made within `waiting`, which is told the tool's name."""
 
@@ -152,7 +152,7 @@ def watched(tools: Toolbox, down: list[ToolDown], waiting: Waiting = lambda _: n
         return replace(tool, run=run)
 
     python = tools.python
-    return replace(each(tools, watch), python=_opening(python, watch) if python else None)
+    return replace(change_tools(tools, watch), python=_opening(python, watch) if python else None)
 
 
 def _opening(python: OpenPython, watch: Callable[[Tool], Tool]) -> OpenPython:
@@ -187,7 +187,7 @@ class Recording:
     def __len__(self) -> int:
         return len(self._known)
 
-    async def call(self, tool: Tool, arguments: Mapping[str, Any], before: "Before") -> Observation:
+    async def call(self, tool: Tool, arguments: Mapping[str, Any], before: "Replayed") -> Observation:
         """What the call brings. `before` are the calls of this rollout that the file answered in the tools' place."""
         key = json.dumps([tool.name, dict(arguments)], sort_keys=True, ensure_ascii=False, default=str)
         async with self._locks.setdefault(key, asyncio.Lock()):
@@ -197,15 +197,15 @@ class Recording:
             if self.mode == "replay":
                 before.missing.append(key)
                 raise ToolError("this call was not recorded")
-            await before.made()
+            await before.replay()
             known = {"key": key, **await _called(tool, arguments)}
             records.append(self.path, [known])
             self._known[key] = known
         return _read(known)
 
-    def recorded(self, tools: Toolbox) -> tuple[Toolbox, "Before"]:
+    def wrap(self, tools: Toolbox) -> tuple[Toolbox, "Replayed"]:
         """The tools of one rollout behind the recording. Python's sandbox is deterministic, and runs."""
-        before = Before()
+        before = Replayed()
         if self.mode == "live":
             return tools, before
 
@@ -215,11 +215,11 @@ class Recording:
 
             return replace(tool, run=run, check=dict)
 
-        return each(tools, behind), before
+        return change_tools(tools, behind), before
 
 
 @dataclass(slots=True)
-class Before:
+class Replayed:
     """What the recording did for one rollout: calls that it answered, and those that it could not.
 
     A tool may know only what was asked of it: a page can be opened once a search has shown it. So before a tool is
@@ -229,7 +229,7 @@ class Before:
     calls: list[tuple[Tool, Mapping[str, Any]]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
-    async def made(self) -> None:
+    async def replay(self) -> None:
         earlier, self.calls = self.calls, []
         for tool, arguments in earlier:
             await _called(tool, arguments)

@@ -250,22 +250,22 @@ class Configuration(_Checked):
     settings: Mapping[str, Any] = Field(default_factory=dict)
     workflow: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As plain JSON values: what a run's folder keeps of it."""
         shown: dict[str, Any] = self.model_dump(mode="json")
         return shown
 
 
-def load(file: Path | None, overrides: Sequence[str] = ()) -> Configuration:
+def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Configuration:
     """The configuration of a file with dotted overrides. `UsageError` names what is unknown or wrong, and where."""
     values = _read(file) if file else {}
     for text in overrides:
         _override(values, text)
     given = {text.partition("=")[0] for text in overrides}
-    return checked(values, str(file) if file else "the command line", given)
+    return check_configuration(values, str(file) if file else "the command line", given)
 
 
-def checked(values: Mapping[str, Any], where: str, given: Collection[str] = ()) -> Configuration:
+def check_configuration(values: Mapping[str, Any], where: str, given: Collection[str] = ()) -> Configuration:
     """`where` the values stand, but for those that the command line gave, by dotted names."""
     try:
         return Configuration(**values)
@@ -287,7 +287,9 @@ def _read(file: Path) -> dict[str, Any]:
         fix = "name a file such as examples/training/one_24gb.toml"
         raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the configuration is not valid TOML: {error}", where=f"in {file}", fix="correct it") from None
+        raise UsageError(
+            f"the configuration is not valid TOML: {error}", where=f"in {file}", fix="correct it"
+        ) from None
 
 
 def _override(values: dict[str, Any], text: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from hira.policies.dialects import NATIVE
 from hira.trainers import records
 from hira.trainers.configuration import Configuration
-from hira.trainers.preflight import too_wide
+from hira.trainers.preflight import explain_window
 from hira.trainers.recipes import RECIPES
 from hira.workflows import WORKFLOWS
 
@@ -205,7 +205,7 @@ def check_window(seen: Seen) -> Look:
     window = seen.configuration.rollouts.window
     if seen.window is None:
         return Look(None, "the model is not on this machine")
-    wrong = too_wide(window, seen.window)
+    wrong = explain_window(window, seen.window)
     found = wrong or f"{window:,} tokens; the model itself takes {seen.window:,}"
     return Look(
         BROKEN if wrong else FINE, found, f"set rollouts.window={seen.window}, or use a model with a longer one"

@@ -9,10 +9,10 @@ from hira.agents.run_context import RunContext, together
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.reward import Reward, Score
 from hira.evaluation.statistics import cohens_d
-from hira.trainers.calls import Seeded, Underway, seed_of
+from hira.trainers.calls import OpenCalls, SeededPolicy, seed_of
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.metrics import Means
-from hira.trainers.records import beating
+from hira.trainers.records import print_progress
 from hira.trainers.rollouts import OpenTeam, Problem, status_of
 from hira.workflows.workflow import Workflow, rollout
 
@@ -36,11 +36,11 @@ class Exam:
     day: float | None = field(default=None, kw_only=True)
     tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
 
-    async def taken(self, number: int = 0) -> list[float]:
+    async def accuracies(self, number: int = 0) -> list[float]:
         """How right each answer was: the reward's accuracy where it tells one, else the reward itself."""
-        return [value for score in await self.scored(number) if (value := right(score)) is not None]
+        return [value for score in await self.score(number) if (value := accuracy_of(score)) is not None]
 
-    async def scored(self, number: int = 0) -> list[Score]:
+    async def score(self, number: int = 0) -> list[Score]:
         """What each answer was worth. What the infrastructure broke is left out.
 
         The same `number` asks with the same seeds.
@@ -54,7 +54,7 @@ class Exam:
             return done[-1]
 
         said = f"of {len(asked)} answers of the exam at temperature {self.temperature:g}"
-        with beating(self.config.heartbeat_seconds, self.tell, lambda: f"{len(done)} {said}"):
+        with print_progress(self.config.heartbeat_seconds, self.tell, lambda: f"{len(done)} {said}"):
             scores = await together([counted(problem, at) for problem, at in asked])
         return [score for score in scores if score is not None]
 
@@ -73,19 +73,19 @@ class Exam:
         team.cast = {
             role: replace(
                 part,
-                policy=Seeded(part.policy, run, seed_of(seed, role), self.config.call_seconds, Underway()),
+                policy=SeededPolicy(part.policy, run, seed_of(seed, role), self.config.call_seconds, OpenCalls()),
                 sampling=replace(part.sampling, temperature=self.temperature, top_p=1.0, top_k=None),
             )
             for role, part in team.cast.items()
         }
 
 
-def right(score: Score) -> float | None:
+def accuracy_of(score: Score) -> float | None:
     """How right an answer was: the reward's accuracy where it tells one, else the reward itself."""
     return score.parts.get(ACCURACY, score.value)
 
 
-def told(scores: Sequence[Score], name: str) -> dict[str, float | None]:
+def summarise_scores(scores: Sequence[Score], name: str) -> dict[str, float | None]:
     """The mean of how right they were as `NAME`, and of each part as `NAME/PART`, over the scores that have it.
 
     Where scores have a `margin`, that of a preferred report over another, `NAME/d` is its effect size: the paired
@@ -93,7 +93,7 @@ def told(scores: Sequence[Score], name: str) -> dict[str, float | None]:
     """
     means = Means()
     for score in scores:
-        means.add(name, right(score))
+        means.add(name, accuracy_of(score))
         for part, value in score.parts.items():
             means.add(f"{name}/{part}", value)
     margins = [score.parts["margin"] for score in scores if "margin" in score.parts]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hira.core.errors import UsageError
-from hira.trainers.assembly import Plan
+from hira.trainers.assembly import TrainingPlan
 from hira.trainers.records import append
 
 CODE = Path(__file__).with_name("environment.py")
@@ -15,7 +15,7 @@ PROJECT = Path(__file__).with_name("environment_project.toml")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def write(plan: Plan, folder: Path, name: str) -> list[Path]:
+def write_package(plan: TrainingPlan, folder: Path, name: str) -> list[Path]:
     """Write the package `name` into the folder; what was written is returned.
 
     Raises `UsageError` for a name that is no module, for a folder that holds something, and for a reward that the
@@ -48,15 +48,15 @@ def write(plan: Plan, folder: Path, name: str) -> list[Path]:
         "window": str(part.rollouts.window),
     }
     for source, target in ((PROJECT, "pyproject.toml"), (README, "README.md")):
-        (folder / target).write_text(filled(source.read_text(encoding="utf-8"), values), encoding="utf-8")
+        (folder / target).write_text(fill_slots(source.read_text(encoding="utf-8"), values), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_slots(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda slot: values[slot[1]], text)
 
 
-def flags_of(plan: Plan) -> Sequence[str]:
+def flags_of(plan: TrainingPlan) -> Sequence[str]:
     """The settings of the rollouts as flags of `hira ask`, with whole paths."""
     settings, flags = plan.settings, ["--workflow", plan.settings.workflow]
     if settings.dialect:

@@ -22,16 +22,16 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from hira.core.errors import HiraError
 from hira.trainers import records
-from hira.trainers.batches import Micro, canary, packed, part, scored, tensors
+from hira.trainers.batches import Micro, make_tensors, pack_rows, pick_canary, score_tokens, take_share
 from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.credit import Credit
-from hira.trainers.metrics import Means, measures
-from hira.trainers.records import COMPLETE, beating, last_checkpoint, step_of
+from hira.trainers.metrics import Means, measure_update
+from hira.trainers.records import COMPLETE, last_checkpoint, print_progress, step_of
 from hira.trainers.rows import Collect, Collected, Credited, Group, samples
 from hira.trainers.weights import (
     activate,
     all_trainable,
-    averaged,
+    average_gradients,
     base_alone,
     check_effect,
     check_finite,
@@ -78,7 +78,7 @@ class RoleTrainer(GRPOTrainer):
         self.credit = credit
         self.folder = folder
         self.updated = updated
-        self.beating = partial(beating, 30.0, lambda _: None)
+        self.beating = partial(print_progress, 30.0, lambda _: None)
         self._held: list[tuple[Micro, Batch]] | None = None
         self._told: dict[str, float] = {}
         self.over = False
@@ -128,7 +128,7 @@ class RoleTrainer(GRPOTrainer):
         groups = self._everybodys(collected.groups)
         credited = self.credit(groups)
         self._told = {
-            **measures(groups, credited),
+            **measure_update(groups, credited),
             **collected.measures,
             "rollout_seconds": took,
             **in_gib("rollout", memory),
@@ -149,13 +149,13 @@ class RoleTrainer(GRPOTrainer):
         rows = [one for one in credited.rows if one.weight and (one.advantage or self.beta)]
         own, processes = self.accelerator.process_index, self.accelerator.num_processes
         start = START["cpu" if self.accelerator.device.type == "cpu" else "gpu"]
-        whole = packed(rows, self.config.budget, self.adapters, start=start, processes=processes)
-        micros = [part(micro, own, processes) for micro in whole]
+        whole = pack_rows(rows, self.config.budget, self.adapters, start=start, processes=processes)
+        micros = [take_share(micro, own, processes) for micro in whole]
         weight = sum(one.weight * one.row.tokens for one in rows)
         scale = sum(one.row.tokens for one in rows) / weight if weight else 1.0
         made: list[tuple[Micro, Batch]] = []
         for micro, many in micros:
-            batch = tensors(
+            batch = make_tensors(
                 micro,
                 rows=many,
                 pad=self._tokenizer.pad_token_id,
@@ -168,7 +168,7 @@ class RoleTrainer(GRPOTrainer):
         for micro, batch in made:
             with too_little(micro, self.config.budget):
                 self._add_fixed(micro, batch)
-        self._canary = self._canary or canary([micro for micro, _ in micros])
+        self._canary = self._canary or pick_canary([micro for micro, _ in micros])
         return made
 
     def _add_fixed(self, micro: Micro, batch: Batch) -> None:
@@ -198,7 +198,7 @@ class RoleTrainer(GRPOTrainer):
                 model, input_ids, torch.ones_like(attention_mask), logits_to_keep, *args, **kwargs
             )
         if input_ids.device.type == "cpu":
-            logps, entropies = scored(model, input_ids, attention_mask[:, -logits_to_keep:])
+            logps, entropies = score_tokens(model, input_ids, attention_mask[:, -logits_to_keep:])
             self._scored = logps.detach()
             return logps, entropies, None
         labels = input_ids.masked_fill(attention_mask == 0, -100)
@@ -235,7 +235,7 @@ class RoleTrainer(GRPOTrainer):
                 self._measure(micro, batch, means)
                 done.append(micro)
         if self.accelerator.num_processes > 1 and not self._shares_itself:
-            averaged(self._bare, self.accelerator.num_processes, self.accelerator.device)
+            average_gradients(self._bare, self.accelerator.num_processes, self.accelerator.device)
         check_finite(self._bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})
         self._tell(means, batches, time.perf_counter() - began)
         return total

@@ -29,12 +29,12 @@ def lessons_of(rollout: Rollout, template: Template, roles: Collection[str] | No
         for one in rollout.trajectories.values()
         if one.turns and (roles is None or one.role in roles)
         for row in rows_in(
-            spoken(one), template, role=one.role, conversation=one.conversation, question=rollout.question
+            list_messages(one), template, role=one.role, conversation=one.conversation, question=rollout.question
         )
     ]
 
 
-def spoken(trajectory: Trajectory) -> tuple[Message, ...]:
+def list_messages(trajectory: Trajectory) -> tuple[Message, ...]:
     """All that was said in a conversation, its last reply included."""
     last = trajectory.turns[-1]
     said = last.completion.text + (last.completion.stop or "")

@@ -29,7 +29,7 @@ class Means:
         return {name: self.sums[name] / weight for name, weight in self.weights.items()}
 
 
-def measures(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
+def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
     """Rewards, advantages, lengths, turns and what was left out: over all, and by role as `ROLE/NAME`."""
     means = Means()
     attempts = [attempt for group in groups for attempt in group.attempts]
@@ -42,7 +42,7 @@ def measures(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
         for row in attempt.rows:
             _of_row(means, row)
             if attempt.counts:
-                means.add(f"{row.role}/reward", attempt.paid(row.conversation))
+                means.add(f"{row.role}/reward", attempt.reward_of(row.conversation))
     for one in credited.rows:
         means.add(f"{one.row.role}/advantage", one.advantage)
         means.add(f"{one.row.role}/advantage_size", abs(one.advantage))
@@ -78,7 +78,7 @@ def _shares(credited: Credited) -> dict[str, float]:
     return {f"{role}/share": share / total for role, share in held.items()} if total else {}
 
 
-def by_tool(outcomes: Mapping[tuple[str, str], Sequence[bool]]) -> dict[str, float]:
+def measure_tools(outcomes: Mapping[tuple[str, str], Sequence[bool]]) -> dict[str, float]:
     """The share of tool calls that succeeded, by role and by role and tool. `outcomes` are by (role, tool)."""
     means = Means()
     for (role, tool), ended in outcomes.items():
@@ -91,7 +91,7 @@ def by_tool(outcomes: Mapping[tuple[str, str], Sequence[bool]]) -> dict[str, flo
 LONGEST = 20_000
 
 
-def transcript(
+def make_transcript(
     record: Rollout | None, attempt: Attempt, score: Score, references: Sequence[str], error: str = ""
 ) -> dict[str, Any]:
     """Question, answer, reward and all that was said. Long texts are cut in the middle."""

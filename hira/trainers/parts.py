@@ -61,7 +61,7 @@ class Output:
         return self.flagged or (self.solution is not None and self.solution.complete)
 
 
-def by_part(outputs: Sequence[Output]) -> dict[str, float]:
+def measure_parts(outputs: Sequence[Output]) -> dict[str, float]:
     """Figures as `PART/NAME`.
 
     reward, length, cut      its own reward, tokens, the share that was cut off at the length limit

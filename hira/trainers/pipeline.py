@@ -10,10 +10,10 @@ from statistics import mean
 from hira.core.policy import Sampling
 from hira.policies.local.engine import Engine, Sampled, Seen
 from hira.trainers import records
-from hira.trainers.agentic import Agentic, Made, Stage
+from hira.trainers.agentic import Agentic, Stage, StepGroup
 from hira.trainers.calls import seed_of
 from hira.trainers.parts import Output
-from hira.trainers.rollouts import Problem, chosen
+from hira.trainers.rollouts import Problem, choose_problems
 from hira.trainers.rows import Collected
 from hira.trainers.schedule import Gate, Limits, Released, Schedule
 
@@ -81,8 +81,8 @@ class PipelinedCollector:
         async with self.agentic.telling():
             batch = await schedule.take()
             await self.gate.close()
-        made = [Made(one.name, self.problem(one.problem), one.outputs) for one in batch]
-        collected = self.agentic.collected(made)
+        made = [StepGroup(one.name, self.problem(one.problem), one.outputs) for one in batch]
+        collected = self.agentic.collect_groups(made)
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
         records.append(self.path, [state])
         return replace(collected, measures={**collected.measures, **_told(batch, update, schedule)})
@@ -98,7 +98,7 @@ class PipelinedCollector:
         """The problem with that number: one order of all of them after another."""
         own = self.agentic.rollouts
         process, processes = own.share
-        (found,) = chosen(own.problems, number * processes + process, 1, own.seed)
+        (found,) = choose_problems(own.problems, number * processes + process, 1, own.seed)
         return found
 
     async def _begin(self, number: int) -> Stage | None:

@@ -15,19 +15,19 @@ from hira.runtime.settings import did_you_mean
 from hira.tools.documents.walk import roots_of
 
 if TYPE_CHECKING:
-    from hira.trainers.assembly import Plan
+    from hira.trainers.assembly import TrainingPlan
 
 
 UNLIMITED = 1_000_000
 """From so many tokens on, a window that is written down means that there is none."""
 
 
-def check_there(plan: "Plan", folder: Path, *, conversations: bool = False) -> None:
+def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = False) -> None:
     """Raise `UsageError` for documents, attached files, adapters, a model's folder, recorded tools or settings that are
     not there or cannot be used; with `conversations` for those of a cold start, too. Paths are those of `folder`.
     """
     configuration = plan.configuration
-    located(configuration.model.name, folder)
+    find_model_folder(configuration.model.name, folder)
     roots_of([*plan.settings.docs, *(file for one in (*plan.problems, *plan.held_out) for file in one.files)])
     check_starts(configuration.model.start)
     rollouts = configuration.rollouts
@@ -41,7 +41,7 @@ def check_there(plan: "Plan", folder: Path, *, conversations: bool = False) -> N
     asyncio.run(_opened(plan))
 
 
-async def _opened(plan: "Plan") -> None:
+async def _opened(plan: "TrainingPlan") -> None:
     """Open the tools of the rollouts once, and close them."""
     await (await open_session(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
 
@@ -53,7 +53,7 @@ def check_starts(start: Mapping[str, Path]) -> None:
             raise UsageError(f"there is no adapter in {place}", where=f"adapter {name!r}", fix="name its folder")
 
 
-def located(name: str, folder: Path) -> Path | None:
+def find_model_folder(name: str, folder: Path) -> Path | None:
     """The folder on this machine with what is known of a model: its own, or that of the Hub's cache; None if it is the
     name of one that is not here yet. Raises `UsageError` for what can only be a folder, and is none."""
     place = folder / Path(name).expanduser()
@@ -82,7 +82,7 @@ def located(name: str, folder: Path) -> Path | None:
 
 def own_window(name: str, folder: Path) -> int | None:
     """How many tokens the model takes by its own files, prompt and reply together; None where they do not tell."""
-    place = located(name, folder)
+    place = find_model_folder(name, folder)
     if place is None:
         return None
     config, tokenizer = _values(place / "config.json"), _values(place / "tokenizer_config.json")
@@ -91,7 +91,7 @@ def own_window(name: str, folder: Path) -> int | None:
     return min((int(one) for one in told if isinstance(one, int | float) and 0 < one < UNLIMITED), default=None)
 
 
-def too_wide(window: int, own: int | None) -> str:
+def explain_window(window: int, own: int | None) -> str:
     """What is wrong with rows of that many tokens, "" if nothing is."""
     if own is None or window <= own:
         return ""
@@ -122,7 +122,7 @@ def check_installed() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def check_wanted(bits: int, report_to: Collection[str] = (), across: str = "", hub: str = "") -> None:
+def check_options(bits: int, report_to: Collection[str] = (), across: str = "", hub: str = "") -> None:
     """Raise `UsageError` for an option that does not work on this machine, before anything is loaded or written."""
     if across == "zero2" and find_spec("deepspeed") is None:
         raise UsageError("--across zero2 needs DeepSpeed", fix="pip install deepspeed, or use --across ddp")

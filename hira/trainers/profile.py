@@ -14,14 +14,14 @@ from typing import Any
 
 from hira.core.errors import HiraError, UsageError
 from hira.runtime.settings import PROFILE, SERVED, Settings
-from hira.trainers.assembly import Plan
+from hira.trainers.assembly import TrainingPlan
 
 ADAPTERS, BEST = "adapters", "best"
 BASE = "hira-base"
 """What a server calls the base."""
 
 
-def save_adapters(plan: Plan, model: Any, tokenizer: Any) -> None:
+def save_adapters(plan: TrainingPlan, model: Any, tokenizer: Any) -> None:
     """Each adapter in a folder of its own, with the tokenizer that it was trained with: as it is now, or as it was in
     the best exam where the run was to leave that."""
     if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
@@ -52,7 +52,7 @@ def push_adapters(folder: Path, repository: str, endpoint: str | None = None) ->
     return str(url)
 
 
-def write(plan: Plan) -> None:
+def write_run_profiles(plan: TrainingPlan) -> None:
     """Both profiles of a run."""
     write_profiles(
         plan.folder,
@@ -82,7 +82,7 @@ def write_profiles(
     other = adapters.get("*", "")
     named = {role: name for role, name in adapters.items() if role != "*"}
     options = {f"workflows.{settings.workflow}": dict(options)} if options else {}
-    here = {"model": f"hf:{beside(model, folder)}", **general}
+    here = {"model": f"hf:{relative_model(model, folder)}", **general}
     if other:
         here["adapter"] = f"./{ADAPTERS}/{other}"
     roles = {f"roles.{role}": {"adapter": f"./{ADAPTERS}/{name}"} for role, name in named.items()}
@@ -92,7 +92,7 @@ def write_profiles(
     _write(folder / SERVED, "For a server of the adapters: hira-train serve FOLDER", there, {**roles, **options})
 
 
-def beside(model: str, folder: Path) -> str:
+def relative_model(model: str, folder: Path) -> str:
     """A model's folder within the run's as `./…`, any other folder whole; a name of the Hub as it is."""
     place = Path(model).expanduser()
     if not place.is_dir():
@@ -131,7 +131,7 @@ PARSERS = {"[TOOL_CALLS]": "mistral", "<tool_call>": "hermes", "<|python_tag|>":
 """What vLLM calls its call parsers, by the marks in a chat template."""
 
 
-def command(run: Path, port: int) -> list[str]:
+def serve_command(run: Path, port: int) -> list[str]:
     """`vllm serve` with the run's base and adapters. Without a parser it would refuse whatever comes with tools."""
     adapters = adapters_of(run)
     configs = [json.loads((place / "adapter_config.json").read_text(encoding="utf-8")) for place in adapters.values()]
@@ -139,7 +139,7 @@ def command(run: Path, port: int) -> list[str]:
     rank = max(int(config["r"]) for config in configs)
     first = next(iter(adapters.values()))
     return ["vllm", "serve", base, "--served-model-name", BASE, "--tokenizer", str(first), "--enable-lora",
-            "--max-loras", str(len(adapters)), "--max-lora-rank", str(allowed(rank)), "--port", str(port),
+            "--max-loras", str(len(adapters)), "--max-lora-rank", str(round_up_rank(rank)), "--port", str(port),
             *_calls(first), "--lora-modules", *(f"{name}={place}" for name, place in adapters.items())]  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def _calls(tokenizer: Path) -> list[str]:
     return ["--enable-auto-tool-choice", "--tool-call-parser", found] if found else []
 
 
-def allowed(rank: int) -> int:
+def round_up_rank(rank: int) -> int:
     """The least rank that vLLM can be told of which is enough."""
     return next((one for one in (8, 16, 32, 64, 128, 256, 320, 512) if one >= rank), rank)
 

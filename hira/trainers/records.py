@@ -78,7 +78,7 @@ def _whole(line: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def beating(seconds: float, tell: Callable[[str], None], told: Callable[[], str]) -> Iterator[None]:
+def print_progress(seconds: float, tell: Callable[[str], None], told: Callable[[], str]) -> Iterator[None]:
     """Tell every so many `seconds` what `told` says then, until the context is left."""
     done = threading.Event()
 

@@ -27,10 +27,18 @@ from hira.core.errors import (
 )
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
 from hira.evaluation.rewards.reward import Reward, Score
-from hira.trainers.calls import Recording, Seeded, Underway, own_fault, seed_of, trained, watched
+from hira.trainers.calls import (
+    OpenCalls,
+    Recording,
+    SeededPolicy,
+    own_fault,
+    seed_of,
+    set_training_sampling,
+    watch_tools,
+)
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit.normal import FLOOR, deviation
-from hira.trainers.metrics import Means, by_tool, transcript
+from hira.trainers.metrics import Means, make_transcript, measure_tools
 from hira.trainers.rows import Attempt, Collected, Cut, Group, Status, rows_of
 from hira.workflows.workflow import Workflow, rollout
 
@@ -96,11 +104,11 @@ class Rollouts:
     share: tuple[int, int] = field(default=(0, 1), kw_only=True)
     day: float | None = field(default=None, kw_only=True)
     tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
-    underway: Underway = field(default_factory=Underway, kw_only=True)
+    underway: OpenCalls = field(default_factory=OpenCalls, kw_only=True)
 
     async def collect(self, update: int) -> Collected:
         """The groups of the update with that number. Raises where going on would train on nothing but failures."""
-        asked = chosen(self.problems, update, self.config.questions, self.seed)[self.share[0] :: self.share[1]]
+        asked = choose_problems(self.problems, update, self.config.questions, self.seed)[self.share[0] :: self.share[1]]
         gate = asyncio.Semaphore(self.config.concurrency)
         done: list[ScoredRollout] = []
         groups: list[list[ScoredRollout]] = []
@@ -121,11 +129,11 @@ class Rollouts:
             Group(problem.id, tuple(one.attempt for one in group)) for problem, group in zip(asked, groups, strict=True)
         )
         told = [
-            transcript(one.record, one.attempt, one.score, problem.references, one.error)
+            make_transcript(one.record, one.attempt, one.score, problem.references, one.error)
             for problem, group in zip(asked, groups, strict=True)
             for one in group
         ]
-        measures = measured(played) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
+        measures = measure_rollouts(played) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
         return Collected(made, measures, tuple(told[: self.config.samples]))
 
     def _others(self, update: int, again: int, many: int, asked: Sequence[Problem]) -> list[Problem]:
@@ -145,7 +153,7 @@ class Rollouts:
         ]
         try:
             await asyncio.wait(tasks, timeout=self.config.group_seconds, return_when=asyncio.FIRST_EXCEPTION)
-            waiting = self.underway.told()
+            waiting = self.underway.describe()
             late = [task for task in tasks if not task.done()]
             for task in late:
                 task.cancel()
@@ -205,17 +213,17 @@ class Rollouts:
         """The team as it is trained: seeded, with deadlines, its tools behind the recording."""
 
         def seeded(role: str, part: RoleConfig) -> RoleConfig:
-            policy = Seeded(
+            policy = SeededPolicy(
                 part.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble.broken
             )
-            return replace(part, policy=policy, sampling=trained(part.sampling))
+            return replace(part, policy=policy, sampling=set_training_sampling(part.sampling))
 
         team.cast = {role: seeded(role, part) for role, part in team.cast.items()}
         if self.day is not None:
             team.rollout.began = self.day
-        team.tools = watched(team.tools, trouble.down, partial(self.underway.call, run))
+        team.tools = watch_tools(team.tools, trouble.down, partial(self.underway.call, run))
         if self.recording is not None:
-            team.tools, before = self.recording.recorded(team.tools)
+            team.tools, before = self.recording.wrap(team.tools)
             trouble.missing = before.missing
 
     async def _scored(self, record: Rollout, problem: Problem) -> Score:
@@ -252,7 +260,7 @@ class Rollouts:
     async def _beat(self, done: Sequence[ScoredRollout], of: int) -> None:
         while True:
             await asyncio.sleep(self.config.heartbeat_seconds)
-            waiting = self.underway.told()
+            waiting = self.underway.describe()
             self.tell(f"{len(done)} of {of} rollouts done" + (f"; waiting: {waiting}" if waiting else ""))
 
 
@@ -309,7 +317,7 @@ def status_of(record: Rollout) -> Status:
     return "agent_failed" if own else "infra_failed"
 
 
-def chosen(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:
+def choose_problems(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:
     """The problems of an update: one order of all of them after another, each shuffled by the seed.
 
     It depends on the update's number alone, so that a run can go on in the middle.
@@ -335,7 +343,7 @@ def _lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout
     return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), Score(None), why)
 
 
-def measured(played: Sequence[ScoredRollout]) -> dict[str, float]:
+def measure_rollouts(played: Sequence[ScoredRollout]) -> dict[str, float]:
     """What rollouts tell beyond rewards and rows: tools, endings, parts of the reward, rows that broke or were lost."""
     means = Means()
     tools: dict[tuple[str, str], list[bool]] = defaultdict(list)
@@ -350,7 +358,7 @@ def measured(played: Sequence[ScoredRollout]) -> dict[str, float]:
             means.add("calls", one.record.usage.calls)
         for key, ended in one.tools.items():
             tools[key] += ended
-    return means.values | by_tool(tools)
+    return means.values | measure_tools(tools)
 
 
 class Collects(Protocol):

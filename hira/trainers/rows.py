@@ -179,7 +179,7 @@ class Attempt:
     def counts(self) -> bool:
         return self.status != "infra_failed" and self.reward is not None
 
-    def paid(self, conversation: str) -> float:
+    def reward_of(self, conversation: str) -> float:
         """What the conversation earned: its own reward, else the rollout's."""
         assert self.reward is not None  # noqa: S101 - asked only of attempts that count
         return self.rewards.get(conversation, self.reward)

@@ -18,7 +18,7 @@ from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
 from hira.trainers import records
-from hira.trainers.assembly import Plan
+from hira.trainers.assembly import TrainingPlan
 from hira.trainers.batches import adapter_of
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import HALF, Configuration
@@ -27,7 +27,7 @@ from hira.trainers.lessons import read_lessons
 from hira.trainers.muon import Muon
 from hira.trainers.profile import save_adapters
 from hira.trainers.rows import Row
-from hira.trainers.training import open_weights, training_of
+from hira.trainers.training import make_training, open_weights
 from hira.trainers.weights import activate
 
 Changed = Callable[[Row, random.Random], Row]
@@ -36,7 +36,7 @@ IGNORED = -100
 """The label of a token that is not learned."""
 
 
-class Dealt(Dataset[Row]):
+class LessonOrder(Dataset[Row]):
     """The rows of all steps, dealt out lap after lap in an order of the seed's. Which row comes at a place, and what
     `changed` made of it, depends on the place alone: a run that is resumed goes on with the same."""
 
@@ -62,14 +62,14 @@ class Dealt(Dataset[Row]):
         return self.changed(row, random.Random(seed_of(self.seed, "row", place))) if self.changed else row  # noqa: S311
 
 
-class Teaching(Trainer):
+class SftTrainer(Trainer):
     """transformers' Trainer with weighted tokens, rows in the order in which they were dealt, and our own record."""
 
     def __init__(
         self,
         model: Any,
         tokenizer: Any,
-        lessons: Dealt,
+        lessons: LessonOrder,
         configuration: Configuration,
         folder: Path,
         *,
@@ -168,8 +168,8 @@ Tell = Callable[[str], None]
 LESSONS = "lessons.jsonl"
 
 
-def learned(
-    plan: Plan,
+def run_sft(
+    plan: TrainingPlan,
     folder: Path,
     *,
     resume: bool,
@@ -200,10 +200,10 @@ def learned(
         place = plan.folder / "sft" / name
         done = last_saved(place) if resume else None
         records.cut(place / records.METRICS, int(done.name.rpartition("-")[2]) if done else -1)
-        Teaching(
+        SftTrainer(
             model,
             tokenizer,
-            Dealt(own, configuration),
+            LessonOrder(own, configuration),
             configuration,
             place,
             tell=_telling(name, stepped),
@@ -228,7 +228,7 @@ def _telling(name: str, stepped: Callable[[Mapping[str, Any]], None]) -> Callabl
     return lambda step, loss: stepped({"adapter": name, "step": step, "loss": loss})
 
 
-def _told(plan: Plan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
+def _told(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
     """The conversations of a file."""
     template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
     read = read_lessons(file, template, list(plan.trained), plan.workflow.name)
@@ -237,7 +237,7 @@ def _told(plan: Plan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
     return _fitting(plan, read.rows, tell)
 
 
-def _fitting(plan: Plan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
+def _fitting(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
     """Those that are no longer than the window. Raises `UsageError` if there are none."""
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]
@@ -248,7 +248,7 @@ def _fitting(plan: Plan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
     return short
 
 
-def _own(plan: Plan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
+def _own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
     """The model's own best rollouts, kept in the folder: a run that goes on has the lessons that it began with."""
     kept = plan.folder / LESSONS
     if resume and kept.is_file():
@@ -267,13 +267,13 @@ def kept_row(one: Mapping[str, Any]) -> Row:
     return Row(**values)
 
 
-async def own_best(plan: Plan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
+async def own_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
     """Rejection sampling: rollouts of the model as it is, of which those with reward enough are kept."""
     configuration = plan.configuration
     engine = BatchingEngine(model, Template(tokenizer))
     live = LivePolicy(configuration.model.name, tokenizer, engine, dict(configuration.model.adapters))
     team = await open_session(plan.settings, policies={"*": live}, workflow=plan.workflow)
-    rollouts = training_of(plan, tokenizer, model, tell=tell).rollouts(team)
+    rollouts = make_training(plan, tokenizer, model, tell=tell).rollouts(team)
     rows: list[Row] = []
     try:
         for update in range(configuration.sft.updates):

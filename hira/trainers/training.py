@@ -22,18 +22,17 @@ from hira.runtime.session import Session
 from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.agentic import Agentic
-from hira.trainers.assembly import Plan, credit_of, reward_of
+from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
 from hira.trainers.calls import Recording
 from hira.trainers.configuration import Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.engines import LivePolicy, ServedEngine
-from hira.trainers.exam import Exam
-from hira.trainers.exam import told as exam_told
+from hira.trainers.exam import Exam, summarise_scores
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import BEST, save_adapter, save_adapters
-from hira.trainers.records import beating, last_checkpoint, step_of
+from hira.trainers.records import last_checkpoint, print_progress, step_of
 from hira.trainers.rollouts import Collector, Problem, Rollouts, teams_of
 from hira.trainers.schedule import Gate, Limits
 from hira.workflows.workflow import Workflow
@@ -174,8 +173,8 @@ class Training:
             self.folder,
             updated=updated,
         )
-        trainer.beating = partial(beating, rollouts.config.heartbeat_seconds, self.tell)
-        trainer.add_callback(Telling(self.stepped))
+        trainer.beating = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
+        trainer.add_callback(MetricsCallback(self.stepped))
         if since:
             engine.updated(since)
         else:
@@ -204,7 +203,7 @@ class Training:
                 day=self.day,
                 tell=self.tell,
             )
-            told |= exam_told([one for part in gather_object([runner.run(exam.scored())]) for one in part], name)
+            told |= summarise_scores([one for part in gather_object([runner.run(exam.score())]) for one in part], name)
         if own.is_main_process:
             records.append(self.folder / records.EXAMS, [told])
             self.stepped({"exam": True, **told})
@@ -225,7 +224,7 @@ class Training:
         return bool(patience) and len(exams) - 1 - first >= patience
 
 
-class Telling(TrainerCallback):
+class MetricsCallback(TrainerCallback):
     """Hands every line of metrics on."""
 
     def __init__(self, told: Told) -> None:
@@ -239,7 +238,7 @@ class Telling(TrainerCallback):
 Tell = Callable[[str], None]
 
 
-def open_weights(plan: Plan) -> tuple[Any, Any]:
+def open_weights(plan: TrainingPlan) -> tuple[Any, Any]:
     """The tokenizer and the PEFT model of a run."""
     import torch
 
@@ -249,8 +248,8 @@ def open_weights(plan: Plan) -> tuple[Any, Any]:
     return tokenizer, model
 
 
-def reinforced(
-    plan: Plan,
+def run_grpo(
+    plan: TrainingPlan,
     *,
     resume: bool = False,
     begun: Callable[[], None] = lambda: None,
@@ -265,7 +264,7 @@ def reinforced(
     _check_whole()
     own = PartialState(cpu=not torch.cuda.is_available())  # first of all: on a CPU it sees no other process unasked
     tokenizer, model = open_weights(plan)
-    training = training_of(plan, tokenizer, model, tell=tell, stepped=stepped)
+    training = make_training(plan, tokenizer, model, tell=tell, stepped=stepped)
     begun()
     training.run(resume=resume)
     if own.is_main_process:
@@ -283,8 +282,8 @@ def _check_whole() -> None:
         )
 
 
-def training_of(
-    plan: Plan,
+def make_training(
+    plan: TrainingPlan,
     tokenizer: Any,
     model: Any,
     *,

@@ -103,7 +103,7 @@ def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> N
         )
 
 
-def averaged(model: Any, processes: int, device: Any) -> None:
+def average_gradients(model: Any, processes: int, device: Any) -> None:
     """The mean of the gradients over processes. An adapter that no process used has none, and stays as it is."""
     trained = [one for one in model.parameters() if one.requires_grad]
     used = torch.tensor([one.grad is not None for one in trained], dtype=torch.int, device=device)

@@ -18,10 +18,10 @@ from hira.evaluation.rewards.match import exact
 from hira.evaluation.rewards.reward import Score
 from hira.evaluation.rewards.verdict import of_solution, of_verdict
 from hira.testing import team_of
-from hira.trainers.agentic import Agentic, Made, picks
+from hira.trainers.agentic import Agentic, StepGroup, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
-from hira.trainers.parts import Input, Output, by_part
+from hira.trainers.parts import Input, Output, measure_parts
 from hira.trainers.rollouts import Problem, Rollouts, ScoredRollout
 from hira.trainers.rows import Attempt, Cut, Group, Row
 
@@ -70,11 +70,11 @@ def half(conversation: str, number: int) -> str:
     return (BAD, GOOD)[number % 2] if "verifier" in conversation else (WRONG, RIGHT)[number % 2]
 
 
-async def through(made: Agentic) -> list[Made]:
+async def through(made: Agentic) -> list[StepGroup]:
     return await made.through(made.rollouts.problems[0], 0)
 
 
-def rewards(group: Made) -> list[float | None]:
+def rewards(group: StepGroup) -> list[float | None]:
     return [one.reward for one in group.outputs]
 
 
@@ -258,7 +258,7 @@ def test_figures_by_part_worked_by_hand() -> None:
         asked = Input(3, Posed("q"), Solution("s"), right, Review(correct=False, report=""))
         return [answered(asked, one, Solution("t"), None) for one in rewards]
 
-    told = by_part([
+    told = measure_parts([
         *(answered(Input(1, Posed("q")), one, Solution("s"), None) for one in (1.0, 1.0, 0.0, 1.0)),
         *judged(right=False, flags=(True, False)),
         *judged(right=True, flags=(False, True, None, False)),

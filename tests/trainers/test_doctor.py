@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from hira.trainers import records
-from hira.trainers.configuration import Configuration, load
+from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.doctor import Seen, examine, read_run
 
 STEPS = 30
 
 
 def configured(*overrides: str) -> Configuration:
-    return load(None, ["model.name=m", "data.train=a.jsonl", "data.held_out=b.jsonl", *overrides])
+    return load_configuration(None, ["model.name=m", "data.train=a.jsonl", "data.held_out=b.jsonl", *overrides])
 
 
 def step(number: int, **other: Any) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_the_command_ends_with_1_where_there_is_a_fault(tmp_path: Path, capsys: 
     from hira.cli.training import main
 
     folder = tmp_path / "run"
-    began = {"began": 0.0, "configuration": configured("out=run", "train.steps=30").shown()}
+    began = {"began": 0.0, "configuration": configured("out=run", "train.steps=30").to_json()}
     folder.mkdir()
     (folder / "configuration.json").write_text(json.dumps(began))
     spoilt: Callable[[int], dict[str, Any]] = lambda at: step(at, dead_groups=1.0)  # noqa: E731

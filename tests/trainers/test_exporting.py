@@ -12,19 +12,19 @@ import pytest
 from hira.core.errors import UsageError
 from hira.evaluation.mini import DOCS
 from hira.testing import Endpoint
-from hira.trainers.assembly import Plan, planned
-from hira.trainers.configuration import load
-from hira.trainers.export import CODE, write
+from hira.trainers.assembly import TrainingPlan, make_plan
+from hira.trainers.configuration import load_configuration
+from hira.trainers.export import CODE, write_package
 
 
-def plan(folder: Path, *overrides: str) -> Plan:
+def plan(folder: Path, *overrides: str) -> TrainingPlan:
     given = ["model.name=m", "data.train=mini", "data.limit=3", "recipe=grpo", *overrides]
-    return planned(load(None, given), folder, {}, folder)
+    return make_plan(load_configuration(None, given), folder, {}, folder)
 
 
 def test_the_package_holds_questions_flags_and_the_code(tmp_path: Path) -> None:
     docs = f'settings.docs=["{DOCS}"]'
-    found = write(
+    found = write_package(
         plan(tmp_path, docs, "settings.workflow=matpo", "workflow.max_subtasks=3"), tmp_path / "out", "my_env"
     )
     names = [str(path.relative_to(tmp_path / "out")) for path in found]
@@ -45,21 +45,21 @@ def test_the_package_holds_questions_flags_and_the_code(tmp_path: Path) -> None:
 
 def test_what_the_environment_cannot_do_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no name of a module"):
-        write(plan(tmp_path), tmp_path / "out", "My-Env")
+        write_package(plan(tmp_path), tmp_path / "out", "My-Env")
     with pytest.raises(UsageError, match="only rewards by words"):
-        write(plan(tmp_path, "reward.judge=j"), tmp_path / "out", "my_env")
+        write_package(plan(tmp_path, "reward.judge=j"), tmp_path / "out", "my_env")
     with pytest.raises(UsageError, match="no question"):
-        write(plan(tmp_path, "data.train="), tmp_path / "out", "my_env")
+        write_package(plan(tmp_path, "data.train="), tmp_path / "out", "my_env")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("x")
     with pytest.raises(UsageError, match="holds something"):
-        write(plan(tmp_path), tmp_path / "full", "my_env")
+        write_package(plan(tmp_path), tmp_path / "full", "my_env")
 
 
 @pytest.mark.heavy
 @pytest.mark.skipif(find_spec("verifiers") is None, reason="verifiers is not installed")
 def test_verifiers_runs_hira_as_an_environment_and_pays_for_right_answers(tmp_path: Path) -> None:
-    write(plan(tmp_path, "settings.workflow=direct"), tmp_path / "out", "my_env")
+    write_package(plan(tmp_path, "settings.workflow=direct"), tmp_path / "out", "my_env")
     lines = [
         {"id": "a", "question": "What is blue?", "answers": ["sky"]},
         {"id": "b", "question": "?", "answers": ["no"]},

@@ -17,7 +17,7 @@ from rollouts_made import attempt, group, row
 
 from hira.trainers.agentic import Strategy, picks
 from hira.trainers.credit import grpo, mars, marsrl, matpo
-from hira.trainers.credit.masking import without_mastered
+from hira.trainers.credit.masking import drop_mastered
 from hira.trainers.credit.normal import FLOOR
 from hira.trainers.rows import Attempt, Credited, Group, Row
 
@@ -212,7 +212,7 @@ def test_masking_leaves_out_what_is_mastered_in_right_answers_and_nothing_of_the
 
     spoken = [Group(g.problem, tuple(replace(a, rows=tuple(map(said, a.rows))) for a in g.attempts)) for g in made]
     credited = matpo(spoken)
-    masked = without_mastered(credited, tau=tau, target=target)
+    masked = drop_mastered(credited, tau=tau, target=target)
     tokens = [(one, at) for one in credited.rows for at, own in enumerate(one.row.mask) if own]
     entropy = -sum(one.row.logprobs[at] for one, at in tokens) / len(tokens) if tokens else 0.0
     left = {

@@ -19,12 +19,12 @@ from hira.evaluation.rewards.hybrid import Hybrid, Weights
 from hira.evaluation.rewards.report import GENERAL, ByRubric
 from hira.testing import Endpoint
 from hira.trainers import records
-from hira.trainers.assembly import planned, reward_of
-from hira.trainers.configuration import load
+from hira.trainers.assembly import make_plan, reward_of
+from hira.trainers.configuration import load_configuration
 from hira.trainers.credit import grpo
 from hira.trainers.recipes import RECIPES
 
-reinforced = later("hira.trainers.training:reinforced")
+run_grpo = later("hira.trainers.training:run_grpo")
 torch, groups, model = later("torch"), later("tiny:groups"), later("tiny:model")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.heavy
@@ -90,7 +90,9 @@ def plan(folder: Path, endpoint: Endpoint, recipe: str, **overrides: Any) -> Any
         **overrides,
     }
     environ = {"OPENAI_API_KEY": "k"}
-    return planned(load(None, [f"{name}={value}" for name, value in values.items()]), folder, environ, folder)
+    return make_plan(
+        load_configuration(None, [f"{name}={value}" for name, value in values.items()]), folder, environ, folder
+    )
 
 
 def told(folder: Path) -> list[dict[str, Any]]:
@@ -193,7 +195,7 @@ def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path,
         speaking(RUBRICS).save_pretrained(folder / "model")
         words(RUBRICS).save_pretrained(folder / "model")
     made = partial(plan, folder, endpoint, recipe)
-    reinforced(made(**more, out="whole"))
+    run_grpo(made(**more, out="whole"))
     whole = told(folder / "whole")
     assert [one["step"] for one in whole] == [1, 2]
     assert all(one["infra_failed"] == one["unscored"] == 0 for one in whole)
@@ -209,8 +211,8 @@ def test_two_updates_and_on_after_a_kill_between_them(recipe: str, folder: Path,
             raise Killed
 
     with pytest.raises(Killed):
-        reinforced(made(**more, out="parts"), stepped=stop)
-    reinforced(made(**more, out="parts"), resume=True)
+        run_grpo(made(**more, out="parts"), stepped=stop)
+    run_grpo(made(**more, out="parts"), resume=True)
     parts = told(folder / "parts")
     assert [one["reward"] for one in parts] == pytest.approx([one["reward"] for one in whole], abs=1e-6)
     assert [one["tokens"] for one in parts] == [one["tokens"] for one in whole]

@@ -7,7 +7,7 @@ import tiny
 
 from hira.trainers import records
 from hira.trainers.configuration import Configuration, ModelConfig, SftConfig, TrainConfig
-from hira.trainers.sft import Dealt, Teaching
+from hira.trainers.sft import LessonOrder, SftTrainer
 
 
 def test_a_tokenizer_without_a_pad_token_is_taught_as_one_with_it(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_tokenizer_without_a_pad_token_is_taught_as_one_with_it(tmp_path: Path
     for name, words in (("with", tiny.tokenizer()), ("without", tiny.tokenizer())):
         if name == "without":
             words.pad_token = None
-        Teaching(tiny.base(), words, Dealt(rows, whole), whole, tmp_path / name).train()
+        SftTrainer(tiny.base(), words, LessonOrder(rows, whole), whole, tmp_path / name).train()
     learned = [[one["loss"] for one in records.read(tmp_path / name / records.METRICS)] for name in ("with", "without")]
     assert len({row.length for row in rows}) > 1
     assert learned[0] == learned[1]

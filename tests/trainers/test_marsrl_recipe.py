@@ -8,20 +8,20 @@ from later import later, needs
 
 from hira.core.errors import UsageError
 from hira.trainers import records
-from hira.trainers.assembly import Plan, credit_of, planned
-from hira.trainers.configuration import load
+from hira.trainers.assembly import TrainingPlan, credit_of, make_plan
+from hira.trainers.configuration import load_configuration
 from hira.trainers.rows import Attempt, Group, Row
 from hira.trainers.schedule import Limits
 
-reinforced = later("hira.trainers.training:reinforced")
-training_of = later("hira.trainers.training:training_of")
+run_grpo = later("hira.trainers.training:run_grpo")
+make_training = later("hira.trainers.training:make_training")
 base, tokenizer = later("test_marsrl_training:base"), later("test_marsrl_training:tokenizer")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 SLOW = pytest.mark.heavy
 PIPELINE = {"marsrl.staleness": 2, "marsrl.groups": 2, "marsrl.problems": 2, "marsrl.segment": 8}
 
 
-def plan(folder: Path, **overrides: Any) -> Plan:
+def plan(folder: Path, **overrides: Any) -> TrainingPlan:
     values = {
         "recipe": "marsrl",
         "model.name": str(folder / "model"),
@@ -38,7 +38,9 @@ def plan(folder: Path, **overrides: Any) -> Plan:
         "train.save_every": 1,
         **overrides,
     }
-    return planned(load(None, [f"{name}={value}" for name, value in values.items()]), folder, {}, folder)
+    return make_plan(
+        load_configuration(None, [f"{name}={value}" for name, value in values.items()]), folder, {}, folder
+    )
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_stages_the_pipeline_and_the_roles_come_from_the_configuration(folder: Path) -> None:
     def training(**settings: object) -> Any:
-        return training_of(plan(folder, **settings), None, None)
+        return make_training(plan(folder, **settings), None, None)
 
     assert (training().staged, training().limits, training().search) == (True, None, True)
     piped = training(**PIPELINE, **{"marsrl.picks": 3, "marsrl.sampling": "random"})
@@ -98,7 +100,7 @@ def test_two_updates_and_on_after_a_kill_between_them(more: dict[str, Any], fold
     def told(name: str) -> list[dict[str, Any]]:
         return [one for one in records.read(folder / name / records.METRICS) if "reward" in one]
 
-    reinforced(plan(folder, **more, out="whole"))
+    run_grpo(plan(folder, **more, out="whole"))
     whole = told("whole")
     assert [one["step"] for one in whole] == [1, 2]
     assert all(one["infra_failed"] == one["unscored"] == one["problems_lost"] == 0 for one in whole)
@@ -113,8 +115,8 @@ def test_two_updates_and_on_after_a_kill_between_them(more: dict[str, Any], fold
             raise Killed
 
     with pytest.raises(Killed):
-        reinforced(plan(folder, **more, out="parts"), stepped=stop)
-    reinforced(plan(folder, **more, out="parts"), resume=True)
+        run_grpo(plan(folder, **more, out="parts"), stepped=stop)
+    run_grpo(plan(folder, **more, out="parts"), resume=True)
     parts = told("parts")
     assert [one["step"] for one in parts] == [1, 2]
     if not more:

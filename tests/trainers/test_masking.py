@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hira.trainers.credit import grpo
-from hira.trainers.credit.masking import entropy, masking, without_mastered, without_overlong
-from hira.trainers.metrics import measures
+from hira.trainers.credit.masking import drop_mastered, drop_overlong, entropy, mask_credit
+from hira.trainers.metrics import measure_update
 from hira.trainers.rows import Attempt, Credited, Group, Key, Row, Weighted
 
 KEY = Key("q", "solver")
@@ -30,27 +30,27 @@ def test_under_the_target_mastered_tokens_of_right_answers_leave_the_numerator_a
     right, wrong = row(SURE, SURE, log(0.9), rollout="a"), row(SURE, SURE, rollout="b")
     before = credited((right, 1.0), (wrong, 0.0))
     assert entropy([right, wrong]) < 0.2
-    after = without_mastered(before)
+    after = drop_mastered(before)
     assert [one.row.mask for one in after.rows] == [(0, 0, 1), (1, 1)]
     assert after.normaliser == before.normaliser == 5
     assert [one.weight for one in after.rows] == [1.0, 1.0]
     assert after.told["masked"] == 2 / 5
-    assert measures([], after)["masked"] == 2 / 5
+    assert measure_update([], after)["masked"] == 2 / 5
 
 
 def test_at_the_target_and_over_it_nothing_is_masked() -> None:
     before = credited((row(SURE, UNSURE), 1.0))
-    assert without_mastered(before).rows == before.rows
+    assert drop_mastered(before).rows == before.rows
     at = entropy([one.row for one in before.rows])
-    assert without_mastered(before, target=at).rows == before.rows
-    assert without_mastered(before, target=at + 1e-9).rows != before.rows
+    assert drop_mastered(before, target=at).rows == before.rows
+    assert drop_mastered(before, target=at + 1e-9).rows != before.rows
 
 
 def test_the_entropy_may_be_that_of_each_row() -> None:
     sure, unsure = row(SURE, SURE, log(0.9), rollout="a"), row(SURE, log(1e-3), rollout="b")
     before = credited((sure, 1.0), (unsure, 1.0))
-    assert without_mastered(before).rows == before.rows  # together they are over the target
-    assert [one.row.mask for one in without_mastered(before, scope="row").rows] == [(0, 0, 1), (1, 1)]
+    assert drop_mastered(before).rows == before.rows  # together they are over the target
+    assert [one.row.mask for one in drop_mastered(before, scope="row").rows] == [(0, 0, 1), (1, 1)]
 
 
 @pytest.mark.heavy
@@ -79,7 +79,7 @@ def test_one_step_of_the_trainer_is_that_of_a_hand_written_loss_with_the_masked_
         return Group(group.problem, tuple(replace(a, rows=tuple(map(of, a.rows))) for a in group.attempts))
 
     given = tuple(map(sure, groups(3)))
-    credit = masking(lambda many: grpo(many, norm="dapo"))
+    credit = mask_credit(lambda many: grpo(many, norm="dapo"))
     callback = Gradients()
     run = trainer(tmp_path, model(), given, credit)
     run.add_callback(callback)
@@ -102,9 +102,9 @@ def test_overlong_members_are_compared_with_and_not_trained(norm: Any, before: f
     rows[0] = replace(rows[0], overlong=True)
     attempts = tuple(Attempt(at, (rows[at],), rewards[at]) for at in range(3))
     whole = grpo([Group("q", attempts)], norm=norm)
-    made = without_overlong(whole)
+    made = drop_overlong(whole)
     assert whole.normaliser == before
     assert made.normaliser == pytest.approx(left)
     assert made.rows == whole.rows[1:]
     assert made.rows[0].advantage == pytest.approx((1 - 2 / 3) / (2 / 9) ** 0.5), "of all three rewards"
-    assert measures([Group("q", attempts)], made)["solver/overlong"] == pytest.approx(1 / 3)
+    assert measure_update([Group("q", attempts)], made)["solver/overlong"] == pytest.approx(1 / 3)

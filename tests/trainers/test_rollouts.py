@@ -27,7 +27,7 @@ from hira.tools import Toolbox, tool
 from hira.trainers import records
 from hira.trainers.calls import Recording
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.rollouts import Problem, Rollouts, chosen, teams_of
+from hira.trainers.rollouts import Problem, Rollouts, choose_problems, teams_of
 
 Say = Callable[[Request], str | BaseException]
 
@@ -275,11 +275,11 @@ async def test_a_reward_that_raises_ends_the_run_and_names_question_and_answer()
 
 
 def test_each_lap_asks_every_question_once_in_an_order_of_its_own() -> None:
-    asked = [one.id for update in range(10) for one in chosen(PROBLEMS, update, 2, seed=7)]
+    asked = [one.id for update in range(10) for one in choose_problems(PROBLEMS, update, 2, seed=7)]
     laps = [asked[at : at + 5] for at in range(0, 20, 5)]
     assert all(sorted(lap) == ["0", "1", "2", "3", "4"] for lap in laps)
     assert len({tuple(lap) for lap in laps}) > 1
-    assert chosen(PROBLEMS, 7, 2, seed=7) == chosen(PROBLEMS, 7, 2, seed=7)
+    assert choose_problems(PROBLEMS, 7, 2, seed=7) == choose_problems(PROBLEMS, 7, 2, seed=7)
 
 
 def searching(calls: list[str]) -> Toolbox:
@@ -333,10 +333,10 @@ async def test_a_call_that_is_not_in_the_recording_breaks_the_rollout(tmp_path: 
 async def test_a_tool_is_first_told_what_the_recording_answered_in_its_place(tmp_path: Path) -> None:
     path = tmp_path / "tools.jsonl"
     made: list[str] = []
-    tools, _ = Recording(path).recorded(searching(made))
+    tools, _ = Recording(path).wrap(searching(made))
     assert tools.search
     await tools.search.call({"query": "it"})
-    tools, _ = Recording(path).recorded(searching(made))
+    tools, _ = Recording(path).wrap(searching(made))
     assert tools.search
     assert tools.browse
     await tools.search.call({"query": "it"})

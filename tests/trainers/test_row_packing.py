@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import row
 
-from hira.trainers.batches import adapter_of, packed, part
+from hira.trainers.batches import adapter_of, pack_rows, take_share
 from hira.trainers.rows import Key, Weighted
 
 
@@ -25,7 +25,7 @@ ROWS = st.lists(
 
 @given(ROWS, st.integers(1, 200))
 def test_every_row_is_in_one_micro_batch_of_its_role_within_the_budget(rows: list[Weighted], budget: int) -> None:
-    made = packed(rows, budget, {"planner": "a", "*": "b"})
+    made = pack_rows(rows, budget, {"planner": "a", "*": "b"})
     assert sorted(one.row.rollout for micro in made for one in micro.rows) == sorted(one.row.rollout for one in rows)
     for micro in made:
         assert {one.row.role for one in micro.rows} == {micro.role}
@@ -37,13 +37,13 @@ def test_every_row_is_in_one_micro_batch_of_its_role_within_the_budget(rows: lis
 @given(ROWS, st.integers(1, 200), st.integers(0, 9))
 def test_the_order_of_the_rows_does_not_matter(rows: list[Weighted], budget: int, seed: int) -> None:
     other = random.Random(seed).sample(rows, len(rows))
-    assert packed(rows, budget, {}) == packed(other, budget, {})
+    assert pack_rows(rows, budget, {}) == pack_rows(other, budget, {})
 
 
 @given(ROWS, st.integers(1, 4), st.integers(1, 100))
 def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Weighted], many: int, budget: int) -> None:
-    whole = packed(rows, budget, {}, processes=many)
-    made = [[part(micro, own, many) for micro in whole] for own in range(many)]
+    whole = pack_rows(rows, budget, {}, processes=many)
+    made = [[take_share(micro, own, many) for micro in whole] for own in range(many)]
     assert len({tuple((micro.role, rows) for micro, rows in micros) for micros in made}) == 1
     for micros in made:
         for micro, most in micros:
@@ -56,7 +56,7 @@ def test_all_processes_make_as_many_micro_batches_of_as_many_rows(rows: list[Wei
 def test_rows_of_very_different_lengths_are_hardly_padded() -> None:
     chance = random.Random(0)
     rows = [weighted("worker", round(chance.lognormvariate(5, 0.8)), name=str(at)) for at in range(64)]
-    made = packed(rows, 1 << 20, {}, start=32)
+    made = pack_rows(rows, 1 << 20, {}, start=32)
     real = sum(one.row.length for one in rows)
     assert 1 - real / max(one.row.length for one in rows) / 64 > 0.5, "in one micro-batch, most would be padding"
     assert 1 - real / sum(micro.padded for micro in made) < 0.1

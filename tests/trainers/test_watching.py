@@ -15,7 +15,7 @@ from hira.tools import Observation, Tool, Toolbox, tool
 from hira.tools.search.service import Backend
 from hira.tools.search.services import searxng
 from hira.tools.search.tool import search_tool
-from hira.trainers.calls import Recording, watched
+from hira.trainers.calls import Recording, watch_tools
 
 
 def nobody() -> str:
@@ -51,7 +51,7 @@ async def test_a_search_that_no_service_answers_is_not_the_agents_failure() -> N
 async def test_a_search_that_was_down_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "tools.jsonl"
     async with searching() as search:
-        tools, _ = Recording(path).recorded(Toolbox(search=search))
+        tools, _ = Recording(path).wrap(Toolbox(search=search))
         assert tools.search
         with pytest.raises(ToolDown):
             await tools.search.call({"query": "it"})
@@ -70,7 +70,7 @@ async def test_a_sandbox_that_does_not_start_is_seen() -> None:
         yield run
 
     down: list[ToolDown] = []
-    tools = watched(Toolbox(python=opened), down)
+    tools = watch_tools(Toolbox(python=opened), down)
     assert tools.python
     async with tools.python("1") as session:
         with pytest.raises(ToolDown):

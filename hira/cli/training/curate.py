@@ -22,7 +22,7 @@ from hira.runtime.settings import load as load_settings
 from hira.trainers.curation import funnel
 from hira.trainers.curation.decisions import Stage
 from hira.trainers.curation.filters import Alike, Challenge
-from hira.trainers.curation.generation import MADE, Hops, facts_of, made, paths, question_of, rewritten
+from hira.trainers.curation.generation import MADE, Hops, facts_of, generate, paths, rewrite_query, write_question
 from hira.trainers.curation.pipeline import CURATED, Curating, Curation
 
 LOCAL = frozenset({"duplicates"})
@@ -77,7 +77,7 @@ async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings
     named = {f"{args.seed}-{at}": chain for at, chain in enumerate(chains, 1)}
 
     async def write(name: str, team: RunContext) -> Item | None:
-        return await question_of(team.conversation("writer"), name, named[name])
+        return await write_question(team.conversation("writer"), name, named[name])
 
     return await _made(args, shell, settings, folder, plan, list(named), write)
 
@@ -90,7 +90,7 @@ async def _rewrite(
     async def rewrite(name: str, team: RunContext) -> Item | None:
         item = by[name]
         try:
-            query = await rewritten(team.conversation("writer"), item.question)
+            query = await rewrite_query(team.conversation("writer"), item.question)
         except (DialectError, EndpointError) as error:
             shell.tell(f"{name} is not rewritten: {error.what}")
             return None
@@ -114,7 +114,7 @@ async def _made(
         async def one(name: str) -> Item | None:
             return await make(name, RunContext(team.cast, Rollout("", name, "curation"), budget=team.budget))
 
-        async with aclosing(made(folder, plan, names, one, args.concurrency)) as found:
+        async with aclosing(generate(folder, plan, names, one, args.concurrency)) as found:
             async for _, item in found:
                 lost += item is None
     shell.say(str(folder / MADE))

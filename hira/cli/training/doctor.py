@@ -7,11 +7,11 @@ from pathlib import Path
 
 from hira.cli import BUG, OK
 from hira.cli.shell import Shell
-from hira.cli.training.run import load_configuration
+from hira.cli.training.run import parse_configuration
 from hira.core.errors import HiraError, UsageError
 from hira.trainers import assembly
 from hira.trainers.doctor import Finding, Seen, examine, read_notices, read_run
-from hira.trainers.preflight import check_there, own_window
+from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import RECIPES
 
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "–      "}
@@ -40,7 +40,7 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
     """The folder of a run, or a configuration. A run may be examined on a machine without its data and its model."""
     folder = shell.folder / args.configuration[0]
     if folder.is_dir():
-        configuration = assembly.kept(folder)
+        configuration = assembly.read_configuration(folder)
         if configuration is None:
             raise UsageError(f"there is no run in {args.configuration[0]!r}", fix="name the output folder of a run")
         try:
@@ -50,9 +50,9 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
             problems = None
         seen = replace(read_run(folder, configuration), problems=problems)
     else:
-        configuration = load_configuration(args, shell)
-        plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
-        check_there(plan, shell.folder)
+        configuration = parse_configuration(args, shell)
+        plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
+        check_inputs(plan, shell.folder)
         seen = Seen(configuration, problems=len(plan.problems), shared=plan.shared, unasked=plan.unasked)
     name = configuration.model.name
     return replace(seen, notices=read_notices(name, shell.folder), window=own_window(name, shell.folder))

@@ -9,13 +9,13 @@ from pathlib import Path
 import hira.cli
 from hira.cli import OK
 from hira.cli.shell import Shell
-from hira.cli.training.run import load_configuration
+from hira.cli.training.run import parse_configuration
 from hira.core.errors import UsageError
 from hira.runtime.settings import PROFILE, load
 from hira.trainers import assembly
-from hira.trainers.export import write
+from hira.trainers.export import write_package
 from hira.trainers.preflight import check_installed
-from hira.trainers.profile import command, spelled
+from hira.trainers.profile import serve_command, spelled
 
 
 def base(args: argparse.Namespace, shell: Shell) -> int:
@@ -61,7 +61,7 @@ def merge(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def serve(args: argparse.Namespace, shell: Shell) -> int:
-    words = command((shell.folder / args.run).resolve(), args.port)
+    words = serve_command((shell.folder / args.run).resolve(), args.port)
     if not args.start:
         shell.say(spelled(words))
         shell.tell(
@@ -83,9 +83,9 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def export(args: argparse.Namespace, shell: Shell) -> int:
-    configuration = load_configuration(args, shell)
-    plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
-    for path in write(plan, shell.folder / args.output, args.name):
+    configuration = parse_configuration(args, shell)
+    plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
+    for path in write_package(plan, shell.folder / args.output, args.name):
         shell.say(str(path))
     shell.tell(f"the next steps are in {Path(args.output) / 'README.md'}")
     return OK

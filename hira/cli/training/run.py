@@ -14,18 +14,26 @@ from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.runtime.settings import did_you_mean
 from hira.trainers import assembly, profile
-from hira.trainers.configuration import Configuration, load
+from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.configurations import path_of
 from hira.trainers.plan import DEVICES, GIB, LINEAR, Shape, Times, Work, at_once, sheet, times
-from hira.trainers.preflight import check_installed, check_there, check_wanted, gpus, located, own_window, too_wide
+from hira.trainers.preflight import (
+    check_inputs,
+    check_installed,
+    check_options,
+    explain_window,
+    find_model_folder,
+    gpus,
+    own_window,
+)
 from hira.trainers.records import last_checkpoint
 
 
-def load_configuration(args: argparse.Namespace, shell: Shell) -> Configuration:
+def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration:
     """Checked, but with nothing read that it names."""
     if getattr(args, "resume", None):
         place = shell.folder / args.resume
-        found = assembly.kept(place)
+        found = assembly.read_configuration(place)
         if found is None:
             raise UsageError(f"there is no run in {args.resume!r}", fix="name the output folder of a run, its `out`")
         if args.configuration:
@@ -42,17 +50,17 @@ def load_configuration(args: argparse.Namespace, shell: Shell) -> Configuration:
             fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one",
         )
     file = shell.folder / files[0] if files else None
-    return load(file, [one for one in args.configuration if "=" in one])
+    return load_configuration(file, [one for one in args.configuration if "=" in one])
 
 
 @dataclass(frozen=True, slots=True)
 class Going:
     """A plan, and whether it was begun before."""
 
-    plan: assembly.Plan
+    plan: assembly.TrainingPlan
     begun: bool
 
-    def told(self, saved: Path | None, every: int) -> str:
+    def describe(self, saved: Path | None, every: int) -> str:
         """Whether it begins or goes on, and where; `saved` is the checkpoint that there is, one comes `every` steps."""
         if not self.begun:
             return f"begun in {self.plan.folder}"
@@ -64,9 +72,9 @@ class Going:
 
 def going(args: argparse.Namespace, shell: Shell) -> Going:
     """The run that the command line describes, ready to begin or to go on."""
-    configuration = load_configuration(args, shell)
-    plan = assembly.planned(configuration, shell.folder, shell.environ, Path(shell.home))
-    return Going(plan, assembly.goes_on(plan))
+    configuration = parse_configuration(args, shell)
+    plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
+    return Going(plan, assembly.is_resumed(plan))
 
 
 HALF = 16
@@ -77,12 +85,12 @@ TURNS = 8
 def plan(args: argparse.Namespace, shell: Shell) -> int:
     if args.gpu and args.gpu not in DEVICES:
         raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
-    configuration = load_configuration(args, shell)
+    configuration = parse_configuration(args, shell)
     if configuration.model.name:
-        assembly.drafted(configuration, shell.folder, shell.environ, Path(shell.home))
+        assembly.draft_plan(configuration, shell.folder, shell.environ, Path(shell.home))
     shape = shape_of(configuration.model.name, shell.folder)
     window = configuration.rollouts.window
-    if wrong := too_wide(window, own_window(configuration.model.name, shell.folder)):
+    if wrong := explain_window(window, own_window(configuration.model.name, shell.folder)):
         shell.tell(f"hira-train: {wrong}; the figures are those of {window:,}")
     if configuration.rollouts.vllm:
         shell.tell(
@@ -152,7 +160,7 @@ def times_of(shape: Shape, work: Work, configuration: Configuration, device: str
 
 def shape_of(name: str, folder: Path) -> Shape:
     """From the model's folder, or from what the Hub's cache holds of it already: nothing is loaded."""
-    if (place := located(name, folder)) is not None:
+    if (place := find_model_folder(name, folder)) is not None:
         return Shape.read(place)
     raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")
 
@@ -161,20 +169,20 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
     found = going(args, shell)
     plan = found.plan
     check_installed()
-    check_wanted(plan.configuration.model.bits, plan.configuration.train.report_to)
-    from hira.trainers.sft import last_saved, learned
+    check_options(plan.configuration.model.bits, plan.configuration.train.report_to)
+    from hira.trainers.sft import last_saved, run_sft
 
-    check_there(plan, shell.folder, conversations=True)
+    check_inputs(plan, shell.folder, conversations=True)
     places = [last_saved(place) for place in sorted(plan.folder.glob("sft/*"))]
     saved = next((place for place in reversed(places) if place), None)
 
     def begun() -> None:
-        assembly.keep(plan)
-        shell.tell(f"hira-train: {found.told(saved, plan.configuration.sft.save_every)}")
+        assembly.write_configuration(plan)
+        shell.tell(f"hira-train: {found.describe(saved, plan.configuration.sft.save_every)}")
 
-    learned(plan, shell.folder, resume=found.begun, begun=begun, tell=lambda line: shell.tell(f"hira-train: {line}"),
+    run_sft(plan, shell.folder, resume=found.begun, begun=begun, tell=lambda line: shell.tell(f"hira-train: {line}"),
             stepped=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"))  # fmt: skip
-    profile.write(plan)
+    profile.write_run_profiles(plan)
     starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
     shell.say(f"hira-train grpo … {starts}")
     return OK
@@ -192,37 +200,37 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         raise UsageError("there is no question to train on", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     own = plan.configuration
-    check_wanted(own.model.bits, own.train.report_to, args.across if args.processes else "", own.train.hub)
+    check_options(own.model.bits, own.train.report_to, args.across if args.processes else "", own.train.hub)
     first = shell.environ.get("RANK", "0") == "0"  # what is told and written, the first process tells and writes
     if first:
-        check_there(plan, shell.folder)
+        check_inputs(plan, shell.folder)
     if args.processes:
         return _launched(args, shell, plan)
-    from hira.trainers.training import reinforced
+    from hira.trainers.training import run_grpo
 
     if not first:
-        reinforced(plan, resume=found.begun)
+        run_grpo(plan, resume=found.begun)
         return OK
     saved = last_checkpoint(plan.folder)
 
     def begun() -> None:
-        assembly.keep(plan)
-        shell.tell(f"hira-train: {found.told(saved, own.train.save_every)}")
-        if wrong := too_wide(own.rollouts.window, own_window(own.model.name, shell.folder)):
+        assembly.write_configuration(plan)
+        shell.tell(f"hira-train: {found.describe(saved, own.train.save_every)}")
+        if wrong := explain_window(own.rollouts.window, own_window(own.model.name, shell.folder)):
             shell.tell(f"hira-train: {wrong}")
         if plan.unasked:
             shell.tell(f"hira-train: questions left out because their answer is unknown: {plan.unasked}")
         if plan.shared:
             shell.tell(f"hira-train: held-out questions that are also trained on: {plan.shared}")
 
-    reinforced(
+    run_grpo(
         plan,
         resume=found.begun,
         begun=begun,
         tell=lambda line: shell.tell(f"hira-train: {line}"),
         stepped=Steps(shell, own.train.steps),
     )
-    profile.write(plan)
+    profile.write_run_profiles(plan)
     if own.train.hub:
         shell.tell(f"hira-train: adapters uploaded to {profile.push_adapters(plan.folder, own.train.hub)}")
     shell.tell(f"hira-train: done; how it went: hira-train show {plan.folder}")
@@ -263,12 +271,12 @@ def _percent(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
-def _launched(args: argparse.Namespace, shell: Shell, plan: assembly.Plan) -> int:
+def _launched(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPlan) -> int:
     """The same command in several processes: on GPUs through accelerate, else on this CPU."""
     own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
     environ = dict(shell.environ)
     command = [sys.executable, "-m", *_launcher(args, environ), *own]
-    assembly.keep(plan)  # so that all of them tell the same day
+    assembly.write_configuration(plan)  # so that all of them tell the same day
     shell.tell(f"hira-train: {' '.join(command[1:])}")
     done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
     if done.returncode:

@@ -38,7 +38,7 @@ def grpo(
             for row in attempt.rows:
                 whole[row.conversation].append(row)
             for name, rows in whole.items():
-                members[Key(group.problem, rows[0].role, rows[0].input)].append((attempt.paid(name), rows))
+                members[Key(group.problem, rows[0].role, rows[0].input)].append((attempt.reward_of(name), rows))
     by = divisor(scale, [reward for group_ in members.values() for reward, _ in group_], floor)
     credited: list[Weighted] = []
     dead = alone = left = 0

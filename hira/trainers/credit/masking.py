@@ -17,7 +17,7 @@ MASTERED = 0.99
 ENTROPY = 0.2
 
 
-def mastered(row: Row, tau: float = MASTERED) -> tuple[int, ...]:
+def mark_mastered(row: Row, tau: float = MASTERED) -> tuple[int, ...]:
     """1 for each sampled token of the row whose probability was τ or more, else 0. Shape (T,)."""
     least = log(tau)
     return tuple(own if own and logprob >= least else 0 for own, logprob in zip(row.mask, row.logprobs, strict=True))
@@ -31,7 +31,7 @@ def entropy(rows: Sequence[Row]) -> float:
     return -said / tokens if tokens else 0.0
 
 
-def without_mastered(
+def drop_mastered(
     credited: Credited, *, tau: float = MASTERED, target: float = ENTROPY, scope: Scope = "batch"
 ) -> Credited:
     """The update without the tokens that a right answer need not teach: those with p(t) ≥ `tau` in rows of reward 1,
@@ -49,7 +49,7 @@ def without_mastered(
         if not below or one.reward < 1:
             kept.append(one)
             continue
-        known = mastered(one.row, tau)
+        known = mark_mastered(one.row, tau)
         masked += sum(known)
         mask = tuple(own - gone for own, gone in zip(one.row.mask, known, strict=True))
         if any(mask):
@@ -59,16 +59,16 @@ def without_mastered(
     return replace(credited, rows=tuple(kept), told={**credited.told, **told})
 
 
-def masking(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY, scope: Scope = "batch") -> Credit:
+def mask_credit(credit: Credit, *, tau: float = MASTERED, target: float = ENTROPY, scope: Scope = "batch") -> Credit:
     """The credit with the masking behind it, for the trainer."""
 
     def masked(groups: Sequence[Group]) -> Credited:
-        return without_mastered(credit(groups), tau=tau, target=target, scope=scope)
+        return drop_mastered(credit(groups), tau=tau, target=target, scope=scope)
 
     return masked
 
 
-def without_overlong(credited: Credited) -> Credited:
+def drop_overlong(credited: Credited) -> Credited:
     """The update without overlong conversations. Their rewards stay in the baselines: that a reply was cut off says
     little about its tokens, which is all that is left out.
 
@@ -88,4 +88,4 @@ def _weight(rows: Sequence[Weighted]) -> float:
 
 def leaving_out_overlong(credit: Credit) -> Credit:
     """The credit without overlong conversations, for the trainer."""
-    return lambda groups: without_overlong(credit(groups))
+    return lambda groups: drop_overlong(credit(groups))

@@ -61,7 +61,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
-def duplicates(items: Sequence[Item], alike: Alike = Alike()) -> list[Decision]:
+def find_duplicates(items: Sequence[Item], alike: Alike = Alike()) -> list[Decision]:
     """One decision for each item, in their order. Of those that are alike, the first is kept.
 
     An item is compared with those that are kept, not with those that were removed, so that a chain of small changes
@@ -176,12 +176,12 @@ class Challenge:
             what = f"{self.fewest} to {self.most} of {self.attempts} attempts cannot be right"
             raise UsageError(what, fix="choose 0 ≤ fewest ≤ most ≤ attempts")
 
-    def kept(self, right: int, unknown: int) -> bool | None:
+    def keeps(self, right: int, unknown: int) -> bool | None:
         """Whether a question is kept of which so many attempts were right and so many are not known.
 
         None where it hangs on those that are not known.
 
-        >>> Challenge().kept(3, 0), Challenge().kept(0, 0), Challenge().kept(13, 3), Challenge().kept(0, 1)
+        >>> Challenge().keeps(3, 0), Challenge().keeps(0, 0), Challenge().keeps(13, 3), Challenge().keeps(0, 1)
         (True, False, False, None)
         """
         possible = {self.fewest <= right + more <= self.most for more in range(unknown + 1)}
@@ -207,7 +207,7 @@ def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Se
     return Plan(data, tuple(items), cells, settings, challenge.metric, challenge.concurrency)
 
 
-def counted(records: Sequence[Record], wanted: Collection[str]) -> dict[str, list[bool]]:
+def count_outcomes(records: Sequence[Record], wanted: Collection[str]) -> dict[str, list[bool]]:
     """The attempts at each question whose outcome is known."""
     found: dict[str, list[bool]] = {one: [] for one in wanted}
     for one in records:
@@ -223,12 +223,12 @@ def outcome(record: Record) -> bool | None:
     return record.score.correct
 
 
-def decided(challenge: Challenge, outcomes: Mapping[str, Sequence[bool]]) -> list[Decision]:
+def decide(challenge: Challenge, outcomes: Mapping[str, Sequence[bool]]) -> list[Decision]:
     """The decisions on all questions of which enough is known."""
     found = []
     for question, known in outcomes.items():
         right = sum(known)
-        kept = challenge.kept(right, challenge.attempts - len(known))
+        kept = challenge.keeps(right, challenge.attempts - len(known))
         if kept is not None:
             told = {"right": right, "known": len(known), "of": challenge.attempts}
             why = "" if kept else "never answered" if right < challenge.fewest else "answered too often"

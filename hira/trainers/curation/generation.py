@@ -26,7 +26,7 @@ from hira.evaluation.rewards.match import contains
 from hira.evidence.references import language
 from hira.trainers import records
 from hira.trainers.curation.decisions import whole_lines
-from hira.trainers.curation.pipeline import begun, row_of
+from hira.trainers.curation.pipeline import begin_folder, row_of
 
 RDF = {".ttl": "turtle", ".nt": "nt", ".n3": "n3", ".rdf": "xml", ".owl": "xml", ".jsonld": "json-ld"}
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
@@ -198,7 +198,7 @@ def leaks(question: str, chain: Chain) -> list[str]:
     return [*lost, *(f"it gives {one} away" for one in hidden)]
 
 
-async def question_of(conversation: Conversation, name: str, chain: Chain) -> Item | None:
+async def write_question(conversation: Conversation, name: str, chain: Chain) -> Item | None:
     """The question whose answer is the end of the chain; None, and it is told, if the writer names what it should hide
     even when asked again."""
     facts = "\n".join(f"{at}. {one.subject} – {one.relation} – {one.object}" for at, one in enumerate(chain.facts, 1))
@@ -228,7 +228,7 @@ class Rewritten(BaseModel):
     query: str = Field(min_length=1)
 
 
-async def rewritten(conversation: Conversation, query: str) -> str:
+async def rewrite_query(conversation: Conversation, query: str) -> str:
     """A short question as a request for a report, in the question's language.
 
     The names and figures that the writer says it kept have to stand in both, else it is asked once more. Raises
@@ -250,12 +250,12 @@ MADE = "questions.jsonl"
 Make = Callable[[str], Awaitable[Item | None]]
 
 
-async def made(
+async def generate(
     folder: Path, plan: Mapping[str, Any], names: Sequence[str], make: Make, concurrency: int
 ) -> AsyncGenerator[tuple[str, Item | None], None]:
     """What is made under each of the names that are missing in the folder; None where it could not be made, which is
     tried again another time. Raises `UsageError` for a folder in which something else was made."""
-    begun(folder, plan)
+    begin_folder(folder, plan)
     path = folder / MADE
     whole_lines(path)
     done = {str(one["id"]) for one in records.read(path)}

@@ -19,7 +19,16 @@ from hira.evaluation.item import Item
 from hira.evaluation.run import Scorer, digest
 from hira.runtime.settings import Settings
 from hira.trainers.curation.decisions import DECISIONS, STAGES, Decision, Decisions, Stage
-from hira.trainers.curation.filters import JUDGED, Alike, Attempts, Challenge, counted, decided, duplicates, plan_of
+from hira.trainers.curation.filters import (
+    JUDGED,
+    Alike,
+    Attempts,
+    Challenge,
+    count_outcomes,
+    decide,
+    find_duplicates,
+    plan_of,
+)
 
 PLAN, ATTEMPTS, CURATED = "curation.json", "attempts", "curated.jsonl"
 
@@ -46,7 +55,7 @@ class Curating:
                 what = f"the question {bare!r} has no answer"
                 raise UsageError(what, where=f"in {self.data}", fix="give it one, or use --stages duplicates")
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Two that are shown alike are one curation. How many are asked at once does not matter."""
         challenge = {name: value for name, value in asdict(self.challenge).items() if name != "concurrency"}
         return {
@@ -94,7 +103,7 @@ class Curation:
         self.settings = settings
         self.score = score
         self.tell = tell
-        begun(folder, curating.shown())
+        begin_folder(folder, curating.to_json())
         self.decisions = Decisions(folder / DECISIONS)
         self.passed: list[Passed] = []
 
@@ -115,7 +124,7 @@ class Curation:
 
     async def _decide(self, stage: Stage, items: Sequence[Item]) -> None:
         if stage == "duplicates":
-            self.decisions.enter(duplicates(items, self.curating.alike))
+            self.decisions.enter(find_duplicates(items, self.curating.alike))
         elif stage == "challenge":
             await self._challenge(items)
         else:
@@ -147,7 +156,7 @@ class Curation:
                 pass
         if attempts.failure:
             raise attempts.failure
-        self.decisions.enter(decided(curating.challenge, counted(attempts.records, wanted)))
+        self.decisions.enter(decide(curating.challenge, count_outcomes(attempts.records, wanted)))
 
     def _passed(self, stage: Stage, came: Sequence[str]) -> Passed:
         known = self.decisions.of(stage)
@@ -181,7 +190,7 @@ def row_of(item: Item) -> dict[str, Any]:
     return known
 
 
-def begun(folder: Path, shown: Mapping[str, Any]) -> None:
+def begin_folder(folder: Path, shown: Mapping[str, Any]) -> None:
     """Write down what is done in a folder. Raises `UsageError` if something else was begun there."""
     folder.mkdir(parents=True, exist_ok=True)
     path, shown = folder / PLAN, json.loads(json.dumps(shown))

@@ -124,7 +124,7 @@ class Teacher:
         return self.chance.random() < often
 
 
-async def cited(rollout: Rollout, references: tuple[str, ...]) -> Score:
+async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> Score:
     """Half for the fact that was asked for, half for its source and no other behind it, less a quarter where more is
     told; `accuracy` is 1 for all of it in one sentence."""
     value, town = references
@@ -161,7 +161,7 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = Faults()) -> Les
 
 
 def reward() -> Reward:
-    return cited
+    return score_cited
 
 
 def commands(seed: int) -> list[Command]:

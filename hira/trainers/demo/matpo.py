@@ -25,7 +25,7 @@ from hira.policies.offline.request import Asked as Seen
 from hira.runtime.settings import Settings
 from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, play_lessons
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer
-from hira.trainers.lessons import spoken
+from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MATPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Row
@@ -227,13 +227,13 @@ def by_teacher(folder: Path, problems: Sequence[Problem], times: int, seed: int,
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
     """The tokenizer of these rollouts: names are tokens, and so are the phrases between them."""
     names = [name for names in KINDS for name in names]
-    conversations = [spoken(one) for record in rollouts for one in record.trajectories.values()]
+    conversations = [list_messages(one) for record in rollouts for one in record.trajectories.values()]
     inserted = {record.question for record in rollouts}
     inserted |= {finding.subtask.text for record in rollouts for finding in record.findings}
     return make_tokenizer(find_phrases(conversations, names, sorted(inserted)), [*names, *READ], SHAPE.window)
 
 
-def renamed(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
+def rename_lesson(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
     """Makes other lessons of one: the same said of other people and places, on another day, from other sources.
 
     Names are one token each, so that to exchange them is to have lived in another world; the model has to learn to
@@ -296,7 +296,7 @@ MATPO_DEMO = DemoRecipe(
     settings=settings_of,
     teach=teach,
     tokenizer=learn_tokenizer,
-    varied=renamed,
+    varied=rename_lesson,
     problems=problems,
     held_out=held_out,
     reward=reward,

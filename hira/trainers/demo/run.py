@@ -158,16 +158,16 @@ class Demo:
         )
 
     def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
-        from hira.trainers.sft import Dealt, Teaching
+        from hira.trainers.sft import LessonOrder, SftTrainer
 
         own, varied, stepped = self.sizes, self.recipe.varied, self.stepped
         records.cut(self.folder / "sft" / records.METRICS, -1)
         trained = sum(one.numel() for one in learner.parameters() if one.requires_grad)
         self.tell(f"supervised training of {trained:,} parameters, {own.learning} steps")
-        Teaching(
+        SftTrainer(
             learner,
             tokenizer,
-            Dealt(rows, self.configuration, varied(tokenizer) if varied else None),
+            LessonOrder(rows, self.configuration, varied(tokenizer) if varied else None),
             self.configuration,
             self.folder / "sft",
             matrices=0.0 if self.recipe.pretrained else own.matrices,

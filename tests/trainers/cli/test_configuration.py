@@ -9,10 +9,10 @@ import pytest
 
 from hira.cli.training.run import Going
 from hira.core.errors import UsageError
-from hira.trainers.assembly import goes_on, keep, planned
-from hira.trainers.configuration import Configuration, load
-from hira.trainers.preflight import check_there, own_window, too_wide
-from hira.trainers.records import beating
+from hira.trainers.assembly import is_resumed, make_plan, write_configuration
+from hira.trainers.configuration import Configuration, load_configuration
+from hira.trainers.preflight import check_inputs, explain_window, own_window
+from hira.trainers.records import print_progress
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "training").glob("*.toml"))
 
@@ -27,19 +27,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(*overrides: str) -> Configuration:
-    return load(None, ["model.name=some/model", "data.train=questions.jsonl", 'settings.docs=["docs"]', *overrides])
+    return load_configuration(
+        None, ["model.name=some/model", "data.train=questions.jsonl", 'settings.docs=["docs"]', *overrides]
+    )
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_a_whole_configuration(file: Path, folder: Path) -> None:
-    given = load(file, ["data.train=questions.jsonl", "data.held_out=questions.jsonl"])
-    plan = planned(given, folder, {}, folder)
+    given = load_configuration(file, ["data.train=questions.jsonl", "data.held_out=questions.jsonl"])
+    plan = make_plan(given, folder, {}, folder)
     assert set(plan.trained) == set(plan.recipe.roles or plan.workflow.roles)
     assert len(plan.problems) == 1
 
 
 def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
-    found = load(
+    found = load_configuration(
         None, ["train.lr=1e-5", "train.checkpointing=false", 'train.report_to=["wandb"]', "model.name=a/b", "seed=3"]
     )
     assert (found.train.lr, found.train.checkpointing, found.train.report_to) == (1e-5, False, ("wandb",))
@@ -48,7 +50,7 @@ def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
 
 def test_an_override_wins_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("[train]\nlr = 1.0\nsteps = 7\n")
-    found = load(tmp_path / "run.toml", ["train.lr=0.5"])
+    found = load_configuration(tmp_path / "run.toml", ["train.lr=0.5"])
     assert (found.train.lr, found.train.steps) == (0.5, 7)
 
 
@@ -62,12 +64,12 @@ def test_an_override_wins_over_the_file(tmp_path: Path) -> None:
         ("train.steps=0", "train.steps: input should be greater than or equal to 1", "it was 0"),
         ("train.steps=many", "train.steps: input should be a valid integer", "it was 'many'"),
         ("reward.match=contain", "reward.match: input should be", "it was 'contain'"),
-        ("nothing", "'nothing' is no override", "SECTION.KEY=VALUE"),
+        ("nothing", "'nothing' is not an override", "SECTION.KEY=VALUE"),
     ],
 )
 def test_what_is_wrong_with_an_override_is_told_with_the_way_out(override: str, what: str, fix: str) -> None:
     with pytest.raises(UsageError) as raised:
-        load(None, [override])
+        load_configuration(None, [override])
     assert raised.value.what.startswith(what)
     assert fix in raised.value.fix
 
@@ -76,7 +78,7 @@ def test_an_unknown_key_of_a_file_is_told_with_its_file_and_the_nearest_name(tmp
     file = tmp_path / "run.toml"
     file.write_text("[train]\nbuget = 3\n")
     with pytest.raises(UsageError, match="unknown key 'buget'") as raised:
-        load(file)
+        load_configuration(file)
     assert (raised.value.where, raised.value.fix) == (f"in {file}", "did you mean 'budget'?")
 
 
@@ -103,35 +105,35 @@ def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(
 ) -> None:
     given = run(override)
     if what is None:
-        planned(given, folder, {}, folder)
+        make_plan(given, folder, {}, folder)
         return
     with pytest.raises(UsageError) as raised:
-        planned(given, folder, {}, folder)
+        make_plan(given, folder, {}, folder)
     assert raised.value.what == what
     assert raised.value.fix
 
 
 def test_a_recipe_whose_roles_the_workflow_has_not_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="trains system1, system2, which the workflow 'matpo' has not"):
-        planned(run("recipe=mars", "settings.workflow=matpo"), folder, {}, folder)
+        make_plan(run("recipe=mars", "settings.workflow=matpo"), folder, {}, folder)
 
 
 def test_the_same_configuration_goes_on_in_its_folder_and_another_is_refused(folder: Path) -> None:
-    plan = planned(run("out=here"), folder, {}, folder)
-    assert not goes_on(plan)
-    keep(plan)
-    again = planned(run("out=here"), folder, {}, folder)
-    assert goes_on(again)
+    plan = make_plan(run("out=here"), folder, {}, folder)
+    assert not is_resumed(plan)
+    write_configuration(plan)
+    again = make_plan(run("out=here"), folder, {}, folder)
+    assert is_resumed(again)
     assert again.began == plan.began, "prompts tell the day on which the run began"
     (folder / "here" / "rollouts.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match="holds a run with another 'train'"):
-        goes_on(planned(run("out=here", "train.lr=1"), folder, {}, folder))
+        is_resumed(make_plan(run("out=here", "train.lr=1"), folder, {}, folder))
 
 
 def test_a_wrong_value_is_blamed_on_who_gave_it(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text("[train]\nsteps = 3\n")
     with pytest.raises(UsageError, match=r"train\.lr") as raised:
-        load(tmp_path / "run.toml", ["train.lr=abc"])
+        load_configuration(tmp_path / "run.toml", ["train.lr=abc"])
     assert raised.value.where == "in the command line"
 
 
@@ -148,12 +150,12 @@ def test_a_wrong_value_is_blamed_on_who_gave_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_there_is_told_before_the_folder_is_written(override: str, what: str | None, folder: Path) -> None:
-    plan = planned(run("settings.sandbox=off", override), folder, {}, folder)
+    plan = make_plan(run("settings.sandbox=off", override), folder, {}, folder)
     if what is None:
-        check_there(plan, folder, conversations=True)
+        check_inputs(plan, folder, conversations=True)
         return
     with pytest.raises(UsageError, match=what) as raised:
-        check_there(plan, folder, conversations=True)
+        check_inputs(plan, folder, conversations=True)
     assert raised.value.fix
 
 
@@ -161,7 +163,7 @@ def test_questions_that_are_left_out_or_held_out_in_vain_are_counted(folder: Pat
     rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Why?", "answer": []}]
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "held.jsonl").write_text(json.dumps({"question": " WHO? ", "answer": "Ada"}) + "\n")
-    plan = planned(run("data.held_out=held.jsonl"), folder, {}, folder)
+    plan = make_plan(run("data.held_out=held.jsonl"), folder, {}, folder)
     assert (len(plan.problems), plan.unasked, plan.shared) == (1, 1, 1)
 
 
@@ -172,18 +174,18 @@ def test_the_window_is_that_of_the_models_own_files(folder: Path) -> None:
     (model / "config.json").write_text(json.dumps({"text_config": {"max_position_embeddings": 256}}))
     (model / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 1e30}))
     assert own_window("model", folder) == 256
-    assert too_wide(2048, 256)
-    assert not too_wide(256, 256)
-    assert not too_wide(2048, own_window("some/model", folder))
+    assert explain_window(2048, 256)
+    assert not explain_window(256, 256)
+    assert not explain_window(2048, own_window("some/model", folder))
 
 
 def test_a_run_says_whether_it_begins_or_from_where_it_goes_on(folder: Path) -> None:
-    plan = planned(run("out=here"), folder, {}, folder)
-    assert Going(plan, begun=False).told(None, 10) == f"begun in {plan.folder}"
+    plan = make_plan(run("out=here"), folder, {}, folder)
+    assert Going(plan, begun=False).describe(None, 10) == f"begun in {plan.folder}"
     assert f"starting over in {plan.folder}: there is no checkpoint yet; one is written every 10" in Going(
         plan, begun=True
-    ).told(None, 10)
-    assert Going(plan, begun=True).told(plan.folder / "checkpoint-20", 10).endswith("from checkpoint-20")
+    ).describe(None, 10)
+    assert Going(plan, begun=True).describe(plan.folder / "checkpoint-20", 10).endswith("from checkpoint-20")
 
 
 def test_something_long_tells_how_far_it_is_also_while_nothing_else_can_run() -> None:
@@ -195,7 +197,7 @@ def test_something_long_tells_how_far_it_is_also_while_nothing_else_can_run() ->
         if len(lines) == 2:
             enough.set()
 
-    with beating(0.01, tell, lambda: "3 of 4"):
+    with print_progress(0.01, tell, lambda: "3 of 4"):
         assert enough.wait(60)
     count = len(lines)
     assert lines[:2] == ["3 of 4", "3 of 4"]
@@ -207,5 +209,5 @@ def test_a_question_whose_answer_stands_under_another_name_is_told(folder: Path)
     rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Where?", "town": "London"}]
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(UsageError, match=r"question '2' of questions\.jsonl has no answer") as failed:
-        planned(run(), folder, {}, folder)
+        make_plan(run(), folder, {}, folder)
     assert "data.columns.answer" in failed.value.fix

@@ -19,10 +19,10 @@ from hira.cli.training.demo import ask_held_out
 from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.demo import matpo
-from hira.trainers.demo.matpo import CARELESS, MATPO_DEMO, Faults, by_teacher, learn_tokenizer, renamed
+from hira.trainers.demo.matpo import CARELESS, MATPO_DEMO, Faults, by_teacher, learn_tokenizer, rename_lesson
 from hira.trainers.demo.run import Demo
 from hira.trainers.demo.tiny import DAYS, YEARS
-from hira.trainers.lessons import lessons_of, spoken
+from hira.trainers.lessons import lessons_of, list_messages
 
 torch = later("torch")
 Muon, orthogonal = later("hira.trainers.muon:Muon"), later("hira.trainers.muon:orthogonal")
@@ -60,7 +60,7 @@ def test_lessons_are_the_run_time_prompts_and_what_the_teacher_said(tmp_path: Pa
     for record in rollouts:
         for row, trajectory in zip(lessons_of(record, template), record.trajectories.values(), strict=True):
             said = [template.decode([one]) for one, own in zip(row.completion, row.mask, strict=True) if own]
-            texts = [message.text for message in spoken(trajectory) if message.role == "assistant"]
+            texts = [message.text for message in list_messages(trajectory) if message.role == "assistant"]
             assert "".join(said) == "".join(f"{text}<|im_end|>" for text in texts)
             assert template.decode(row.prompt) == template.prompt(trajectory.turns[0].request)
             assert len(row.prompt) < 40, "a prompt of the workflow is few tokens"
@@ -71,7 +71,7 @@ def test_another_lesson_of_one_exchanges_names_and_nothing_else(tmp_path: Path) 
     tokenizer = learn_tokenizer(rollouts)
     template = Template(tokenizer)
     row = lessons_of(rollouts[0], template)[0]
-    other = renamed(tokenizer)(row, random.Random(1))
+    other = rename_lesson(tokenizer)(row, random.Random(1))
     assert other != row
     assert replace(other, prompt=row.prompt, completion=row.completion) == row
     names = {name for names in matpo.KINDS for name in names} | set(YEARS) | set(DAYS) | {f"s{at}" for at in range(13)}

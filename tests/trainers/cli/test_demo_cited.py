@@ -12,7 +12,7 @@ from hira.cli.shell import Shell
 from hira.cli.training import main
 from hira.evidence import Source
 from hira.trainers import records
-from hira.trainers.demo.cited import CITED, Faults, cited, problems, questions, teach
+from hira.trainers.demo.cited import CITED, Faults, problems, questions, score_cited, teach
 
 pytestmark = pytest.mark.filterwarnings("default")
 FAULTLESS = Faults(0, 0, 0)
@@ -26,7 +26,7 @@ async def paid(answer: str) -> tuple[float, float]:
     for town in ("Brevik", "Selje"):
         record.sources.add(Source(f"{town}.md", town, ""))
     record.answer = answer
-    score = await cited(record, REFERENCES)
+    score = await score_cited(record, REFERENCES)
     assert score.value is not None
     return score.value, score.parts["accuracy"]
 
@@ -59,7 +59,7 @@ def test_no_town_of_the_exam_is_in_a_question_of_training() -> None:
 
 async def earned(rollouts: list[Rollout]) -> list[float]:
     references = {one.question: one.references for one in problems(0)}
-    scores = [await cited(record, references[record.question]) for record in rollouts]
+    scores = [await score_cited(record, references[record.question]) for record in rollouts]
     return [score.value or 0.0 for score in scores]
 
 

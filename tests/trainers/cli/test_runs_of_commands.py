@@ -24,7 +24,7 @@ from hira.trainers.demo.matpo import (  # noqa: E402
     learn_tokenizer,
 )
 from hira.trainers.demo.tiny import make_model  # noqa: E402
-from hira.trainers.lessons import spoken  # noqa: E402
+from hira.trainers.lessons import list_messages  # noqa: E402
 
 if TYPE_CHECKING:
     from small_place import Place as UsersPlace
@@ -52,7 +52,7 @@ class Place:
                 {
                     "conversation": name,
                     "role": one.role,
-                    "messages": [{"role": said.role, "content": str(said.text)} for said in spoken(one)],
+                    "messages": [{"role": said.role, "content": str(said.text)} for said in list_messages(one)],
                 }
                 for record in rollouts
                 for name, one in record.trajectories.items()

@@ -23,9 +23,9 @@ from hira.trainers.curation.decisions import DECISIONS
 from hira.trainers.curation.filters import (
     Alike,
     Challenge,
-    counted,
-    decided,
-    duplicates,
+    count_outcomes,
+    decide,
+    find_duplicates,
     jaccard,
     outcome,
     shingles,
@@ -122,7 +122,7 @@ def test_a_folder_of_another_curation_is_not_mixed_up(tmp_path: Path) -> None:
 
 
 def test_stages_stand_in_their_order_and_questions_have_answers() -> None:
-    with pytest.raises(UsageError, match="another order"):
+    with pytest.raises(UsageError, match="wrong order"):
         Curating("made", ALL, ("clarity", "level"))
     with pytest.raises(UsageError, match="unknown stage"):
         Curating("made", ALL, ("charm",))  # type: ignore[arg-type]
@@ -140,10 +140,10 @@ def test_the_first_of_those_that_are_alike_is_kept_and_numbers_tell_questions_ap
         item("2", "What is the sum of all primes below 20?"),
         item("3", "What is the sum of all primes below 30?"),
     )
-    found = {one.id: one for one in duplicates(asked)}
+    found = {one.id: one for one in find_duplicates(asked)}
     assert [name for name, one in found.items() if one.kept] == ["good", "2", "3"]
     assert found["again"].told["of"] == "good"
-    assert not {one.id: one for one in duplicates(asked, Alike(numbers=False))}["3"].kept
+    assert not {one.id: one for one in find_duplicates(asked, Alike(numbers=False))}["3"].kept
 
 
 def test_a_chain_of_small_changes_does_not_swallow_what_is_different() -> None:
@@ -152,7 +152,7 @@ def test_a_chain_of_small_changes_does_not_swallow_what_is_different() -> None:
     steps = [" ".join([*words[: 10 - at], *("xyzzy plugh frotz rezrov".split()[:at])]) for at in range(5)]
     near = [jaccard(shingles(one, 4), shingles(other, 4)) for one, other in itertools.pairwise(steps)]
     assert min(near) >= 0.7 > jaccard(shingles(steps[0], 4), shingles(steps[2], 4))
-    found = duplicates([item(str(at), text) for at, text in enumerate(steps)])
+    found = find_duplicates([item(str(at), text) for at, text in enumerate(steps)])
     assert [one.id for one in found if one.kept] == ["0", "2", "4"]
 
 
@@ -176,7 +176,7 @@ def test_a_chain_of_small_changes_does_not_swallow_what_is_different() -> None:
 def test_one_to_twelve_of_sixteen_are_kept_and_what_is_open_stays_open(
     right: int, unknown: int, kept: bool | None
 ) -> None:
-    assert Challenge().kept(right, unknown) is kept
+    assert Challenge().keeps(right, unknown) is kept
 
 
 def record(name: str, correct: bool | None, error: str = "") -> Record:
@@ -188,9 +188,9 @@ def test_what_the_infrastructure_did_is_no_wrong_answer() -> None:
     assert outcome(record("a", correct=False, error="DialectError: no call")) is False
     assert outcome(record("a", correct=False, error="RateLimited: later")) is None
     assert outcome(record("a", correct=None)) is None
-    found = decided(
+    found = decide(
         Challenge(attempts=3, most=2),
-        counted([record("a", correct=True), record("a", correct=False, error="RateLimited: later")], ["a", "b"]),
+        count_outcomes([record("a", correct=True), record("a", correct=False, error="RateLimited: later")], ["a", "b"]),
     )
     assert found == []  # of three attempts one is right, two are open
 

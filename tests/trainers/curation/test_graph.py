@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hira.core.errors import DialectError, UsageError
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of
-from hira.trainers.curation.generation import Chain, Fact, Hops, facts_of, leaks, paths, question_of, rewritten
+from hira.trainers.curation.generation import Chain, Fact, Hops, facts_of, leaks, paths, rewrite_query, write_question
 
 FACTS = [
     Fact("Ida Berg", "designed", "Vale Bridge"),
@@ -122,13 +122,13 @@ async def test_a_question_that_gives_something_away_is_asked_for_once_more() -> 
     policy = ScriptedPolicy(
         [json.dumps({"question": "Where is Mount Kell, Ida Berg?"}), json.dumps({"question": GOOD})]
     )
-    item = await question_of(team_of(policy, dialect="native").conversation("writer"), "q1", CHAIN)
+    item = await write_question(team_of(policy, dialect="native").conversation("writer"), "q1", CHAIN)
     assert item is not None
     assert (item.question, item.answers, item.category) == (GOOD, ("Mount Kell",), "3 hops")
     assert item.meta["path"][0] == ["Ida Berg", "designed", "Vale Bridge"]
     assert "it gives Mount Kell away" in str(policy.requests[1].messages[-1].text)
     bad = team_of(ScriptedPolicy([json.dumps({"question": "The Orr?"})] * 2), dialect="native")
-    assert await question_of(bad.conversation("writer"), "q2", CHAIN) is None
+    assert await write_question(bad.conversation("writer"), "q2", CHAIN) is None
 
 
 QUERY = "What eye colour has the breed behind the Cheshire Cat?"
@@ -137,18 +137,18 @@ REPORT = "Please look into the Cheshire Cat: which breed is behind it, and what 
 
 async def test_a_query_is_rewritten_and_keeps_its_names() -> None:
     good = json.dumps({"kept": ["Cheshire Cat"], "query": REPORT})
-    assert await rewritten(team_of([good], dialect="native").conversation("rewriter"), QUERY) == REPORT
+    assert await rewrite_query(team_of([good], dialect="native").conversation("rewriter"), QUERY) == REPORT
     lost = json.dumps({"kept": ["Cheshire Cat"], "query": "Please look into a cat."})
     policy = ScriptedPolicy([lost, good])
-    assert await rewritten(team_of(policy, dialect="native").conversation("rewriter"), QUERY) == REPORT
+    assert await rewrite_query(team_of(policy, dialect="native").conversation("rewriter"), QUERY) == REPORT
     same = json.dumps({"query": QUERY})
     with pytest.raises(DialectError, match="as it was"):
-        await rewritten(team_of([same, same], dialect="native").conversation("rewriter"), QUERY)
+        await rewrite_query(team_of([same, same], dialect="native").conversation("rewriter"), QUERY)
 
 
 async def test_what_is_made_is_made_once_and_what_failed_is_tried_again(tmp_path: Path) -> None:
     from hira.evaluation.item import Item
-    from hira.trainers.curation.generation import MADE, made
+    from hira.trainers.curation.generation import MADE, generate
 
     asked: list[str] = []
 
@@ -156,9 +156,9 @@ async def test_what_is_made_is_made_once_and_what_failed_is_tried_again(tmp_path
         asked.append(name)
         return None if name == "b" and len(asked) < 4 else Item(name, f"Question {name}?", ("yes",))
 
-    first = [one async for one in made(tmp_path, {"graph": "g"}, ["a", "b", "c"], make, 1)]
+    first = [one async for one in generate(tmp_path, {"graph": "g"}, ["a", "b", "c"], make, 1)]
     assert [item is not None for _, item in first] == [True, False, True]
-    assert [name async for name, _ in made(tmp_path, {"graph": "g"}, ["a", "b", "c"], make, 1)] == ["b"]
+    assert [name async for name, _ in generate(tmp_path, {"graph": "g"}, ["a", "b", "c"], make, 1)] == ["b"]
     assert [json.loads(line)["id"] for line in (tmp_path / MADE).read_text().splitlines()] == ["a", "c", "b"]
     with pytest.raises(UsageError, match="another"):
-        [one async for one in made(tmp_path, {"graph": "h"}, ["a"], make, 1)]
+        [one async for one in generate(tmp_path, {"graph": "h"}, ["a"], make, 1)]
