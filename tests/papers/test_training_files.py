@@ -69,12 +69,12 @@ def value(configuration: Configuration, key: str) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_papers_file_has_the_papers_own_hyper_parameters(name: str) -> None:
-    configuration = load(FILES / f"{name}.toml")
+    configuration = load_configuration(FILES / f"{name}.toml")
     assert {key: value(configuration, key) for key in TABLES[name]} == TABLES[name]
 
 
 def test_mars_trains_on_the_mixture_of_table_6() -> None:
-    sources = load(FILES / "mars.toml").data.sources
+    sources = load_configuration(FILES / "mars.toml").data.sources
     assert {source.name: source.sample for source in sources} == TABLE_6
     assert sum(TABLE_6.values()) == 5050
     # PopQA, PubMedQA and CUPCase have one split alone
