@@ -11,7 +11,7 @@ import pytest
 from hira.cli.shell import Shell
 from hira.core.policy import Request
 from hira.testing import Endpoint
-from hira.trainers.configuration import Configuration, load
+from hira.trainers.configuration import Configuration, load_configuration
 
 FILES = Path(__file__).parents[2] / "examples" / "training" / "papers"
 NAMES = sorted(path.stem for path in FILES.glob("*.toml"))
