@@ -40,7 +40,6 @@ EXTRAS = {
     "local": ("xllamacpp", "models in GGUF files (gguf:FILE)"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
-    "trafilatura": ("trafilatura", "another extractor of web pages, if `extractor` names it"),
     "media": ("av", "sounds of any kind, and pictures out of videos"),
     "mcp": ("mcp", "tools of MCP servers, and hira as an MCP server"),
     "serve": ("starlette", "hira serve: an OpenAI-compatible endpoint and a page"),

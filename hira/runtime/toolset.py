@@ -19,7 +19,6 @@ from hira.tools.files import files_tool
 from hira.tools.mcp import Server, mcp_tools
 from hira.tools.media import can_be_sent, media_reader
 from hira.tools.once import Once
-from hira.tools.pages.other import check_extractor
 from hira.tools.python import open_python, refusal
 from hira.tools.python.layers import IMAGE
 from hira.tools.search import BACKENDS, Backend
@@ -141,7 +140,6 @@ async def workbench(settings: Settings, extra: Sequence[Tool] = (), *, sees: boo
     stack = AsyncExitStack()
     names = web_searches(settings)
     check_searches(names, settings)
-    check_extractor(settings.extractor)
     index = None
     if settings.docs:
         found = await asyncio.to_thread(walk, settings.docs, settings.exclude)
@@ -272,7 +270,7 @@ def _web(
     scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
     return (
         search_tool(backends, seen=seen, on_notice=events),
-        browse_tool(fetcher, seen=seen, extractor=settings.extractor),
+        browse_tool(fetcher, seen=seen),
         scholar,
     )
 

@@ -22,7 +22,6 @@ from hira.tools.documents.reader import read_file
 from hira.tools.documents.search import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page, extract
-from hira.tools.pages.other import Extractor, extract_by
 
 T = TypeVar("T")
 
@@ -54,13 +53,11 @@ class Reading:
     cut: str = ""
 
 
-def browse_tool(
-    fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = (), extractor: Extractor = "hira"
-) -> Tool:
+def browse_tool(fetcher: Fetcher, *, seen: set[str], blocked: Collection[str] = ()) -> Tool:
     """The tool "browse" for one run. Only URLs in `seen` are opened, spelled as `hira.tools.addresses.spelled` does.
 
     `seen` begins with the URLs of the question and is shared with the run's search; what a page shows is added to it.
-    `blocked` hosts, and those below them, are not opened. `extractor` reads the pages.
+    `blocked` hosts, and those below them, are not opened.
     """
     from pydantic import Field
 
@@ -75,7 +72,7 @@ def browse_tool(
         if on(url, blocked):
             raise ToolError(f"{quote_url(url)} is on a host that is closed in this run")
         if canonicalise_url(url) not in kept:
-            kept[canonicalise_url(url)] = await open_page(await fetcher.get(url), extractor)
+            kept[canonicalise_url(url)] = await open_page(await fetcher.get(url))
         reading = kept[canonicalise_url(url)]
         if on(reading.url, blocked):
             raise ToolError(f"{quote_url(url)} leads to a host that is closed in this run")
@@ -101,12 +98,12 @@ def _meant(url: str, seen: set[str]) -> str:
     )
 
 
-async def open_page(got: Fetched, extractor: Extractor = "hira") -> Reading:
+async def open_page(got: Fetched) -> Reading:
     """`read` beside the event loop: what parses a large page is a child process with limits."""
     page = None
     if got.kind == "html" and got.status < 400:
         body = got.body.decode("latin-1")
-        page = await _apart(got.url, len(body), parse_page, extractor, body, got.content_type, got.url)
+        page = await _apart(got.url, len(body), parse_page, body, got.content_type, got.url)
     return await asyncio.to_thread(read, got, page)
 
 
@@ -117,9 +114,9 @@ async def _apart(url: str, size: int, function: Callable[..., T], *arguments: An
         raise ToolError(f"{quote_url(url)} is not read: {error}") from None
 
 
-def parse_page(extractor: Extractor, body: str, content_type: str, url: str) -> Page:
+def parse_page(body: str, content_type: str, url: str) -> Page:
     """A page from its bytes, which `body` holds as Latin-1."""
-    return extract_by(extractor, Fetched(url, 200, content_type, body.encode("latin-1")).text, url)
+    return extract(Fetched(url, 200, content_type, body.encode("latin-1")).text, url)
 
 
 def read(got: Fetched, page: Page | None = None) -> Reading:

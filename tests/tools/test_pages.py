@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import time
 
 import pytest
@@ -8,7 +6,6 @@ from hypothesis import strategies as st
 
 from hira.tools.charsets import decode_page
 from hira.tools.pages import Link, extract
-from hira.tools.pages.other import extract_by
 
 BODY = (
     "The river Kama is 1,805 kilometres long and joins the Volga below Kazan, as every traveller on it will tell you. "
@@ -321,31 +318,3 @@ def test_older_encodings_are_read_as_the_header_names_them(codec):
         "big5": "漢字",
     }[codec]
     assert decode_page(text.encode(codec), f"text/html; charset={codec}") == text
-
-
-def test_trafilatura_reads_the_text_where_the_user_wants_it() -> None:
-    pytest.importorskip("trafilatura")
-    paragraphs = "".join(
-        f"<p>The mill on the Orva was built in 17{at} by Ida Lorn, of oak.</p>" for at in range(10, 40)
-    )
-    html = (
-        f"<html><head><title>Mills</title></head><body><nav><a href='/home'>Home</a></nav><article>{paragraphs}"
-        f"<table><tr><td>Orva</td><td>1742</td></tr></table></article></body></html>"
-    )
-    page = extract_by("trafilatura", html, "http://example.org/mills")
-    ours = extract_by("hira", html, "http://example.org/mills")
-    assert "built in 1725" in page.text
-    assert "1742" in page.text
-    assert (page.title, page.links, page.state) == (ours.title, ours.links, ours.state)
-    walled = extract_by("trafilatura", "<title>Just a moment...</title><p>Checking your browser</p>")
-    assert walled.state == "blocked"
-
-
-def test_an_extractor_that_is_not_installed_is_told_before_any_work() -> None:
-    code = (
-        "import importlib.util, hira.tools.pages.other as other\nother.find_spec = lambda name: None\n"
-        "from hira.core.errors import UsageError\ntry:\n    other.check_extractor('trafilatura')\n"
-        "except UsageError as error:\n    print(error.fix)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "pip install 'hira[trafilatura]'"

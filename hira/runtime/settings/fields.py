@@ -30,7 +30,6 @@ JOURNAL, OFF = "journal.sqlite", "off"
 ORIGINS = "origins"
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 Dialect = Literal["native", "tags", "xml", "json"]
-Extractor = Literal["hira", "trafilatura"]
 Verify = Literal["lexical", "model", "off"]
 Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
@@ -168,7 +167,7 @@ class Settings(Checked):
     much has to hold Python code back (hira.tools.python), `sandbox_image` the image of its container; `cache` is
     the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
     services, separated by commas, in order of preference; `contact` (an address or URL) is told to the sites that
-    are read; `extractor` reads web pages; `allow` holds "host:port" entries of servers of this network that may be
+    are read; `allow` holds "host:port" entries of servers of this network that may be
     opened all the same. `adapter` is a LoRA adapter for a model of this process (`hf:NAME`). `mcp` names servers
     whose tools experts are given. Files and folders that `exclude` names are read neither as documents nor by
     programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own where they are not set; `workflows`
@@ -193,7 +192,6 @@ class Settings(Checked):
     searxng_url: str = ""
     mcp: Mapping[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")], McpSettings] = Field(default_factory=dict)
     contact: str = ""
-    extractor: Extractor = "hira"
     allow: tuple[str, ...] = ()
     temperature: float = Field(default=0.7, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.tools.media.pictures import page, picture, renders_pages
-from hira.tools.media.recordings import cannot, moment, reads_all, sound
+from hira.tools.media.recordings import cannot, decodes, moment, sound
 
 LARGEST = 25 * 2**20
 """Bytes of a video that is sent, and of an mp3 that is sent as it is."""
@@ -79,7 +79,7 @@ def can_be_sent(name: str) -> bool:
     if kind == "image/svg+xml":
         return False
     if kind.startswith("audio/"):
-        return kind in _WAV | _MP3 or reads_all()
+        return kind in _WAV | _MP3 or decodes()
     return kind.startswith(("image/", "video/")) or (kind == _PDF and renders_pages())
 
 

@@ -1,4 +1,4 @@
-"""Sounds as wav of 16 kHz and moments of videos as pictures; PyAV, an extra, reads most kinds, ffmpeg sounds.
+"""Sounds as wav of 16 kHz and moments of videos as pictures; PyAV, an extra, reads most kinds.
 
 A playlist or a script in the guise of a video could make the decoder open other files or addresses: such formats are
 not among the `FORMATS`.
@@ -6,8 +6,6 @@ not among the `FORMATS`.
 
 import io
 import re
-import shutil
-import subprocess
 import sys
 import wave
 from array import array
@@ -31,11 +29,6 @@ def decodes() -> bool:
     return find_spec("av") is not None
 
 
-def ffmpeg() -> str:
-    """Where the program ffmpeg is, empty if it is nowhere."""
-    return shutil.which("ffmpeg") or ""
-
-
 @contextmanager
 def open_media(path: Path, what: str) -> Iterator[Any]:
     """The file as PyAV opens it. What is wrong with the file is a `ToolError`, also later, while it is read."""
@@ -52,12 +45,6 @@ RATE = 16_000
 MINUTES = 13
 """Of a sound, at most: 25 MiB of 16-bit samples."""
 _MOST = MINUTES * 60 * RATE
-_SECONDS = 120.0
-
-
-def reads_all() -> bool:
-    """Whether sounds other than plain wav files can be made into wav here."""
-    return decodes() or bool(ffmpeg())
 
 
 def sound(path: Path) -> bytes | None:
@@ -65,7 +52,7 @@ def sound(path: Path) -> bytes | None:
 
     Raises `ToolError` for one that is broken or longer than 13 minutes.
     """
-    for read, there in ((_wav, True), (_by_library, decodes()), (_by_ffmpeg, bool(ffmpeg()))):
+    for read, there in ((_wav, True), (_by_library, decodes())):
         if there and (samples := read(path)) is not None:
             if len(samples) > _MOST:
                 raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
@@ -76,7 +63,7 @@ def sound(path: Path) -> bytes | None:
 
 
 def cannot(path: Path) -> str:
-    return f"{path.name} must be converted to wav first: {EXTRA}, or install ffmpeg"
+    return f"{path.name} must be converted to wav first: {EXTRA}"
 
 
 def _written(samples: "array[int]") -> bytes:
@@ -165,23 +152,6 @@ def _resampler() -> Callable[[Any], Sequence[Any]]:
         import_module("av").AudioResampler(format="s16", layout="mono", rate=RATE).resample
     )
     return resample
-
-
-def _by_ffmpeg(path: Path) -> "array[int]":
-    """By the program ffmpeg, which may open nothing but this file."""
-    asked = [ffmpeg(), "-v", "error", "-nostdin", "-protocol_whitelist", "file,pipe", "-format_whitelist", FORMATS]
-    made = ["-i", f"file:{path}", "-vn", "-ac", "1", "-ar", str(RATE), "-t", str(MINUTES * 60 + 1), "-f", "s16le", "-"]
-    try:
-        done = subprocess.run([*asked, *made], capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - no shell
-    except (subprocess.TimeoutExpired, OSError) as error:
-        raise ToolError(f"{path.name} cannot be read as a sound: {type(error).__name__}") from None
-    if done.returncode:
-        said = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["ffmpeg failed"])[-1]
-        raise ToolError(f"{path.name} cannot be read as a sound: {said}")
-    samples = array("h", done.stdout[: len(done.stdout) // 2 * 2])
-    if sys.byteorder == "big":
-        samples.byteswap()
-    return samples
 
 
 LONGEST_SIDE = 1024

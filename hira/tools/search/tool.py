@@ -12,6 +12,7 @@ from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, on
+from hira.tools.once import Once
 from hira.tools.search.service import Backend, Hit, Unusable, canonical
 
 LONGEST = 400
@@ -32,22 +33,12 @@ class Chain:
         self.backends = list(backends)
         self.on_notice = on_notice
         self._unusable: dict[int, str] = {}
-        self._running: dict[tuple[str, int], tuple[asyncio.Task[list[Hit]], list[int]]] = {}
+        self._once = Once()
 
     async def search(self, query: str, n: int) -> list[Hit]:
         """Hits of the first service that answers. Requests that are the same share one; it ends when nobody waits."""
-        key = (" ".join(query.split()).casefold(), n)
-        if key not in self._running:
-            self._running[key] = (asyncio.create_task(self._ask(query, n)), [0])
-        task, waiting = self._running[key]
-        waiting[0] += 1
-        try:
-            return await asyncio.shield(task)
-        finally:
-            waiting[0] -= 1
-            if not waiting[0]:
-                self._running.pop(key, None)
-                task.cancel()
+        key = f"{n} {' '.join(query.split()).casefold()}"
+        return await self._once(key, lambda: self._ask(query, n), lambda _: False)
 
     async def _ask(self, query: str, n: int) -> list[Hit]:
         failures: list[str] = []

@@ -191,7 +191,6 @@ def test_the_description_names_what_can_be_read(tmp_path: Path) -> None:
     assert made.name == "python"
     assert list(made.parameters["properties"]) == ["code"]
     assert str(tmp_path / "sales.csv") in made.description
-    assert "no network" in made.description
 
 
 async def test_each_subtask_has_its_own_folder_and_variables(tmp_path: Path, able: None) -> None:
