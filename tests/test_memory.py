@@ -129,12 +129,12 @@ def test_a_sourced_fact_ranks_above_an_inference_and_a_report_of_failure() -> No
     filler = [Fact(f"Filler {n} on something else entirely.", (f"s{n}",)) for n in range(5, 12)]
     memory = remembered(
         Fact("Search for the depth of Lake Vire failed with an error.", ("s1",)),
-        Fact("The depth of Lake Vire may be 40 m."),
-        Fact("The depth of Lake Vire is 44 m.", ("s2",)),
+        Fact("Depth of Lake Vire: 40 m."),
+        Fact("The depth of Lake Vire is 44 m where the river leaves it.", ("s2",)),
         *filler,
     )
     lines = memory.recall("depth of Lake Vire", 3).lines
-    assert lines[0].startswith("The depth of Lake Vire is 44 m.")
+    assert lines[0].startswith("The depth of Lake Vire is 44 m where")
     assert lines[-1].startswith("Search for the depth")
 
 

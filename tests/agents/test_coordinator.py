@@ -22,6 +22,7 @@ from hira.testing import ScriptedPolicy
 from hira.testing.script import ScriptError
 from hira.testing.team import team_of
 from hira.tools import Observation, Passage, Toolbox, tool
+from hira.workflows import HiRA
 
 
 class Told:
@@ -422,6 +423,9 @@ async def test_an_expert_is_one_small_file(tmp_path: Path) -> None:
     coord = Coordinator(team_of(policy), [Poet("poet", "writes verse", 1)])
     (finding,) = await coord.delegate([Subtask("1", "Write a verse.")], coord.team.rollout.memory)
     assert finding.conclusion == "A verse."
+    workflow = HiRA(experts=(Poet("poet", "writes verse", 1),))
+    assert [expert.name for expert in workflow.available(coord.team)] == ["poet"]
+    assert "poet" in workflow.roles
 
 
 async def test_what_an_expert_found_before_its_endpoint_failed_reaches_the_planner() -> None:

@@ -193,6 +193,20 @@ def test_what_no_judge_scored_is_left_out_and_counted() -> None:
     assert (row.calls, row.tokens, row.written) == (2, 120, 20)
 
 
+def test_calls_are_counted_by_role_and_tool() -> None:
+    """HiRA, Fig. 5: interactions; rubrics paper, Table 6: turns of MaMs and calls of tools a sample."""
+    cell = Cell("mams")
+    many = {
+        "roles": {"search": Spent(8, 10, 5), "state": Spent(20, 10, 5)},
+        "tools": {"search": (30, 29), "browse": (10, 9)},
+    }
+    few = {"roles": {"search": Spent(7, 10, 5)}, "tools": {}}
+    (row,) = rows([record(cell.name, 1, None, **many), record(cell.name, 2, None, **few)], [cell])
+    assert (row.roles, row.interactions, row.written) == ({"search": 7.5, "state": 10.0}, 20.0, 7.5)
+    assert (row.categories["c"].interactions, row.categories["c"].written) == (20.0, 7.5)
+    assert row.success_rate(["search"]) == 29 / 30
+
+
 def test_seeds_are_averaged_by_question_and_any_right_one_passes() -> None:
     cells = [Cell("hira", "", seed) for seed in range(2)]
     records = [

@@ -34,6 +34,12 @@ async def search(query: str) -> Observation:
     return Observation(passages=(Passage(Source("towers.md", "Towers", READ, "file"), f"{READ} Hit for {query}."),))
 
 
+@tool(pure=True)
+async def browse(url: str, intent: str) -> Observation:
+    "Open a page."
+    return Observation(passages=(Passage(Source(url, url, f"PAGE {intent}"), f"PAGE {intent}"),))
+
+
 @tool
 async def python(code: str) -> Observation:
     "Run Python."
@@ -79,11 +85,6 @@ async def test_rag_reads_the_first_ten_pages_that_it_finds() -> None:
         "Search."
         hits = [Source(f"https://l.example/{at}", str(at), query, "hit") for at in range(15)]
         return Observation(passages=tuple(Passage(hit, hit.text) for hit in hits))
-
-    @tool(pure=True)
-    async def browse(url: str, intent: str) -> Observation:
-        "Open a page."
-        return Observation(passages=(Passage(Source(url, url, f"PAGE {intent}"), f"PAGE {intent}"),))
 
     policy = ScriptedPolicy(["The tower is 31 m high [s1]."])
     await rollout(Rag(), QUESTION, team_of(policy, tools=Toolbox(search=snippets, browse=browse)))
@@ -167,9 +168,11 @@ async def test_react_has_every_tool_in_one_chain_and_every_output_is_inserted_as
             "look": ["A tower."],
         }
     )
-    box = seeing(search=search, python=open_python)
+    box = seeing(search=search, browse=browse, python=open_python)
     record = await rollout(ReAct(), QUESTION, team_of(policy, tools=box))
     assert (record.status, record.answer) == ("answered", "The tower is 31 m high [s1].")
+    offered = policy.requests[0].messages[0].text
+    assert all(f"<|begin_{one}|>" in offered for one in ("search_query", "click_link", "code_call", "multimodal_call"))
     chain = [request for request in policy.requests if request.conversation == "reasoner"]
     brought = [request.messages[-1].text for request in chain[1:]]
     for text, shown in zip(("Hit for tower.", "height 31", "A tower."), brought, strict=True):

@@ -55,7 +55,7 @@ async def test_a_verdict_that_only_sounds_right_is_none() -> None:
     ("name", "criteria"),
     [
         ("hira", ["incorrect if it says something else", "leaves a required part out"]),
-        ("webwalker", ["correct if it contains all key information", "incorrect if key information is missing"]),
+        ("webwalker", ["response is correct if it contains all key", "It is incorrect if key information is missing"]),
         ("simpleqa", ["124k and 115k are CORRECT, 113k and 100k are INCORRECT", '"more than 50k", is NOT_ATTEMPTED']),
         (
             "simpleqa",

@@ -132,6 +132,15 @@ def test_mars_with_a_baseline_by_trajectory_does_not_count_a_rollout_by_its_chun
     assert [one.advantage for one in credited.rows if one.row.role == "system1"] == [1.0, -1.0, -1.0, -1.0]
 
 
+def test_mars_adds_the_objectives_of_both_systems() -> None:
+    """Eq. 6: each system's part is the mean over its samples, however many it has, so that both weigh the same."""
+    for balance in (True, False):
+        credited = mars([group(systems(1.0, 3, 0), systems(0.0, 9, 1))], balance=balance)
+        sums = {name: sum(one.weight * one.row.tokens for one in credited.rows if one.row.role == name)
+                for name in ("system1", "system2")}  # fmt: skip
+        assert sums == {"system1": pytest.approx(credited.normaliser), "system2": pytest.approx(credited.normaliser)}
+
+
 @pytest.mark.parametrize("chunks", [(1, 0), (3, 9), (1, 1)])
 def test_mars_balances_system_one_to_exactly_as_many_samples_as_rollouts(chunks: tuple[int, int]) -> None:
     made = [group(systems(1.0, chunks[0], 0), systems(0.0, chunks[1], 1))]

@@ -205,6 +205,23 @@ def test_something_long_tells_how_far_it_is_also_while_nothing_else_can_run() ->
     assert len(lines) == count, "nothing is told afterwards"
 
 
+def test_several_sources_are_drawn_from_and_mixed(folder: Path) -> None:
+    """MARS, Table 6: so many questions of each set, by the run's seed."""
+    rows = [{"id": at, "problem": f"{at}?", "answer": str(at)} for at in range(30)]
+    (folder / "more.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def mixed(seed: int) -> list[str]:
+        sources = 'data.sources=[{name = "more.jsonl", sample = 5}, {name = "questions.jsonl"}]'
+        given = load(None, ["model.name=a/b", 'settings.docs=["docs"]', sources, f"seed={seed}"])
+        return [problem.id for problem in planned(given, folder, {}, folder).problems]
+
+    assert len(mixed(0)) == 6
+    assert mixed(0)[-1] == "questions.jsonl/1"
+    assert mixed(0) == mixed(0) != mixed(1)
+    with pytest.raises(UsageError, match="both given"):
+        run('data.sources=[{name = "more.jsonl"}]')
+
+
 def test_a_question_whose_answer_stands_under_another_name_is_told(folder: Path) -> None:
     rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Where?", "town": "London"}]
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
