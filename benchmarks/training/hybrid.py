@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from hira.agents.rubrics.rubric import normalise_score
-from hira.evaluation.preferences.figures import agreement
+from hira.evaluation.preferences import agreement
 from hira.evaluation.rewards.hybrid import Parts, Weights, preference, total
 from hira.evaluation.statistics import Interval, bootstrap
 from hira.trainers.credit.grpo import grpo

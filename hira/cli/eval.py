@@ -26,7 +26,7 @@ from hira.workflows import WORKFLOWS
 
 
 def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
-    if args.what in ("diff", "judge", "report"):
+    if args.what in _OTHERS:
         return _OTHERS[args.what](args, shell)
     workflows = workflows_of(getattr(args, "workflow", None))
     args.workflow = workflows[0] if len(workflows) == 1 else None
@@ -157,6 +157,27 @@ def _judge(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
+def _preferences(args: argparse.Namespace, shell: Shell) -> int:
+    from hira.evaluation.preferences import evaluate_preferences, table
+
+    settings = load_settings(flags(args), shell.environ, shell.folder, shell.home)
+    found = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
+    told = (
+        json.dumps([one.json() for one in found], ensure_ascii=False, indent=2) if args.json else table(found).rstrip()
+    )
+    shell.say(told)
+    return OK
+
+
+def _candidates(args: argparse.Namespace, shell: Shell) -> int:
+    from hira.evaluation.preferences import candidates_of
+
+    rows = candidates_of(shell.folder / args.folder)
+    shell.say("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+    shell.remark(f"{len(rows)} pairs; write first or second into preferred, then: hira eval preferences FILE")
+    return OK
+
+
 def _report(args: argparse.Namespace, shell: Shell) -> int:
     folder = shell.folder / args.folder
     rows = report.rewrite(folder)
@@ -164,4 +185,10 @@ def _report(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-_OTHERS: Mapping[str, Callable[[argparse.Namespace, Shell], int]] = {"diff": _diff, "judge": _judge, "report": _report}
+_OTHERS: Mapping[str, Callable[[argparse.Namespace, Shell], int]] = {
+    "diff": _diff,
+    "judge": _judge,
+    "preferences": _preferences,
+    "candidates": _candidates,
+    "report": _report,
+}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hira.cli.parser import Parser
 
-WHAT = ("run", "ablate", "sweep", "diff", "judge", "report")
+WHAT = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates", "report")
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
@@ -84,13 +84,34 @@ def add(commands: Any, model: Any, limits: Any) -> None:
         "--metric", metavar="NAME", default="hira", help="judge prompt: hira (default), webwalker, simpleqa, hle"
     )
     judge.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    preferences = what.add_parser(
+        "preferences",
+        help="measure how well ways of scoring reports agree with human preferences",
+        description="Score both reports of each pair (--model judges), and report how often the preferred one wins and "
+        "by how much (rubrics paper, Table 1).",
+    )
+    model(preferences)
+    preferences.add_argument(
+        "file", metavar="FILE", help="query, accepted and rejected, or the output of `hira eval candidates`, annotated"
+    )
+    preferences.add_argument(
+        "--way", action="append", metavar="NAME", help="general, pointwise, pairwise, rubric; all of them by default"
+    )
+    preferences.add_argument("--json", action="store_true", help="one JSON list on stdout")
+    candidates = what.add_parser(
+        "candidates",
+        help="the two best reports of each query, for people to choose from",
+        description="Write the two best reports of each query of an evaluation as JSON lines; a person writes first or "
+        "second into `preferred` of each.",
+    )
+    candidates.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation of reports")
     report = what.add_parser(
         "report",
         help="rebuild the report of a folder from its records",
         description="Rebuild the report of an evaluation from the records in its folder.",
     )
     report.add_argument("folder", metavar="FOLDER", help="the folder of an evaluation")
-    for one in (run, ablate, sweep, diff, judge, report):
+    for one in (run, ablate, sweep, diff, judge, preferences, candidates, report):
         one.add_argument("--debug", action="store_true", help="show tracebacks")
 
 

@@ -15,7 +15,7 @@ from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError
 from hira.evaluation import data
 from hira.evaluation.data import Wanted
-from hira.evaluation.preferences.pairs import pairs_of
+from hira.evaluation.preferences import pairs_of
 from hira.evaluation.public import draw
 from hira.evaluation.rewards.accuracy import ByJudge, ByWords
 from hira.evaluation.rewards.answer_judge import JUDGES

@@ -14,6 +14,7 @@ import pytest
 
 from hira.cli import main
 from hira.cli.shell import Shell
+from hira.core.policy import Request
 from hira.runtime.settings import TRUST
 from hira.testing import Endpoint
 
@@ -205,6 +206,42 @@ def test_a_judge_that_nobody_can_ask_is_told_before_the_first_question(folder: P
         assert (said.code, "the judge's endpoint refuses the key" in said.err) == (3, True), said.err
     assert not answering.calls
     assert not (folder / "out").exists()
+
+
+def reporting(request: Request) -> str:
+    """A model whose reports grow from one seed to the next, and a judge that likes them long."""
+    text = request.messages[-1].text
+    asked = text.rpartition("Reply with")[2]
+    if '"better"' in asked:
+        first, second = (text.partition(f"[Report {one}]")[2].partition(f"[End of report {one}]")[0] for one in "AB")
+        return json.dumps({"better": "A" if len(first) > len(second) else "B"})
+    if '"items"' in asked:
+        items = [{"title": f"Item {at}", "description": f"Key Criterion: c{at}", "weight": 5} for at in range(7)]
+        return json.dumps({"items": items})
+    if '"rating"' in asked:
+        return json.dumps({"rating": min(10, 1 + text.count("tower"))})
+    return "A report on the tower." + " The tower again." * (request.sampling.seed or 0)
+
+
+def test_the_two_best_reports_of_a_query_are_annotated_and_ways_of_scoring_are_measured_by_them(folder: Path) -> None:
+    """Rubrics paper, sections 3.2 (stages 2 and 3) and 4.1, Table 1."""
+    items = [{"title": f"t{at}", "description": f"Key Criterion: it tells {at}", "weight": 5} for at in range(7)]
+    (folder / "r.jsonl").write_text(json.dumps({"question": "Report on Alta.", "rubric": items}) + "\n")
+    with Endpoint({"*": reporting}) as endpoint:
+        model = ("--model", "scripted", "--base-url", endpoint.base_url)
+        asked = (*model, "--workflow", "direct", "--metric", "rubric", "--repeats", "3", "--output", "out", "-q")
+        said = hira(folder, "eval", "r.jsonl", *asked, HIRA_API_KEY="k")
+        assert said.code == 0, said.err
+        said = hira(folder, "eval", "candidates", "out")
+        (row,) = map(json.loads, said.out.splitlines())
+        best = {f"A report on the tower.{' The tower again.' * seed}" for seed in (1, 2)}
+        assert {row["first"], row["second"]} == best, "the worst of three is left out"
+        row["preferred"] = "first" if len(row["first"]) > len(row["second"]) else "second"
+        (folder / "pairs.jsonl").write_text(json.dumps(row))
+        said = hira(folder, "eval", "preferences", "pairs.jsonl", *model, "--json", HIRA_API_KEY="k")
+    assert said.code == 0, said.err
+    found = {one["way"]: (one["pairs"], one["unscored"], one["accuracy"]["value"]) for one in json.loads(said.out)}
+    assert found == dict.fromkeys(("general", "pointwise", "pairwise", "rubric"), (1, 0, 1.0))
 
 
 def judging(body: Any) -> str:

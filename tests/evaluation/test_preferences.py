@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from hira.agents.rubrics.rubric import faults
 from hira.core.errors import UsageError
 from hira.core.policy import Request
-from hira.evaluation.preferences.figures import agreement, correlation, table
-from hira.evaluation.preferences.pairs import Pair, pairs_of, split
-from hira.evaluation.preferences.ways import GENERAL, WAYS, margins
+from hira.evaluation.preferences import GENERAL, WAYS, Pair, agreement, correlation, margins, pairs_of, split, table
 from hira.policies.offline import OfflinePolicy
 from hira.testing import ScriptedPolicy
 from hira.testing.team import team_of

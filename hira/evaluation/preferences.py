@@ -1,0 +1,296 @@
+"""Preferences of people between two reports, and how well a way of scoring reports agrees with them (rubrics paper,
+sections 3.2 and 4.1, appendix E)."""
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hira.agents.rubrics.rubric import Rubric
+from hira.agents.rubrics.writer import generate
+from hira.agents.run_context import RunContext, together
+from hira.agents.trajectory import Rollout
+from hira.core.concurrency import map_concurrently
+from hira.core.errors import DialectError, UsageError
+from hira.evaluation.files import rows_of
+from hira.evaluation.record import Record, read
+from hira.evaluation.rewards.report import GENERAL
+from hira.evaluation.rewards.rubric_judge import pairwise, pointwise, score
+from hira.evaluation.run import RECORDS
+from hira.evaluation.scorers import judging
+from hira.evaluation.statistics import Interval, bootstrap, cohens_d, wilson
+from hira.runtime.settings import Settings, did_you_mean
+
+NEEDED = ("query", "accepted", "rejected")
+SHARES = (8, 1, 1)
+"""Of training, validation and test (section 4.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A triple (q, r_acc, r_rej). `topic` is what splits are balanced by."""
+
+    id: str
+    query: str
+    accepted: str
+    rejected: str
+    topic: str = ""
+
+
+def pairs_of(path: Path) -> list[Pair]:
+    """The pairs of a file. Raises `UsageError`, with its row, for one that lacks a part or prefers a report to
+    itself."""
+    found: dict[str, Pair] = {}
+    for at, row in enumerate(rows_of(path), 1):
+        where, one = f"row {at} of {path}", _as_preferred(row)
+        parts = [str(one.get(name) or "").strip() for name in NEEDED]
+        if not all(parts):
+            missing = NEEDED[parts.index("")]
+            raise UsageError(f"there is no {missing!r}", where=where, fix=f"each needs {', '.join(NEEDED)}")
+        if parts[1] == parts[2]:
+            raise UsageError("accepted and rejected are the same report", where=where, fix="remove the row")
+        name = str(row.get("id") or at)
+        if name in found:
+            raise UsageError(f"the id {name!r} is used twice", where=where, fix="give each pair its own, or none")
+        found[name] = Pair(name, parts[0], parts[1], parts[2], str(row.get("topic") or ""))
+    if not found:
+        raise UsageError("there are no preferences", where=f"in {path}")
+    return list(found.values())
+
+
+def _as_preferred(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row with accepted and rejected, also where it has two candidates and names the one that is preferred."""
+    order = {"first": ("first", "second"), "second": ("second", "first")}.get(str(row.get("preferred")).strip().lower())
+    return {**row, "accepted": row.get(order[0]), "rejected": row.get(order[1])} if order else row
+
+
+def split(pairs: Sequence[Pair], shares: Sequence[int] = SHARES, *, seed: int = 0) -> list[list[Pair]]:
+    """The pairs in parts of these shares, each topic shared out alike; pairs of one query stay together, so that no
+    part has seen the queries of another."""
+    topics: dict[str, dict[str, list[Pair]]] = defaultdict(lambda: defaultdict(list))
+    for pair in pairs:
+        topics[pair.topic][pair.query].append(pair)
+    parts: list[list[Pair]] = [[] for _ in shares]
+    chance = random.Random(seed)
+    for topic in sorted(topics):
+        queries = sorted(topics[topic])
+        chance.shuffle(queries)
+        held = [0.0] * len(shares)
+        for query in queries:
+            at = min(range(len(shares)), key=lambda one: ((held[one] + 1) / shares[one], one))
+            held[at] += 1
+            parts[at] += topics[topic][query]
+    order = {pair.id: at for at, pair in enumerate(pairs)}
+    return [sorted(part, key=lambda pair: order[pair.id]) for part in parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The paired Cohen's d. `low` or `high` is None where d has no such bound, because in too many draws of the
+    bootstrap all margins are alike."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """`accuracy` is the share of pairs whose accepted report has the higher score; a tie is none. It is what the paper
+    calls AUC, which it equals only without ties: `auc` counts a tie for a half. `d` is the paired Cohen's d, None for a
+    way of judging that gives no scores, and where all margins are alike. `unscored` pairs are in no figure."""
+
+    way: str
+    pairs: int
+    unscored: int
+    ties: int
+    accuracy: Interval | None
+    auc: float | None
+    d: Effect | None
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> Agreement:
+    """The figures of margins S(accepted) - S(rejected), None where a report has no score.
+
+    `scored` is False where a margin is only a sign. The intervals are Wilson's and, of d, the percentile bootstrap's.
+    """
+    known = [margin for margin in margins if margin is not None]
+    ties = sum(margin == 0 for margin in known)
+    right = sum(margin > 0 for margin in known)
+    if not known:
+        return Agreement(way, len(margins), len(margins), 0, None, None, None)
+    effect = _effect(known, draws) if scored and len(known) > 1 else None
+    auc = (right + ties / 2) / len(known)
+    return Agreement(way, len(margins), len(margins) - len(known), ties, wilson(right, len(known)), auc, effect)
+
+
+def _effect(margins: Sequence[float], draws: int) -> Effect | None:
+    found = bootstrap(margins, cohens_d, draws=draws)
+    if not math.isfinite(found.value):
+        return None
+    low, high = (bound if math.isfinite(bound) else None for bound in (found.low, found.high))
+    return Effect(found.value, low, high)
+
+
+def correlation(ones: Sequence[float], others: Sequence[float]) -> float | None:
+    """Pearson's r; None where one of both does not vary. Of a judge's quality and whether a rubric orders the reports
+    as people did, it says whether the judge may lead: only then hybrid rewards do better than preferences alone."""
+    if len(ones) != len(others):
+        raise ValueError(f"expected as many values, got {len(ones)} and {len(others)}")
+    if len(ones) < 2:
+        return None
+    centre, other = sum(ones) / len(ones), sum(others) / len(others)
+    a, b = [one - centre for one in ones], [one - other for one in others]
+    size = (sum(one * one for one in a) * sum(one * one for one in b)) ** 0.5
+    return sum(x * y for x, y in zip(a, b, strict=True)) / size if size else None
+
+
+def table(found: Sequence[Agreement], told: Mapping[str, str] | None = None) -> str:
+    """The figures as in the paper's Table 1, in Markdown, with ties and what has no score."""
+    lines = [
+        "| way of scoring | Pref. Acc. | 95 % | Cohen's d | 95 % | ties | unscored |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        accuracy, effect = one.accuracy, one.d
+        cells = [
+            (told or {}).get(one.way, one.way),
+            f"{100 * accuracy.value:.2f}" if accuracy else "–",
+            f"{100 * accuracy.low:.1f} to {100 * accuracy.high:.1f}" if accuracy else "–",
+            f"{effect.value:.3f}" if effect else "–",
+            f"{_bound(effect.low, '−∞')} to {_bound(effect.high, '∞')}" if effect else "–",
+            f"{one.ties} of {one.pairs - one.unscored}",
+            str(one.unscored),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _bound(bound: float | None, without: str) -> str:
+    return without if bound is None else f"{bound:.2f}"
+
+
+Way = Callable[[RunContext, Pair], Awaitable[float | None]]
+"""The margin of the accepted report over the rejected one; None if it cannot be had."""
+Generator = Callable[[RunContext, str], Awaitable[Rubric | None]]
+SIGNS = frozenset({"pairwise"})
+"""Ways whose margins are signs and no differences of scores."""
+
+
+async def write_rubric(team: RunContext, query: str) -> Rubric | None:
+    """The rubric that the role `rubric` writes for the query."""
+    try:
+        return await generate(team.conversation("rubric"), query)
+    except DialectError:
+        return None
+
+
+async def general(team: RunContext, query: str) -> Rubric | None:
+    del team, query
+    return GENERAL
+
+
+def by_rubric(generator: Generator) -> Way:
+    async def margin(team: RunContext, pair: Pair) -> float | None:
+        rubric = await generator(team, pair.query)
+        if rubric is None:
+            return None
+        reports = (("a", pair.accepted), ("b", pair.rejected))
+        accepted, rejected = await together([score(team, rubric, pair.query, one, name) for name, one in reports])
+        if accepted.normalised is None or rejected.normalised is None:
+            return None
+        return accepted.normalised - rejected.normalised
+
+    return margin
+
+
+async def by_points(team: RunContext, pair: Pair) -> float | None:
+    """Each report has a rating of its own, from 1 to 10, on the line from 0 to 1."""
+    conversations = [team.conversation("judge", name) for name in "ab"]
+    reports = (pair.accepted, pair.rejected)
+    accepted, rejected = await together(
+        [pointwise(one, pair.query, report) for one, report in zip(conversations, reports, strict=True)]
+    )
+    return None if accepted is None or rejected is None else (accepted - rejected) / 9
+
+
+async def by_pair(team: RunContext, pair: Pair) -> float | None:
+    """Both are shown, in both orders: 1 or -1 where the verdicts agree, 0 where the order decided."""
+    first, second = [team.conversation("judge", name) for name in "ab"]
+    told: list[Literal["first", "second"] | None] = await together(
+        [
+            pairwise(first, pair.query, pair.accepted, pair.rejected),
+            pairwise(second, pair.query, pair.rejected, pair.accepted),
+        ]
+    )
+    if None in told:
+        return None
+    return ((told[0] == "first") - (told[0] == "second") + (told[1] == "second") - (told[1] == "first")) / 2
+
+
+WAYS: dict[str, Way] = {
+    "general": by_rubric(general),
+    "pointwise": by_points,
+    "pairwise": by_pair,
+    "rubric": by_rubric(write_rubric),
+}
+
+
+async def margins(
+    way: Way, pairs: Sequence[Pair], team: RunContext, concurrency: int = 8
+) -> AsyncGenerator[tuple[str, float | None], None]:
+    """The margin of each pair by its id, as they come; each pair has a team of its own."""
+
+    async def one(pair: Pair) -> tuple[str, float | None]:
+        own = RunContext(team.cast, Rollout("", pair.query, "preferences"), budget=team.budget, events=team.events)
+        return pair.id, await way(own, pair)
+
+    async with aclosing(map_concurrently(pairs, concurrency, one)) as found:
+        async for each in found:
+            yield each
+
+
+async def evaluate_preferences(
+    path: Path, names: Sequence[str], settings: Settings, judge: str | None = None, concurrency: int = 8
+) -> list[Agreement]:
+    """The figures of each way over the pairs of a file; the role `judge` rates, the role `rubric` writes rubrics."""
+    if strange := [name for name in names if name not in WAYS]:
+        raise UsageError(f"unknown way of scoring {strange[0]!r}", fix=did_you_mean(strange[0], WAYS))
+    pairs = pairs_of(path)
+    found = []
+    async with judging(settings, judge) as team:
+        for name in names or WAYS:
+            known = {one: margin async for one, margin in margins(WAYS[name], pairs, team, concurrency)}
+            found.append(agreement(name, [known[pair.id] for pair in pairs], scored=name not in SIGNS))
+    return found
+
+
+def candidates_of(folder: Path) -> list[dict[str, str]]:
+    """For each query of an evaluation of reports, the two of its reports with the best scores, to be annotated: a
+    person writes `first` or `second` into `preferred` (section 3.2, stages 2 and 3). Queries with fewer than two
+    different reports that were scored are left out."""
+    by_query: dict[str, list[Record]] = defaultdict(list)
+    for record in read(folder / RECORDS):
+        if record.score.value is not None and record.answer.strip():
+            by_query[record.question].append(record)
+    rows = []
+    for query, records in by_query.items():
+        ranked = sorted(records, key=lambda one: -(one.score.value or 0.0))
+        reports = list(dict.fromkeys(one.answer for one in ranked))[:2]
+        random.Random(query).shuffle(reports)
+        if len(reports) == 2:
+            first, second = reports
+            rows.append({"id": records[0].id, "query": query, "first": first, "second": second, "preferred": ""})
+    if not rows:
+        raise UsageError(
+            f"{folder} holds no query with two scored reports",
+            fix="ask with several models or --repeats 2, and --metric rubric, race or fact",
+        )
+    return rows
