@@ -206,6 +206,8 @@ REAL: dict[str, Callable[[Path], Path]] = {
         path, json.dumps({"cells": [{"cell_type": "code", "source": ["x"], "outputs": []}]})
     ),
     "a.csv": lambda path: _written(path, 'name,price\napple,1\n"pear, ripe",2\n'),
+    "a.jsonl": lambda path: _written(path, '{"a": 1, "b": "x"}\n' * 5),
+    "a.zip": lambda path: zipped(path, {"a.txt": "one", "in/b.txt": "two"}),
     "a.py": lambda path: _written(path, "# coding: latin-1\nx = 1\n"),
 }
 
