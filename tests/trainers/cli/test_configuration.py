@@ -212,8 +212,8 @@ def test_several_sources_are_drawn_from_and_mixed(folder: Path) -> None:
 
     def mixed(seed: int) -> list[str]:
         sources = 'data.sources=[{name = "more.jsonl", sample = 5}, {name = "questions.jsonl"}]'
-        given = load(None, ["model.name=a/b", 'settings.docs=["docs"]', sources, f"seed={seed}"])
-        return [problem.id for problem in planned(given, folder, {}, folder).problems]
+        given = load_configuration(None, ["model.name=a/b", 'settings.docs=["docs"]', sources, f"seed={seed}"])
+        return [problem.id for problem in make_plan(given, folder, {}, folder).problems]
 
     assert len(mixed(0)) == 6
     assert mixed(0)[-1] == "questions.jsonl/1"
