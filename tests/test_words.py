@@ -74,9 +74,7 @@ def words_for_people(module: Path) -> Iterator[tuple[int, str]]:
 
 
 PACKAGES = sorted(
-    one
-    for one in (ROOT / "hira").iterdir()
-    if (one / "__init__.py").is_file() and one.name != "evidence"
+    one for one in (ROOT / "hira").iterdir() if (one / "__init__.py").is_file() and one.name != "evidence"
 )
 
 

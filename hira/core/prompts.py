@@ -45,3 +45,8 @@ class Prompt:
 def safe(value: Any) -> str:
     """A value as it may stand in a prompt: what hira wrote itself as it is, everything else as data without tokens."""
     return value if isinstance(value, Filled) else clean(str(value))
+
+
+def is_copied(text: str, shown: str) -> bool:
+    """Whether a text only repeats a part of what a model was shown, but for white space."""
+    return bool(re.search(rf"(?<!\w){re.escape(' '.join(text.split()))}(?!\w)", " ".join(shown.split())))

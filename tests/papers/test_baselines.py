@@ -268,10 +268,11 @@ async def test_a_plan_longer_than_the_limit_is_cut_and_one_that_cannot_be_read_i
     policy = ScriptedPolicy({"planner": [long, SUM], "coordinator": assigning})
     await rollout(PlanAndSolve(max_subtasks=2, experts=(desk,)), QUESTION, team_of(policy))
     assert [task.text for task in desk.tasks] == ["Height 0", "Height 1"]
-    desk = Desk()
-    policy = ScriptedPolicy({"planner": ["no plan", "still none", SUM]})
-    await rollout(PlanAndSolve(experts=(desk,)), QUESTION, team_of(policy))
-    assert [task.text for task in desk.tasks] == [QUESTION]
+    for unusable in (["no plan", "still none"], ['{"steps": ["first step"]}']):
+        desk = Desk()
+        policy = ScriptedPolicy({"planner": [*unusable, SUM]})
+        await rollout(PlanAndSolve(experts=(desk,)), QUESTION, team_of(policy))
+        assert [task.text for task in desk.tasks] == [QUESTION]
 
 
 async def test_a_plan_that_its_budget_ends_is_answered_from_the_steps_that_were_done() -> None:

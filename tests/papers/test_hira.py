@@ -16,6 +16,7 @@ from hira.agents.run_context import RunContext
 from hira.core.budget import Budget
 from hira.core.errors import EndpointError, UsageError
 from hira.core.events import SubtaskDone, SubtaskIssued
+from hira.core.memory import Fact, Recall
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.team import team_of
@@ -137,6 +138,25 @@ async def test_simple_search_plans_three_queries_at_most_retrieves_once_and_answ
     assert [f"query{at}" in documents for at in range(4)] == [True, True, True, False]
     assert "All of https://l.example/query2-1: the tower is 31 m high." in answering.messages[0].text
     assert account.conclusion == "It is 31 m high [s1]."
+
+
+async def test_a_query_copied_from_the_prompt_is_replaced_by_the_task_and_what_is_known_is_searched_for_as_well() -> (
+    None
+):
+    policy = ScriptedPolicy(['{"queries": ["first query"]}', "It is 31 m high [s1]."])
+    await SimpleSearch().work(Task("1", "Height?", faithful=True), team_of(policy, tools=LIBRARY))
+    assert "tower is 31 m high" in policy.requests[1].messages[0].values["documents"]
+    asked: list[str] = []
+
+    @tool(pure=True)
+    async def search(query: str) -> str:
+        "Search."
+        asked.append(query)
+        return "nothing found"
+
+    task = Task("2", "Where was its founder born?", Recall((Fact("Ada founded the mill.", ("s1",)),)))
+    await SimpleSearch().work(task, team_of(ScriptedPolicy(["Unknown."]), tools=Toolbox(search=search)))
+    assert asked == ["Where was its founder born? Ada founded the mill."]
 
 
 async def test_deep_search_searches_opens_a_page_and_answers_in_one_conversation() -> None:

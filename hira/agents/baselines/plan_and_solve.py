@@ -13,7 +13,7 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding
 from hira.core.errors import DialectError
 from hira.core.messages import Filled, user
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 
 PLAN = Prompt(__file__, "plan_and_solve_plan")
@@ -27,19 +27,16 @@ class Plan(BaseModel):
 
 
 async def plan_steps(team: RunContext, question: str, experts: Sequence[Expert], most: int) -> list[str]:
-    """At most so many steps, which nothing changes later; the question itself where no plan can be read."""
-    prompt = PLAN.fill(
-        today=team.rollout.today,
-        experts=staff(experts, describe=True),
-        most=most,
-        task=sanitize(question),
-        files=format_files(team.files),
-    )
+    """At most so many steps, which nothing changes later; the question itself where no plan can be read, or where all
+    steps only repeat the prompt."""
+    shown = {"today": team.rollout.today, "experts": staff(experts, describe=True), "most": most}
+    prompt = PLAN.fill(**shown, task=sanitize(question), files=format_files(team.files))
+    instructions = PLAN.fill(**shown, task="", files="")
     try:
         plan = await record(team.conversation(PLANNER), user(prompt), Plan)
     except DialectError:
         return [question]
-    return [" ".join(step.split()) for step in plan.steps if step.strip()][:most] or [question]
+    return [" ".join(step.split()) for step in plan.steps if not is_copied(step, instructions)][:most] or [question]
 
 
 async def write_conclusion(team: RunContext, question: str, findings: Sequence[Finding]) -> str:

@@ -5,7 +5,7 @@ from hira.agents.loop import Loop, check_spoken
 from hira.agents.retrieval import look_up
 from hira.core.errors import EndpointError, Stop
 from hira.core.messages import Filled, assistant, user
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
 from hira.policies.dialects import Call
@@ -51,9 +51,4 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     reader.say(assistant(completion.text))
     told = strip_thought(completion)
     said = [message.text for message in conversation.messages if message.role == "assistant"]
-    return documents if is_repeated(told, " ".join([*said, query])) else sanitize(told)
-
-
-def is_repeated(told: str, known: str) -> bool:
-    """Whether a text only repeats a part of what is known, but for white space."""
-    return " ".join(told.split()) in " ".join(known.split())
+    return documents if is_copied(told, " ".join([*said, query])) else sanitize(told)

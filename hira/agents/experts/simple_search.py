@@ -10,7 +10,7 @@ from hira.agents.run_context import RunContext, together
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.core.memory import Fact
 from hira.core.messages import Filled, assistant, user
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 from hira.policies.dialects.answer import strip_thought
 
@@ -57,8 +57,10 @@ class SimpleSearch:
             return [" ".join(" ".join([task.text, *facts]).split()[: 2 * OWN_QUERY])]
         conversation = team.conversation(self.name, task.id)
         message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
+        instructions = PLAN.fill(most=QUERIES, task="", files="", known="")
         try:
             plan = await record(conversation, message, Plan)
         except DialectError:
             return [task.text]
-        return list(dict.fromkeys(query.strip() for query in plan.queries if query.strip()))[:QUERIES] or [task.text]
+        queries = dict.fromkeys(query.strip() for query in plan.queries if not is_copied(query, instructions))
+        return [*queries][:QUERIES] or [task.text]

@@ -34,7 +34,7 @@ class Asked:
     """A reply that is being sampled. `limit` counts its tokens; `draw` is its own source of random numbers.
 
     `sampled` and `logprobs` grow together. A reply that only repeats itself ends as one that is too long. A row that
-    was put back into the queue goes on where it was. A row that is `done` tells who waits for it only when it is told to
+    was put back into the queue goes on where it was. A row that is `done` tells who waits for it only when told to
     `deliver` its `outcome`.
     """
 
