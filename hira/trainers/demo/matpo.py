@@ -23,7 +23,7 @@ from hira.evaluation.rewards.reward import Reward
 from hira.policies.offline.request import Act, read_request, write_act
 from hira.policies.offline.request import Asked as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, play_lessons
+from hira.trainers.demo.recipe import Command, DemoRecipe, Lessons, Sizes, play_lessons
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer
 from hira.trainers.lessons import list_messages
 from hira.trainers.recipes import MATPO as RECIPE
@@ -301,4 +301,5 @@ MATPO_DEMO = DemoRecipe(
     held_out=held_out,
     reward=reward,
     commands=commands,
+    sizes=Sizes(refill=2),
 )

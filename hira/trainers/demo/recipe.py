@@ -34,7 +34,8 @@ DAY = 1_767_225_600.0  # 2026-01-01: rollouts of every day have the same prompts
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """How much is done: `lessons` of the teacher for each question, `learning` supervised steps, `updates` of
-    `questions` x `attempts` rollouts. An exam asks every `thin`-th held-out question `exam` times."""
+    `questions` x `attempts` rollouts, which ask other questions up to `refill` times in place of groups without signal.
+    An exam asks every `thin`-th held-out question `exam` times."""
 
     lessons: int = 3
     learning: int = 180
@@ -44,6 +45,7 @@ class Sizes:
     updates: int = 40
     questions: int = 8
     attempts: int = 8
+    refill: int = 0
     rate: float = 1.5e-3
     rank: int = 8
     exam: int = 4

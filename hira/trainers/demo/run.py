@@ -138,7 +138,9 @@ class Demo:
             out=self.folder,
             seed=self.seed,
             model=ModelConfig(name=str(self.place), rank=own.rank, alpha=2 * own.rank, bits=32),
-            rollouts=RolloutConfig(questions=own.questions, attempts=own.attempts, concurrency=AT_ONCE),
+            rollouts=RolloutConfig(
+                questions=own.questions, attempts=own.attempts, refill=own.refill, concurrency=AT_ONCE
+            ),
             marsrl=self.recipe.stages,
             train=TrainConfig(
                 steps=own.updates,
