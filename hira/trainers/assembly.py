@@ -55,8 +55,13 @@ class TrainingPlan:
     unasked: int = 0
 
     @property
+    def repeated(self) -> int:
+        """How many training questions have occurred before."""
+        return len(self.problems) - len({_plain(one.question) for one in self.problems})
+
+    @property
     def shared(self) -> int:
-        """How many held-out questions are trained on, too."""
+        """How many held-out questions are also trained on."""
         known = {_plain(one.question) for one in self.problems}
         return sum(_plain(one.question) in known for one in self.held_out)
 

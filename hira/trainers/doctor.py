@@ -39,16 +39,17 @@ class Finding:
 class Seen:
     """A configuration and the files of its run so far. `steps` are lines of metrics.jsonl, one for each update.
 
-    `problems` counts the questions to train on, `shared` the held-out questions among them, `unasked` the questions
-    that were left out because their answer is unknown. `window` is the model's own, in tokens; `notices` are what its
-    chat template does to conversations; None if the model is not on this machine. `quiet` is how many seconds ago the
-    run wrote a line, None if it has ended or not begun.
+    `problems` counts the questions to train on, `repeated` those that repeat another one, `shared` the held-out
+    questions among them, `unasked` the questions that were left out because their answer is unknown. `window` is the
+    model's own, in tokens; `notices` are what its chat template does to conversations; None if the model is not on this
+    machine. `quiet` is how many seconds ago the run wrote a line, None if it has ended or not begun.
     """
 
     configuration: Configuration
     steps: Sequence[Mapping[str, Any]] = ()
     exams: Sequence[Mapping[str, Any]] = ()
     problems: int | None = None
+    repeated: int = 0
     shared: int = 0
     unasked: int = 0
     window: int | None = None
@@ -185,6 +186,9 @@ def check_questions(seen: Seen) -> Look:
         found += f"; left out because their answer is unknown: {seen.unasked}"
     if seen.problems < asked:
         return Look(BROKEN, found, "add questions, or ask fewer for each update: rollouts.questions")
+    if seen.repeated:
+        fix = "remove them: hira-train curate --stages duplicates"
+        return Look(ODD, f"{found}; {seen.repeated} repeat another one", fix)
     laps = seen.configuration.train.steps * asked / seen.problems
     return Look(ODD, f"{found}: each is seen {laps:.0f} times") if laps > 20 else Look(FINE, found)
 

@@ -7,8 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.core.errors import UsageError
+from hira.core.errors import EndpointError, UsageError
+from hira.core.redaction import without_userinfo
+from hira.policies import OPENAI_URL
 from hira.policies.local.renamed import untold
+from hira.policies.names import has_own_place
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
 from hira.runtime.settings import did_you_mean
@@ -38,10 +41,27 @@ def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = Fa
     if conversations and told and not (folder / told).is_file():
         fix = "write it with: hira runs export -o FILE"
         raise UsageError(f"there is no file {told!r}: sft.conversations", where=str(folder / told), fix=fix)
-    asyncio.run(_opened(plan))
+    asyncio.run(_open_tools(plan))
+    asyncio.run(_reach_judges(plan))
 
 
-async def _opened(plan: "TrainingPlan") -> None:
+async def _reach_judges(plan: "TrainingPlan") -> None:
+    """Raise `EndpointError` for a judge or a generator whose endpoint does not answer: rollouts would be scored by
+    nobody."""
+    from hira.policies.probe import probe  # loads httpx
+
+    part = plan.configuration.reward
+    for key, model, url in (("judge", part.judge, part.judge_url), ("generator", part.generator, part.generator_url)):
+        if not model or (has_own_place(model) and not url):
+            continue
+        found = await probe(url or OPENAI_URL)
+        if not found.status:
+            where = f"reward.{key} {model!r} at {without_userinfo(url or OPENAI_URL)}"
+            fix = f"start it, or correct reward.{key}_url"
+            raise EndpointError(f"the {key} cannot be reached: {found.error}", where=where, fix=fix)
+
+
+async def _open_tools(plan: "TrainingPlan") -> None:
     """Open the tools of the rollouts once, and close them."""
     await (await open_session(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
 

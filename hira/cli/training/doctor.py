@@ -53,6 +53,7 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> Seen:
         configuration = parse_configuration(args, shell)
         plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
         check_inputs(plan, shell.folder)
-        seen = Seen(configuration, problems=len(plan.problems), shared=plan.shared, unasked=plan.unasked)
+        counts = {name: getattr(plan, name) for name in ("repeated", "shared", "unasked")}
+        seen = Seen(configuration, problems=len(plan.problems), **counts)
     name = configuration.model.name
     return replace(seen, notices=read_notices(name, shell.folder), window=own_window(name, shell.folder))

@@ -218,10 +218,13 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         shell.tell(f"hira-train: {found.describe(saved, own.train.save_every)}")
         if wrong := explain_window(own.rollouts.window, own_window(own.model.name, shell.folder)):
             shell.tell(f"hira-train: {wrong}")
-        if plan.unasked:
-            shell.tell(f"hira-train: questions left out because their answer is unknown: {plan.unasked}")
-        if plan.shared:
-            shell.tell(f"hira-train: held-out questions that are also trained on: {plan.shared}")
+        for line, many in (
+            ("questions left out because their answer is unknown", plan.unasked),
+            ("questions that repeat another one", plan.repeated),
+            ("held-out questions that are also trained on", plan.shared),
+        ):
+            if many:
+                shell.tell(f"hira-train: {line}: {many}")
 
     run_grpo(
         plan,

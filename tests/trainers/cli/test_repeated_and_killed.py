@@ -34,12 +34,13 @@ KILLED = """
 import os, signal, sys
 from hira.cli.training import main
 
-wanted, function, *command = sys.argv[1:]
+name, wanted, function, *command = sys.argv[1:]
 path, _, times = wanted.partition(":")
 left = {"opened": int(times or 1), "called": 2}
 
 def killed():
-    os.kill(os.getpid(), signal.SIGKILL)
+    sys.setprofile(None)
+    os.kill(os.getpid(), getattr(signal, name))
 
 def called(frame, event, _):
     if event == "call" and frame.f_code.co_name == function:
@@ -66,7 +67,7 @@ def process(place: "Place", *command: str) -> subprocess.CompletedProcess[str]:
 def killed(place: "Place", at: str, *command: str, amid: str = "") -> None:
     """Run the command until a file whose path ends with `at` is opened to be written (`PATH:N`, for the Nth time), or
     from then on until the function `amid` is called a second time, and kill it there."""
-    done = process(place, "-c", KILLED, at, amid, *command)
+    done = process(place, "-c", KILLED, "SIGKILL", at, amid, *command)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
@@ -136,6 +137,18 @@ def test_a_run_that_is_killed_amid_rollouts_and_amid_an_update_goes_on_as_if_it_
 
 
 ROLES = 'model.adapters={planner="planner", "*"="worker"}'
+
+
+@pytest.mark.parametrize("amid", ["_completion", "compute_loss"], ids=["rollouts", "update"])
+def test_ctrl_c_ends_with_130_and_the_same_command_resumes(exact: "Place", amid: str) -> None:
+    name = f"stopped-{amid}"
+    last = "rollouts.jsonl" if amid == "compute_loss" else "checkpoint-1/complete.json"
+    done = process(exact, "-c", KILLED, "SIGINT", f"{name}/{last}", amid, *GRPO, f"out={name}")
+    assert done.returncode == 130, done.stderr
+    assert "interrupted; run the same command to resume" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert exact.train(*GRPO, f"out={name}") == 0, exact.err
+    same(exact.folder / "whole", exact.folder / name)
 
 
 def test_a_cold_start_that_is_killed_goes_on_as_if_it_had_not(place: "Place") -> None:

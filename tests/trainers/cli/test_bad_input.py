@@ -1,0 +1,47 @@
+"""What a user may get wrong, each with a clear line before anything is sampled. Elsewhere: a base without a chat
+template, and prompts longer than the window (test_runs_of_commands), without a pad token (test_lessons_learned), without
+tools (test_rollouts), a full disk (test_training_runs), Ctrl-C amid rollouts and an update (test_repeated_and_killed)."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from later import needs
+from tiny_hf import tiny_model, tiny_tokenizer
+
+from hira.cli.shell import Shell
+from hira.cli.training import main
+
+pytestmark = [needs("torch", "transformers", "peft", "trl"), pytest.mark.filterwarnings("default")]
+QUESTIONS = [{"question": f"How many hills has river {at % 20}?", "answer": "4"} for at in range(30)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    words = tiny_tokenizer(window=2048)
+    tiny_model(words, window=2048).save_pretrained(tmp_path / "model")
+    words.save_pretrained(tmp_path / "model")
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "rivers.md").write_text("# Rivers\n\nEvery river has 4 hills.\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (["grpo", "reward.judge=m", "reward.judge_url=http://127.0.0.1:9/v1"], 3, "the judge cannot be reached"),
+        (["doctor"], 1, "rollouts.window is 16,384 tokens, and the model itself takes 2,048"),
+        (["doctor", "rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 repeat another one"),
+        (["grpo", 'settings.docs=["docs", "missing"]'], 2, "missing"),
+    ],
+    ids=["a judge that is down", "a window of 2k", "10 duplicates of 30 questions", "a folder that does not exist"],
+)  # fmt: skip
+def test_it_is_said_before_anything_is_sampled(arguments: list[str], code: int, line: str, folder: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    shell = Shell(io.StringIO(), out, err, {}, folder, folder)
+    own = ["recipe=grpo", "model.name=model", "data.train=questions.jsonl", 'settings.docs=["docs"]', "out=run"]
+    assert main([arguments[0], *own, *arguments[1:]], shell) == code, err.getvalue()
+    assert line in out.getvalue() + err.getvalue()
+    assert not (folder / "run").exists()
